@@ -1,0 +1,59 @@
+# Cliffwatch. `make` lists what can be made; README.md says what each is for.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+KERNEL_TREE ?=
+TEST_ARGS ?=
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+.PHONY: setup
+setup: $(VENV)/.ready ## the virtual environment with the `cliffwatch` command
+
+$(VENV)/.ready: requirements/setup.txt requirements/dev.txt pyproject.toml runner/pyproject.toml service/pyproject.toml
+	@tools/install-packages.sh python
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cliffwatch needs Python 3.11 or newer: make setup PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e runner -e service
+	@touch $@
+
+.PHONY: packages
+packages: ## Debian or Ubuntu packages for building and booting kernels (says which)
+	@tools/install-packages.sh python kernel guest
+
+.PHONY: demo
+demo: setup ## measure a real kernel against a patched one (KERNEL_TREE=DIR for another tree)
+	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
+	@tools/demo.sh "$(KERNEL_TREE)"
+
+.PHONY: lint
+lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
+	@tools/install-packages.sh lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/cliffwatch suites check
+	shellcheck $$(git ls-files '*.sh' '.ci/run')
+
+.PHONY: test
+test: setup ## every test, the real kernel's among them
+	@tools/install-packages.sh python kernel guest source
+	$(BIN)/pytest $(TEST_ARGS)
+
+.PHONY: test-fast
+test-fast: setup ## the tests that need no kernel
+	$(BIN)/pytest -n auto -m 'not kernel' $(TEST_ARGS)
+
+.PHONY: lock
+lock: setup ## pin the requirements anew, with hashes
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package cliffwatch \
+	  --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt

@@ -1,0 +1,1 @@
+"""One total function per input format."""

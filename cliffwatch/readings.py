@@ -1,0 +1,42 @@
+"""What one raw output holds: values, and the lines that could not be read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One metric of one case, as one output gives it.
+
+    `value` is the boot's number in `unit`; `samples` are the readings within the boot that it was made from, warm-up
+    dropped, oldest first (empty where the format prints none). `suite` is None where neither the output nor the
+    catalogue says it.
+    """
+
+    suite: str | None
+    benchmark: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    metric: str
+    unit: str
+    value: float
+    samples: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A line that was not what its format says, or a result that must not be believed.
+
+    `line` counts from 1; 0 means the output as a whole. `text` is the line as it came, cut to 400 characters.
+    """
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """All that a parser found. Parsers are total: whatever the input, this comes back and nothing is raised."""
+
+    values: tuple[Value, ...]
+    problems: tuple[Problem, ...]

@@ -1,0 +1,1 @@
+"""One comparison, written for different readers."""

@@ -1,0 +1,82 @@
+"""Samples of boots, the input of every comparison, wherever they come from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["walltime", "icount"]
+Better = Literal["higher", "lower"]
+Assume = Literal["nothing", "exact"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CaseKey:
+    """A benchmark with its parameters, in the order in which they are given to it."""
+
+    suite: str
+    benchmark: str
+    params: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return "/".join([self.benchmark, *(f"{name}={value}" for name, value in self.params)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The value of one metric of one case in one boot; `readings` are the within-boot values under it."""
+
+    case: CaseKey
+    metric: str
+    unit: str
+    value: float
+    readings: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseOutcome:
+    """How one case of one boot ended.
+
+    `status`: ok; failed (ran and gave nothing that can be believed), panic (the kernel died in it), timeout, unsupported
+    (the tree is older than the benchmark), not-run. `reason` is for the developer; empty when ok.
+    """
+
+    case: CaseKey
+    status: Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """One start of a guest: what it measured and how each case ended. `index` counts from 1 within the run."""
+
+    index: int
+    block: int
+    samples: tuple[Sample, ...]
+    outcomes: tuple[CaseOutcome, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricTraits:
+    """What a comparison must know of a metric.
+
+    `assume` is "exact" where equal kernels give equal values up to `repeatability` (a fraction: the largest relative
+    difference seen between boots of one kernel), else "nothing". `primary` metrics decide the verdict of their case; the
+    others are derived from them or explain them.
+    """
+
+    better: Better
+    assume: Assume
+    repeatability: float = 0.0
+    primary: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One side of a comparison. `label` is what people read (revision and subject, or a file name)."""
+
+    name: str
+    label: str
+    mode: Mode | None
+    platform: str | None
+    boots: tuple[Boot, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Statistics on plain numbers. Imports numpy, scipy and itself only."""

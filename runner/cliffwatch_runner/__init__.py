@@ -1,0 +1,1 @@
+"""Builds, boots and measures kernels on this host."""

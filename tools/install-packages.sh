@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Installs the Debian or Ubuntu packages of the named groups that are missing, and says which. Does nothing when none is.
+set -euo pipefail
+
+group() {
+  case $1 in
+    python) echo python3 python3-venv git ca-certificates ;;
+    kernel) echo build-essential bc flex bison libelf-dev libssl-dev zlib1g-dev dwarves ccache cpio rsync kmod xz-utils \
+                 zstd bubblewrap "$(clang)" "$(clang | sed s/clang/llvm/)" "$(clang | sed s/clang/lld/)" ;;
+    guest) echo qemu-system-x86 udev busybox-static iproute2 util-linux procps ;;
+    source) echo "$(kernel_source)" ;;
+    lint) echo shellcheck ;;
+    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint" >&2; exit 2 ;;
+  esac
+}
+
+# The newest clang of the distribution that the selftests of current kernels build with; clang-19 where it is offered.
+clang() { apt-cache pkgnames clang-19 2> /dev/null | grep -qx clang-19 && echo clang-19 || echo clang; }
+
+# Debian names its kernel sources by version (linux-source-6.12); the newest of the 6.12 line, else what the distribution has.
+kernel_source() {
+  apt-cache pkgnames linux-source-6.12 2> /dev/null | grep -qx linux-source-6.12 && echo linux-source-6.12 || echo linux-source
+}
+
+installed() { dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2> /dev/null | grep -q '^ii'; }
+
+missing() {
+  local package
+  for package in $(for name in "$@"; do group "$name"; done); do installed "$package" || printf '%s ' "$package"; done
+}
+
+command -v apt-get > /dev/null || { echo "install-packages: no apt-get here; see README.md for what is needed" >&2; exit 0; }
+as_root=(); [ "$(id -u)" = 0 ] || as_root=(sudo)
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"; }
+
+if [ -z "$(missing "$@")" ]; then exit 0; fi
+exec 9> "${TMPDIR:-/tmp}/cliffwatch-packages.$(id -u).lock"
+flock 9
+for attempt in 1 2 3; do
+  apt update || true   # an old list serves as well, as long as the packages are there
+  read -ra wanted <<< "$(missing "$@")"
+  [ "${#wanted[@]}" -gt 0 ] || exit 0
+  echo "Installing from this distribution: ${wanted[*]}"
+  if apt install --no-install-recommends "${wanted[@]}" > /dev/null; then exit 0; fi
+  echo "install-packages: attempt $attempt of 3 failed" >&2
+done
+echo "install-packages: could not install: $(missing "$@")" >&2
+exit 4
