@@ -1,0 +1,155 @@
+"""Reads a result directory (docs/formats.md): what a run measured, for reports and comparisons.
+
+Reading is total: a directory of a newer format, a file that is missing or damaged come back as a `ResultProblem`.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Mode, Sample
+
+FORMAT = "cliffwatch-run"
+FORMAT_VERSION = 1
+_LARGEST_JSON_BYTES = 64 << 20
+_STATUSES = frozenset({"ok", "failed", "panic", "timeout", "unsupported", "not-run"})
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultProblem:
+    """Why a directory cannot be read, and what to do."""
+
+    path: Path
+    reason: str
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run as it lies on disk. `record` is run.json as it is; `arms` are base, head and, in walltime, control."""
+
+    path: Path
+    record: Mapping[str, Any]
+    arms: Mapping[str, Arm]
+
+
+def case_to_json(case: CaseKey) -> dict[str, Any]:
+    return {"suite": case.suite, "benchmark": case.benchmark, "params": dict(case.params)}
+
+
+def case_from_json(content: Mapping[str, Any]) -> CaseKey:
+    """Raises KeyError, TypeError, AttributeError where the content is none of ours."""
+    params = tuple((str(name), str(value)) for name, value in content["params"].items())
+    return CaseKey(str(content["suite"]), str(content["benchmark"]), params)
+
+
+def sample_to_json(sample: Sample) -> dict[str, Any]:
+    return {
+        **case_to_json(sample.case),
+        "metric": sample.metric,
+        "unit": sample.unit,
+        "value": sample.value,
+        "readings": list(sample.readings),
+    }
+
+
+def read_run(path: Path) -> Run | ResultProblem:
+    """Reads run.json and every finished boot under `path`."""
+    record = _read_json(path / "run.json")
+    if isinstance(record, ResultProblem):
+        return record
+    if record.get("format") != FORMAT:
+        return ResultProblem(
+            path=path, reason="run.json is not of Cliffwatch", next_step="name a folder that `cliffwatch run` made"
+        )
+    version = record.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        return ResultProblem(
+            path=path,
+            reason=f"the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
+            next_step="update Cliffwatch, or read them with the one that made them",
+        )
+    boots: dict[str, list[Boot]] = {}
+    for folder in sorted((path / "boots").glob("*/boot.json")):
+        boot = _read_boot(folder.parent)
+        if isinstance(boot, ResultProblem):
+            return boot
+        boots.setdefault(boot[0], []).append(boot[1])
+    try:
+        arms = {name: _arm(name, record, boots.get(name, [])) for name in record["arms"]}
+    except (KeyError, TypeError, AttributeError) as error:
+        return _damaged(path / "run.json", repr(error))
+    return Run(path=path, record=record, arms=arms)
+
+
+def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
+    about = record["arms"][name]
+    facts = {key: str(value) for key, value in about.get("facts", {}).items()}
+    return Arm(
+        name=name,
+        label=str(about["label"]),
+        mode=cast("Mode | None", record.get("mode")),
+        platform=record.get("platform"),
+        boots=tuple(boots),
+        facts=facts,
+    )
+
+
+def _read_boot(folder: Path) -> tuple[str, Boot] | ResultProblem:
+    about = _read_json(folder / "boot.json")
+    held = _read_json(folder / "samples.json")
+    if isinstance(about, ResultProblem):
+        return about
+    if isinstance(held, ResultProblem):
+        return held
+    try:
+        boot = Boot(
+            index=int(about["index"]),
+            block=int(about["block"]),
+            samples=tuple(_sample(row) for row in held["samples"]),
+            outcomes=tuple(_outcome(row) for row in held["outcomes"]),
+        )
+        return str(about["arm"]), boot
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _damaged(folder, repr(error))
+
+
+def _sample(row: Mapping[str, Any]) -> Sample:
+    value = float(row["value"])
+    if not math.isfinite(value):
+        raise ValueError("a value that is no number")
+    readings = tuple(float(reading) for reading in row["readings"])
+    return Sample(
+        case=case_from_json(row), metric=str(row["metric"]), unit=str(row["unit"]), value=value, readings=readings
+    )
+
+
+def _outcome(row: Mapping[str, Any]) -> CaseOutcome:
+    status = row["status"]
+    if status not in _STATUSES:
+        raise ValueError(f"unknown status {status!r}")
+    return CaseOutcome(case=case_from_json(row), status=status, reason=str(row["reason"]))
+
+
+def _read_json(path: Path) -> JsonObject | ResultProblem:
+    try:
+        with path.open("rb") as file:
+            content = json.loads(file.read(_LARGEST_JSON_BYTES))
+    except FileNotFoundError:
+        return ResultProblem(
+            path=path, reason=f"there is no {path.name}", next_step="name a folder that `cliffwatch run` made"
+        )
+    except (OSError, ValueError, RecursionError) as error:
+        return _damaged(path, str(error))
+    return content if isinstance(content, dict) else _damaged(path, "it holds no object")
+
+
+def _damaged(path: Path, why: str) -> ResultProblem:
+    return ResultProblem(
+        path=path, reason=f"{path.name} cannot be read: {why}", next_step="parse the raw outputs again"
+    )

@@ -1,0 +1,185 @@
+"""Boots one guest, watches it, and says how it ended."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch_runner import clock, process
+from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest_files import folder_bytes, keep_only_expected, read_guest_file
+from cliffwatch_runner.splats import Splat, find_splats
+
+BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped"]
+
+LARGEST_RESULTS_BYTES = 256 << 20
+LARGEST_CONSOLE_BYTES = 32 << 20
+_LOOK_EVERY_SECONDS = 1.0
+_EXPECTED = frozenset({"guest", "cases", "current", "refused", "dmesg", "done", "bench-list", "bench-list.err"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestCase:
+    """A case as the agent knows it: a name that is a file name, and bench's arguments."""
+
+    name: str
+    deadline: int
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootOrder:
+    """All that one start of a guest needs. `wrap` puts the isolation and the limits around a command."""
+
+    kernel: Path
+    bench: Path
+    cases: tuple[GuestCase, ...]
+    shape: GuestShape
+    forbidden: tuple[str, ...]
+    deadline: float
+    quiet_limit: float
+    argv: Callable[[GuestFolders], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootEnd:
+    """How a start of a guest ended.
+
+    `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the guest refused.
+    """
+
+    status: BootStatus
+    seconds: float
+    last_case: str | None
+    splats: tuple[Splat, ...]
+    evidence: str
+    unexpected_files: tuple[str, ...]
+
+
+def boot_guest(
+    order: BootOrder, folder: Path, *, on_case: Callable[[str], None], should_stop: Callable[[], bool]
+) -> BootEnd:
+    """Starts one guest and returns when it has ended or was ended.
+
+    Raw outputs come to lie in `folder` (guest/, cases/, dmesg) and the console in `folder/console`. Raises OSError
+    where the host cannot write them, FileNotFoundError where a program is missing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-boot-") as temporary:
+        given = _write_input(Path(temporary), order)
+        folders = GuestFolders(kernel=order.kernel, input=given, results=folder)
+        watch = _Watch(folder, order.quiet_limit, on_case, should_stop)
+        console = folder.parent / f"{folder.name}.console"
+        ended = process.run(
+            order.argv(folders),
+            deadline=order.deadline,
+            log=console,
+            log_limit=LARGEST_CONSOLE_BYTES,
+            on_output=watch.heard,
+            should_stop=watch.should_stop,
+        )
+    unexpected = keep_only_expected(folder, _EXPECTED)
+    console.replace(folder / "console")
+    return _end(folder, ended, watch, unexpected)
+
+
+def _write_input(folder: Path, order: BootOrder) -> Path:
+    agent = files("cliffwatch_runner") / "guest" / "agent.sh"
+    (folder / "agent.sh").write_text(agent.read_text())
+    rows = [f"{case.name}\t{case.deadline}\t{' '.join(case.arguments)}\n" for case in order.cases]
+    (folder / "cases").write_text("".join(rows))
+    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
+    (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
+    (folder / "bench").mkdir()
+    shutil.copy2(order.bench, folder / "bench" / "bench")
+    folder.chmod(0o755)
+    return folder
+
+
+class _Watch:
+    """Looks at a running guest: has it gone quiet, written too much, begun another case?"""
+
+    def __init__(
+        self, results: Path, quiet_limit: float, on_case: Callable[[str], None], should_stop: Callable[[], bool]
+    ) -> None:
+        self._results = results
+        self._quiet_limit = quiet_limit
+        self._on_case = on_case
+        self._asked_to_stop = should_stop
+        self._last_sign = self._last_look = clock.monotonic()
+        self._case: str | None = None
+        self.reason: Literal["stopped", "hang", "too-much-output"] | None = None
+
+    def heard(self, _: str) -> None:
+        self._last_sign = clock.monotonic()
+
+    def should_stop(self) -> bool:
+        now = clock.monotonic()
+        if self._asked_to_stop():
+            self.reason = "stopped"
+        elif now - self._last_look >= _LOOK_EVERY_SECONDS:
+            self._last_look = now
+            self._look(now)
+        return self.reason is not None
+
+    def _look(self, now: float) -> None:
+        case = read_guest_file(self._results / "current", limit=200)
+        if case != self._case:
+            self._case = case
+            self._last_sign = now
+            if case:
+                self._on_case(case.strip())
+        if now - self._last_sign > self._quiet_limit:
+            self.reason = "hang"
+        elif folder_bytes(self._results) > LARGEST_RESULTS_BYTES:
+            self.reason = "too-much-output"
+
+
+def _end(folder: Path, ended: process.Finished, watch: _Watch, unexpected: tuple[str, ...]) -> BootEnd:
+    console = read_guest_file(folder / "console") or ""
+    dmesg = read_guest_file(folder / "dmesg")
+    splats = find_splats(dmesg or console)
+    refused = read_guest_file(folder / "refused", limit=4096)
+    last_case = read_guest_file(folder / "current", limit=200)
+    status = _status(folder, ended, watch, refused=refused, splats=splats)
+    return BootEnd(
+        status=status,
+        seconds=ended.seconds,
+        last_case=last_case.strip() if last_case else None,
+        splats=splats,
+        evidence=_evidence(status, refused, splats, console),
+        unexpected_files=unexpected,
+    )
+
+
+def _status(
+    folder: Path, ended: process.Finished, watch: _Watch, *, refused: str | None, splats: tuple[Splat, ...]
+) -> BootStatus:
+    if watch.reason is not None:
+        return watch.reason
+    if refused:
+        return "refused"
+    if any(splat.panic for splat in splats):
+        return "panic"
+    if ended.timed_out:
+        return "hang"
+    return "complete" if read_guest_file(folder / "done") is not None else "lost"
+
+
+def _evidence(status: BootStatus, refused: str | None, splats: tuple[Splat, ...], console: str) -> str:
+    if status == "complete":
+        return ""
+    if status == "refused":
+        return refused or ""
+    if splats:
+        return splats[0].text
+    return "\n".join(console.splitlines()[-30:])
+
+
+def host_links(top: Path = Path("/")) -> Mapping[str, str]:
+    """The links of a merged-/usr host at its top: {"/bin": "usr/bin", …}."""
+    names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+    return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}

@@ -1,0 +1,82 @@
+"""The guest's half of an environment, read from the facts that the agent wrote down."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+_HEADING = re.compile(r"^==> (/\S+) <==$")
+_CLOCK_TICKS_PER_SECOND = 100
+
+
+def parse_facts(text: str) -> Mapping[str, str]:
+    """The agent's `facts` file as path -> content: `head` puts each file under a line `==> path <==`. Total."""
+    facts: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        heading = _HEADING.match(line)
+        if heading:
+            current = facts.setdefault(heading[1], [])
+        elif current is not None:
+            current.append(line)
+    return {path: "\n".join(lines).strip() for path, lines in facts.items()}
+
+
+def guest_environment(facts_text: str, config: str, stat_after: str) -> dict[str, object]:
+    """The environment record of one boot (docs/formats.md); what the guest did not show is null.
+
+    `config` is the kernel's own /proc/config.gz, unpacked; `stat_after` its /proc/stat after the last case.
+    """
+    facts = parse_facts(facts_text)
+    cpu = _first_processor(facts.get("/proc/cpuinfo", ""))
+    return {
+        "kernel": facts.get("/proc/version"),
+        "command_line": facts.get("/proc/cmdline"),
+        "cpu_model": cpu.get("model name"),
+        "cpu_flags_hypervisor": "hypervisor" in cpu.get("flags", "").split(),
+        "microcode": cpu.get("microcode"),
+        "cpus": len(re.findall(r"^processor", facts.get("/proc/cpuinfo", ""), re.MULTILINE)) or None,
+        "memory_kib": _number(facts.get("/proc/meminfo", ""), r"MemTotal:\s+(\d+)"),
+        "clocksource": facts.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "root_file_system": _root_file_system(facts.get("/proc/mounts", "")),
+        "host_bridge": facts.get("/sys/bus/pci/devices/0000:00:00.0/device"),
+        "bpf_jit_enable": facts.get("/proc/sys/net/core/bpf_jit_enable"),
+        "bpf_jit_harden": facts.get("/proc/sys/net/core/bpf_jit_harden"),
+        "bpf_stats_enabled": facts.get("/proc/sys/kernel/bpf_stats_enabled"),
+        "randomize_va_space": facts.get("/proc/sys/kernel/randomize_va_space"),
+        "transparent_hugepage": facts.get("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "lsm": facts.get("/sys/kernel/security/lsm"),
+        "tainted": facts.get("/proc/sys/kernel/tainted"),
+        "load_average": facts.get("/proc/loadavg"),
+        "vulnerabilities": _vulnerabilities(facts),
+        "config_sha256": hashlib.sha256(config.encode()).hexdigest() if config else None,
+        "steal_seconds": _steal(facts.get("/proc/stat", ""), stat_after),
+    }
+
+
+def _first_processor(cpuinfo: str) -> dict[str, str]:
+    block = cpuinfo.split("\n\n", 1)[0]
+    pairs = (line.partition(":") for line in block.splitlines() if ":" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _root_file_system(mounts: str) -> str | None:
+    rows = (line.split() for line in mounts.splitlines())
+    return next((row[2] for row in rows if len(row) > 2 and row[1] == "/"), None)
+
+
+def _vulnerabilities(facts: Mapping[str, str]) -> dict[str, str]:
+    folder = "/sys/devices/system/cpu/vulnerabilities/"
+    return {path.removeprefix(folder): text for path, text in sorted(facts.items()) if path.startswith(folder)}
+
+
+def _number(text: str, pattern: str) -> int | None:
+    match = re.search(pattern, text)
+    return int(match[1]) if match else None
+
+
+def _steal(before: str, after: str) -> float | None:
+    """Seconds that the host took from the guest between two /proc/stat (eighth number of the `cpu` line)."""
+    ticks = [_number(text, r"(?m)^cpu\s+(?:\d+\s+){7}(\d+)") for text in (before, after)]
+    if ticks[0] is None or ticks[1] is None:
+        return None
+    return (ticks[1] - ticks[0]) / _CLOCK_TICKS_PER_SECOND

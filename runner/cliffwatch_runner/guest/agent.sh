@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Runs in the guest as root: prepares it, says what it is, refuses one that must not be measured, runs the list of cases.
+# Needs a POSIX shell and the common tools (busybox will do). The host parses all that it writes as hostile input.
+#
+#   agent.sh INPUT RESULTS
+#
+# INPUT (read-only): `cases`, one line a case: name <tab> deadline in seconds <tab> arguments of bench; `forbidden`, one
+# pattern a line for lines of the configuration; `wanted`, one `name value` a line that the guest must show; `bench`, the program's folder.
+# RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
+set -u
+input=$1
+results=$2
+scratch=/tmp/cliffwatch
+refused=""
+
+refuse() {
+  echo "$*" >> "$results/refused"
+  refused=yes
+}
+
+prepare() {
+  mkdir -p "$results/guest" "$results/cases" "$scratch"
+  mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf || refuse "bpffs does not mount"
+  ip link set lo up || ifconfig lo 127.0.0.1 up || refuse "the loopback interface does not come up"
+  # shellcheck disable=SC3045 # not in POSIX, but in dash, busybox and bash alike; kernels before 5.11 need it
+  ulimit -l unlimited 2> /dev/null || true
+  # shellcheck disable=SC3045
+  ulimit -n 65536 2> /dev/null || true
+  for setting in net.core.bpf_jit_enable=1 net.core.bpf_jit_harden=0 kernel.bpf_stats_enabled=0; do
+    path=/proc/sys/$(echo "${setting%%=*}" | tr . /)
+    [ -e "$path" ] && echo "${setting#*=}" > "$path" 2> /dev/null
+  done
+}
+
+# All facts in one go and one file, each under a line `==> path <==`: on an emulated machine every process counts.
+record() {
+  set --
+  for path in /proc/version /proc/cmdline /proc/cpuinfo /proc/meminfo /proc/mounts /proc/stat /proc/loadavg /proc/uptime \
+    /proc/sys/net/core/bpf_jit_enable /proc/sys/net/core/bpf_jit_harden /proc/sys/kernel/bpf_stats_enabled \
+    /proc/sys/kernel/randomize_va_space /proc/sys/kernel/nmi_watchdog /proc/sys/kernel/tainted \
+    /sys/devices/system/clocksource/clocksource0/current_clocksource /sys/kernel/mm/transparent_hugepage/enabled \
+    /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/active /sys/bus/pci/devices/0000:00:00.0/device \
+    /sys/kernel/security/lsm /sys/devices/system/cpu/vulnerabilities/*; do
+    [ -r "$path" ] && set -- "$@" "$path"
+  done
+  head -c 65536 "$@" > "$results/guest/facts" 2> /dev/null
+  [ -e /proc/config.gz ] && zcat /proc/config.gz > "$results/guest/config"
+}
+
+check() {
+  [ "$(cat /proc/sys/net/core/bpf_jit_enable 2> /dev/null)" = 1 ] || refuse "the BPF JIT is not on"
+  [ "$(cat /proc/sys/net/core/bpf_jit_harden 2> /dev/null)" = 0 ] || refuse "BPF JIT hardening is on"
+  [ -s "$results/guest/config" ] || refuse "the kernel shows no /proc/config.gz, so its options cannot be checked"
+  grep -E -x -f "$input/forbidden" "$results/guest/config" > "$scratch/found" 2> /dev/null
+  while read -r symbol; do refuse "the kernel has $symbol, which makes its timings meaningless"; done < "$scratch/found"
+  while read -r what value; do
+    case $what in
+      rootfs) found=$(awk '$2 == "/" {print $3; exit}' /proc/mounts) ;;
+      machine) found=$(cat /sys/bus/pci/devices/0000:00:00.0/device 2> /dev/null) ;;
+      cpus) found=$(grep -c '^processor' /proc/cpuinfo) ;;
+      *) continue ;;
+    esac
+    case $found in
+      "$value") ;;
+      *) refuse "the guest's $what is '$found', not '$value'" ;;
+    esac
+  done < "$input/wanted"
+}
+
+# Output goes to memory and is copied when the case is done: writing through to the host while a case runs would be measured.
+run_case() {
+  name=$1 deadline=$2 arguments=$3
+  echo "$name" > "$results/current"
+  echo "cliffwatch: case $name" > /dev/kmsg
+  out=$scratch/$name.out err=$scratch/$name.err
+  # shellcheck disable=SC2086 # the host quotes nothing: names and values of parameters have no blanks
+  (cd "$scratch" && exec timeout -k 5 "$deadline" ./bench $arguments) > "$out" 2> "$err" < /dev/null
+  status=$?
+  head -c 4194304 "$out" > "$results/cases/$name.out"
+  head -c 1048576 "$err" > "$results/cases/$name.err"
+  echo "$status" > "$results/cases/$name.status"
+  rm -f "$out" "$err" "$results/current"
+}
+
+tab=$(printf '\t')
+prepare
+record
+check
+if [ -z "$refused" ]; then
+  cp "$input/bench/bench" "$scratch/bench"
+  (cd "$scratch" && ./bench -l) > "$results/bench-list" 2> "$results/bench-list.err" < /dev/null
+  # The list comes in on descriptor 3: a benchmark that reads its standard input must not eat it.
+  while IFS=$tab read -r name deadline arguments <&3; do
+    run_case "$name" "$deadline" "$arguments"
+  done 3< "$input/cases"
+fi
+cat /proc/stat > "$results/guest/stat-after"
+dmesg > "$results/dmesg" 2> /dev/null
+sync
+echo finished > "$results/done"
+[ -z "$refused" ] || exit 65

@@ -1,0 +1,162 @@
+"""The only module of the runner that starts processes.
+
+Every child leads a process group of its own and that group is killed when its deadline passes, when the caller is
+interrupted and when the caller fails: nothing that was started is left behind.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from cliffwatch_runner import clock
+
+_READ_SIZE = 1 << 16
+_GRACE_SECONDS = 2.0
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says who ended it.
+
+    `output` is standard output and standard error as they came, at most the last `keep` bytes, invalid UTF-8 replaced.
+    """
+
+    argv: tuple[str, ...]
+    status: int
+    timed_out: bool
+    stopped: bool
+    seconds: float
+    output: str
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0 and not self.timed_out
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    deadline: float,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    log_limit: int | None = None,
+    stdin: str = "",
+    on_output: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    keep: int = 1 << 20,
+) -> Finished:
+    """Runs `argv` for at most `deadline` seconds and returns how it ended.
+
+    Output goes to `log` as it comes (at most `log_limit` bytes of it) and to `on_output` in pieces that end where the pipe's reads end. `should_stop` is
+    asked several times a second; once it says yes the group is ended as at the deadline. Raises FileNotFoundError where
+    the program does not exist, OSError where `log` cannot be written (a full disk).
+    """
+    started = clock.monotonic()
+    with _group(argv, cwd=cwd, env=env, stdin=stdin) as child, _opened(log) as sink:
+        tail = bytearray()
+        logged = 0
+        timed_out = stopped = False
+        for piece in _pieces(child):
+            if piece:
+                _take(piece, tail, keep, on_output)
+                if sink is not None and (log_limit is None or logged < log_limit):
+                    sink.write(piece)
+                    sink.flush()
+                    logged += len(piece)
+            timed_out = clock.monotonic() - started > deadline
+            stopped = should_stop is not None and should_stop()
+            if timed_out or stopped:
+                break
+        if timed_out or stopped:
+            end_group(child)
+        status = child.wait()
+    return Finished(
+        argv=tuple(argv),
+        status=status,
+        timed_out=timed_out,
+        stopped=stopped,
+        seconds=clock.monotonic() - started,
+        output=tail.decode(errors="replace"),
+    )
+
+
+def _take(piece: bytes, tail: bytearray, keep: int, on_output: Callable[[str], None] | None) -> None:
+    tail += piece
+    del tail[:-keep]
+    if on_output is not None:
+        on_output(piece.decode(errors="replace"))
+
+
+@contextmanager
+def _group(
+    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, stdin: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    child = subprocess.Popen(
+        list(argv),
+        cwd=cwd,
+        env=dict(env) if env is not None else None,
+        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        if child.stdin is not None:
+            child.stdin.write(stdin.encode())
+            child.stdin.close()
+        yield child
+    finally:
+        end_group(child)
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+@contextmanager
+def _opened(log: Path | None) -> Iterator[IO[bytes] | None]:
+    if log is None:
+        yield None
+        return
+    with log.open("ab") as sink:
+        yield sink
+
+
+def _pieces(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Yields output as it comes, and an empty piece now and then so that the caller can look at the time.
+
+    Ends at the end of output, or when the child has ended although something it started still holds the pipe.
+    """
+    assert child.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while True:
+            if not selector.select(timeout=_POLL_SECONDS):
+                if child.poll() is not None:
+                    return
+                yield b""
+                continue
+            piece = os.read(child.stdout.fileno(), _READ_SIZE)
+            if not piece:
+                return
+            yield piece
+
+
+def end_group(child: subprocess.Popen[bytes]) -> None:
+    """Ends a child and all that it started: asks first, then kills."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            child.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+    child.wait()

@@ -1,0 +1,144 @@
+"""Tells a person how a run goes: a live line on a terminal, plain lines elsewhere."""
+
+import threading
+from collections.abc import Callable
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from cliffwatch_runner import clock
+
+_PLAIN_EVERY_SECONDS = 30.0
+
+
+class Teller(Protocol):
+    """What the parts of a run tell. May be called from several threads. Fractions run from 0 to 1."""
+
+    def begin(self, phase: str, detail: str = "") -> None: ...
+    def advance(self, fraction: float | None, detail: str = "") -> None: ...
+    def end(self, detail: str) -> None: ...
+    def note(self, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+def time_left(fraction: float | None, elapsed: float) -> str:
+    """`about 3 min left`, from the share that is done and the seconds that it took; empty while nobody can know."""
+    if fraction is None or fraction <= 0.02 or elapsed < 2:
+        return ""
+    left = elapsed * (1 - fraction) / fraction
+    return f"about {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `3 min 20 s`, `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+class PlainLines:
+    """A line where a phase begins and ends, and one every half minute in between."""
+
+    def __init__(self, stream: TextIO, monotonic: Callable[[], float] = clock.monotonic) -> None:
+        self._stream = stream
+        self._monotonic = monotonic
+        self._lock = threading.RLock()
+        self._run_began = self._phase_began = self._last_line = monotonic()
+        self._phase = ""
+
+    def begin(self, phase: str, detail: str = "") -> None:
+        with self._lock:
+            self._phase, self._phase_began = phase, self._monotonic()
+            self._line(f"{phase}: {detail}" if detail else phase)
+
+    def advance(self, fraction: float | None, detail: str = "") -> None:
+        with self._lock:
+            now = self._monotonic()
+            if now - self._last_line < _PLAIN_EVERY_SECONDS:
+                return
+            share = f"{fraction:4.0%}" if fraction is not None else ""
+            parts = [share, detail, time_left(fraction, now - self._phase_began)]
+            self._line(f"{self._phase}: " + ", ".join(part for part in parts if part))
+
+    def end(self, detail: str) -> None:
+        with self._lock:
+            took = duration(self._monotonic() - self._phase_began)
+            self._line(f"{self._phase}: {detail} ({took})")
+
+    def note(self, text: str) -> None:
+        with self._lock:
+            self._line(text)
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def _line(self, text: str) -> None:
+        self._last_line = self._monotonic()
+        print(f"[{self._last_line - self._run_began:6.0f} s] {text}", file=self._stream, flush=True)  # noqa: T201
+
+
+class LiveLine:
+    """One bar for the phase that runs; what is done stays above it as a line each."""
+
+    def __init__(self, console: Console) -> None:
+        self._lock = threading.RLock()
+        self._phase = ""
+        self._phase_began = clock.monotonic()
+        self._task: TaskID | None = None
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[share]:>4}"),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[detail]}"),
+            console=console,
+            transient=True,
+        )
+        self._progress.start()
+
+    def begin(self, phase: str, detail: str = "") -> None:
+        with self._lock:
+            self._phase, self._phase_began = phase, clock.monotonic()
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+            self._task = self._progress.add_task(phase, total=None, share="", detail=escape(detail))
+
+    def advance(self, fraction: float | None, detail: str = "") -> None:
+        with self._lock:
+            if self._task is None:
+                return
+            left = time_left(fraction, clock.monotonic() - self._phase_began)
+            self._progress.update(
+                self._task,
+                total=1.0 if fraction is not None else None,
+                completed=fraction or 0.0,
+                share=f"{fraction:.0%}" if fraction is not None else "",
+                detail=escape(", ".join(part for part in (detail, left) if part)),
+            )
+
+    def end(self, detail: str) -> None:
+        with self._lock:
+            took = duration(clock.monotonic() - self._phase_began)
+            self._progress.console.print(f"  {escape(self._phase)}: {escape(detail)} [dim]({took})", highlight=False)
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+                self._task = None
+
+    def note(self, text: str) -> None:
+        with self._lock:
+            self._progress.console.print(f"  {escape(text)}", highlight=False)
+
+    def close(self) -> None:
+        self._progress.stop()
+
+
+def teller_for(console: Console) -> Teller:
+    """A live line where somebody watches a terminal, plain lines elsewhere."""
+    if console.is_terminal:
+        return LiveLine(console)
+    return PlainLines(console.file)  # type: ignore[arg-type] # rich types its file as IO[str]

@@ -1,0 +1,63 @@
+"""Finds what a kernel says when something went wrong in it, in a console or a dmesg."""
+
+import re
+from dataclasses import dataclass
+
+CASE_MARK = "cliffwatch: case "
+"""The guest agent writes this and the case's name to the kernel log before each case."""
+
+_KERNEL_LINE = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[[^\]]*\])? ?(?P<text>.*)$")
+_PANIC = re.compile(r"Kernel panic - not syncing")
+_SPLAT = re.compile(
+    r"Kernel panic - not syncing|\bBUG: |^BUG:|\bOops\b|^WARNING: |kernel BUG at|Unable to handle kernel|"
+    r"general protection fault|soft lockup|hard LOCKUP|rcu: INFO: \S+ (?:self-)?detected stall|detected stalls on CPUs|"
+    r"INFO: task \S+ blocked for more than|UBSAN: |KASAN: |KCSAN: |unable to handle page fault|double fault|"
+    r"Out of memory: Killed process"
+)
+_KEPT_LINES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splat:
+    """One report of the kernel: its first line, the lines that follow (at most 40), and the case that was running."""
+
+    title: str
+    text: str
+    case: str | None
+    panic: bool
+
+
+def find_splats(log: str) -> tuple[Splat, ...]:
+    """All splats of a kernel log, in order. Lines that are no kernel lines are passed over. Total."""
+    case: str | None = None
+    found: list[Splat] = []
+    lines = log.splitlines()
+    skip_until = 0
+    for number, line in enumerate(lines):
+        text = _kernel_text(line)
+        if CASE_MARK in text:
+            case = text.partition(CASE_MARK)[2].strip()
+        elif number >= skip_until and _SPLAT.search(text):
+            block = lines[number : number + _KEPT_LINES]
+            found.append(_splat(text, block, case))
+            skip_until = number + _length(block)
+    return tuple(found)
+
+
+def _splat(title: str, block: list[str], case: str | None) -> Splat:
+    kept = block[: _length(block)]
+    panic = any(_PANIC.search(line) for line in kept)
+    return Splat(title=title[:200], text="\n".join(line[:300] for line in kept), case=case, panic=panic)
+
+
+def _length(block: list[str]) -> int:
+    """A report ends with its end marker, or where it is cut."""
+    for offset, line in enumerate(block):
+        if "end trace" in line or "end Kernel panic" in line:
+            return offset + 1
+    return len(block)
+
+
+def _kernel_text(line: str) -> str:
+    match = _KERNEL_LINE.match(line.strip("\r"))
+    return match["text"] if match else ""
