@@ -9,7 +9,8 @@ class Value:
     """One metric of one case, as one output gives it.
 
     `value` is the boot's number in `unit`; `samples` are the readings within the boot that it was made from, warm-up
-    dropped, oldest first (empty where the format prints none). `suite` is None where neither the output nor the
+    dropped, oldest first (empty where the format prints none). `resolution` is the smallest step, in `unit`, that the
+    printed digits can show at this value: two outputs that differ by less may be equal. 0 where it is not known. `suite` is None where neither the output nor the
     catalogue says it.
     """
 
@@ -20,6 +21,7 @@ class Value:
     unit: str
     value: float
     samples: tuple[float, ...] = ()
+    resolution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,17 @@ class CaseKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The value of one metric of one case in one boot; `readings` are the within-boot values under it."""
+    """The value of one metric of one case in one boot; `readings` are the within-boot values under it.
+
+    `resolution` is the smallest step, in `unit`, that the digits of the raw output can show; 0 where it is not known.
+    """
 
     case: CaseKey
     metric: str
     unit: str
     value: float
     readings: tuple[float, ...] = ()
+    resolution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ class PlainLines:
 
     def _line(self, text: str) -> None:
         self._last_line = self._monotonic()
-        print(f"[{self._last_line - self._run_began:6.0f} s] {text}", file=self._stream, flush=True)  # noqa: T201
+        print(f"[{self._last_line - self._run_began:6.0f} s] {text}", file=self._stream, flush=True)
 
 
 class LiveLine:

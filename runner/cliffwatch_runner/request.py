@@ -1,0 +1,60 @@
+"""What a person asks of a run, checked before anything is done."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch.samples import Mode
+
+Profile = Literal["smoke", "standard", "full"]
+Side = Literal["base", "head"]
+
+ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
+"""Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
+
+WALLTIME_BOOTS = 10
+"""Boots an arm under KVM: a rank test of 10 against 10 can reach p = 1e-5, enough for families of a thousand rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """Tools that the user names instead of those that are found; None means found."""
+
+    cc: str | None
+    clang: str | None
+    pahole: str | None
+    build_image: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """One call of `cliffwatch run`."""
+
+    tree: str
+    base: str
+    head: str
+    patch: Path | None
+    suites: tuple[str, ...]
+    profile: Profile
+    mode: Mode | None
+    platform: str | None
+    boots: int | None
+    seed: int
+    bench_from: str
+    out: Path | None
+    cache: Path
+    tools: ToolChoice
+    fragments: tuple[Path, ...]
+    jobs: int
+    cpus: int
+    memory_mib: int
+    pin: tuple[int, ...]
+    guest_root: Path | None
+    fresh_build: bool
+    require_isolation: bool
+    hang_after: float
+
+    def boots_per_arm(self, mode: Mode) -> int:
+        if self.boots is not None:
+            return self.boots
+        return WALLTIME_BOOTS if mode == "walltime" else ICOUNT_BOOTS[self.profile]

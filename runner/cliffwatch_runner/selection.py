@@ -1,0 +1,84 @@
+"""Chooses the cases of a run: what was asked for, what the tree offers, what the guest's shape can hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cliffwatch.catalogue.discovery import Missing, Unsupported, discovered_suite, support
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.catalogue.suite import PlannedCase, Suite
+from cliffwatch.samples import CaseOutcome
+from cliffwatch_runner.failure import Failure
+
+DISCOVERED = "discovered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The cases to run, and the ones that are told without being run, with their reason."""
+
+    cases: tuple[PlannedCase, ...]
+    left_out: tuple[CaseOutcome, ...]
+
+
+def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ...] | Failure:
+    """The named suites of the catalogue; `discovered` is none of them and passed over here."""
+    known = {suite.name: suite for suite in catalogue.suites}
+    for name in names:
+        if name not in known and name != DISCOVERED:
+            return Failure(
+                whose="usage",
+                message=f"there is no suite '{name}'",
+                next_step=f"choose among: {', '.join([*sorted(known), DISCOVERED])} (cliffwatch suites)",
+            )
+    return tuple(known[name] for name in names if name != DISCOVERED)
+
+
+def select_cases(
+    suites: Sequence[Suite],
+    profile: str,
+    *,
+    offered: frozenset[str] | None,
+    release: tuple[int, int],
+    cpus: int,
+    memory_mib: int,
+) -> Selection:
+    """Splits the profile's cases into those that can run and those that cannot.
+
+    `offered` is what `bench -l` of the tree lists; None where nothing is built yet (`--dry-run`): then only the release
+    decides. A benchmark that is missing is unsupported below its release, and a failure of the tree from it on.
+    """
+    cases: list[PlannedCase] = []
+    left_out: list[CaseOutcome] = []
+    for suite in suites:
+        for case in suite.cases(profile):
+            outcome = _cannot_run(suite, case, offered, release, cpus, memory_mib)
+            if outcome is None:
+                cases.append(case)
+            else:
+                left_out.append(outcome)
+    return Selection(cases=tuple(cases), left_out=tuple(left_out))
+
+
+def _cannot_run(
+    suite: Suite, case: PlannedCase, offered: frozenset[str] | None, release: tuple[int, int], cpus: int, memory_mib: int
+) -> CaseOutcome | None:
+    benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
+    answer = support(benchmark, offered if offered is not None else frozenset({benchmark.name}), release)
+    if isinstance(answer, Unsupported):
+        return CaseOutcome(case=case.key, status="unsupported", reason=answer.reason)
+    if isinstance(answer, Missing):
+        return CaseOutcome(case=case.key, status="failed", reason=answer.reason)
+    if case.min_cpus > cpus:
+        reason = f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
+        return CaseOutcome(case=case.key, status="not-run", reason=reason)
+    if case.memory_mib > memory_mib:
+        reason = f"needs {case.memory_mib} MiB, the guest has {memory_mib}: use --memory {case.memory_mib}"
+        return CaseOutcome(case=case.key, status="not-run", reason=reason)
+    return None
+
+
+def with_discovered(names: Sequence[str], suites: Sequence[Suite], offered: Sequence[str], catalogue: Catalogue) -> tuple[Suite, ...]:
+    """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for."""
+    if DISCOVERED not in names:
+        return tuple(suites)
+    return (*suites, discovered_suite(offered, catalogue))

@@ -1,0 +1,92 @@
+"""Processes end when they should, and take their children with them."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from cliffwatch_runner import process
+
+
+def test_output_and_status_come_back(tmp_path: Path) -> None:
+    ended = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], deadline=10, log=tmp_path / "log")
+
+    assert ended.status == 3
+    assert not ended.ok
+    assert sorted(ended.output.split()) == ["err", "out"]
+    assert (tmp_path / "log").read_text() == ended.output
+
+
+def test_a_process_is_ended_at_its_deadline_with_everything_it_started(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    script = f"sleep 1000 & echo $! > {pid_file}; wait"
+
+    ended = process.run(["sh", "-c", script], deadline=0.5)
+
+    assert ended.timed_out
+    assert not _alive(int(pid_file.read_text()))
+
+
+def test_a_child_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
+    script = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
+
+    ended = process.run(["sh", "-c", script], deadline=0.5)
+
+    assert ended.timed_out
+    assert ended.status == -9
+
+
+def test_a_request_to_stop_ends_the_process() -> None:
+    stop = threading.Event()
+
+    ended = process.run(
+        ["sh", "-c", "echo begun; sleep 1000"], deadline=60, on_output=lambda _: stop.set(), should_stop=stop.is_set
+    )
+
+    assert ended.stopped
+    assert not ended.timed_out
+    assert ended.seconds < 30
+
+
+def test_children_end_when_the_caller_fails(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def fail(_: str) -> None:
+        raise RuntimeError("the caller has a bug")
+
+    with pytest.raises(RuntimeError):
+        process.run(["sh", "-c", f"echo $$ > {pid_file}; echo x; sleep 1000"], deadline=60, on_output=fail)
+
+    assert not _alive(int(pid_file.read_text()))
+
+
+def test_a_grandchild_that_keeps_the_pipe_does_not_keep_the_run() -> None:
+    ended = process.run(["sh", "-c", "sleep 1000 & exit 0"], deadline=60)
+
+    assert ended.ok
+    assert ended.seconds < 30
+
+
+def test_a_log_is_not_written_beyond_its_limit(tmp_path: Path) -> None:
+    writes = f"import sys; [sys.stdout.write('x' * 65536) for _ in range({100})]"
+
+    ended = process.run([sys.executable, "-c", writes], deadline=60, log=tmp_path / "log", log_limit=200_000, keep=1000)
+
+    assert ended.ok
+    assert len(ended.output) == 1000
+    assert 200_000 <= (tmp_path / "log").stat().st_size <= 200_000 + 65536
+
+
+def test_a_missing_program_is_told_to_the_caller() -> None:
+    with pytest.raises(FileNotFoundError):
+        process.run(["no-such-program-anywhere"], deadline=1)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
