@@ -1,0 +1,55 @@
+"""Undoes what terminals, mail and web pages do to a pasted output. Total."""
+
+import re
+from dataclasses import dataclass
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\x00]")
+_QUOTE = re.compile(r"^(?:\s?>)+ ?")
+_KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
+_STARTS = re.compile(r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A cleaned line with its number in the text as it came, counted from 1."""
+
+    number: int
+    text: str
+
+
+def clean_lines(text: str) -> list[Line]:
+    """The lines of a text without quoting, colour, odd blanks and kernel messages.
+
+    A kernel message may begin in the middle of a line, when guest and console share one; what stood before it is joined
+    with what follows, unless the next line begins something of its own.
+    """
+    lines: list[Line] = []
+    broken: Line | None = None
+    for number, raw in enumerate(_LINE_END.split(text), start=1):
+        plain = _plain(raw)
+        stamp = _KERNEL_STAMP.search(plain)
+        head = plain[: stamp.start()] if stamp else plain
+        if stamp and not head.strip():
+            continue
+        if broken is not None:
+            if _STARTS.match(head):
+                lines.append(broken)
+                current = Line(number, head)
+            else:
+                current = Line(broken.number, broken.text + head)
+            broken = None
+        else:
+            current = Line(number, head)
+        if stamp:
+            broken = current
+        else:
+            lines.append(current)
+    return [*lines, broken] if broken is not None else lines
+
+
+def _plain(raw: str) -> str:
+    text = _INVISIBLE.sub("", _ANSI.sub("", raw))
+    return _QUOTE.sub("", _BLANKS.sub(" ", text)).rstrip()

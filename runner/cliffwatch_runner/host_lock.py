@@ -1,0 +1,238 @@
+"""One lock for all runs on a host: walltime runs hold it alone, icount runs share it.
+
+The lock is flock(2) on one file, so the kernel lets go of it however its holder ends, and a file that was left behind
+locks nothing. The file's text only names the holders, for those who wait. It must be the same file for every user of the
+host, so it lies in a folder that all can write to, and what lies there under its name may have been put there by anyone:
+links are not followed, and what is not a plain file is refused.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cliffwatch.samples import Mode
+from cliffwatch_runner import clock
+from cliffwatch_runner.failure import Failure
+
+POLL_SECONDS = 1.0
+LOCK_NAME = "cliffwatch-host.lock"
+
+_LARGEST_TEXT = 1 << 16
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds the lock, in its own words: `what` is for people, `since` is in UTC."""
+
+    pid: int
+    since: datetime
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what} (pid {self.pid}, since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLock:
+    """A lock that is held."""
+
+    path: Path
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockState:
+    """What somebody who does not take the lock sees. `holders` may be empty although it is held, by one who named nobody."""
+
+    held: bool
+    holders: tuple[Holder, ...]
+
+
+def lock_path(root: Path = Path("/")) -> Path:
+    """The host's lock file: in /run/lock where everybody may write there (Debian), else in /tmp.
+
+    Chosen by what the folder is and not by who asks, so that root and an ordinary user meet at one file.
+    """
+    run_lock = root / "run/lock"
+    open_to_all = run_lock.is_dir() and run_lock.stat().st_mode & stat.S_IWOTH
+    return (run_lock if open_to_all else root / "tmp") / LOCK_NAME
+
+
+@contextmanager
+def host_lock(
+    mode: Mode,
+    *,
+    what: str,
+    waiting: Callable[[str], None],
+    should_stop: Callable[[], bool],
+    path: Path | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[HostLock | Failure]:
+    """Holds the host's lock while the block runs, and waits for it first; gives a Failure where it cannot be had.
+
+    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` is told who holds the lock, again when
+    they change; `should_stop` is asked every second while waiting.
+    """
+    place = path if path is not None else lock_path()
+    descriptor = _opened(place)
+    if isinstance(descriptor, Failure):
+        yield descriptor
+        return
+    try:
+        if not _waited(descriptor, mode, waiting, should_stop, pause):
+            yield Failure(
+                whose="host",
+                message="Stopped while waiting for this host's lock.",
+                next_step="Start the run again; `cliffwatch doctor` shows who holds the lock.",
+            )
+            return
+        holder = Holder(pid=os.getpid(), since=clock.now(), what=what)
+        _sign_in(descriptor, holder, alone=mode == "walltime")
+        try:
+            yield HostLock(path=place, mode=mode)
+        finally:
+            _sign_out(descriptor, holder)
+    finally:
+        os.close(descriptor)
+
+
+def lock_state(path: Path | None = None) -> LockState:
+    """Whether anybody holds the lock, and who."""
+    place = path if path is not None else lock_path()
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return LockState(held=False, holders=())
+    try:
+        held = not _taken(descriptor, fcntl.LOCK_EX)
+        return LockState(held=held, holders=_holders(descriptor) if held else ())
+    finally:
+        os.close(descriptor)
+
+
+def _waited(
+    descriptor: int,
+    mode: Mode,
+    waiting: Callable[[str], None],
+    should_stop: Callable[[], bool],
+    pause: Callable[[float], None],
+) -> bool:
+    operation = fcntl.LOCK_EX if mode == "walltime" else fcntl.LOCK_SH
+    told: str | None = None
+    while not _taken(descriptor, operation):
+        if should_stop():
+            return False
+        names = "; ".join(map(str, _holders(descriptor))) or "a process that left no name"
+        if names != told:
+            waiting(f"Waiting for this host's lock, held by {names}")
+            told = names
+        pause(POLL_SECONDS)
+    return True
+
+
+def _taken(descriptor: int, operation: int) -> bool:
+    try:
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _opened(path: Path) -> int | Failure:
+    """A descriptor of the lock file, which is made where it is missing.
+
+    Opened for reading where writing is not allowed: that locks as well, only without a name in the file.
+    """
+    try:
+        descriptor = _existing_or_new(path)
+    except OSError as error:
+        return _not_to_be_had(path, "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}")
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(descriptor)
+        return _not_to_be_had(path, "is not a plain file with one name")
+    return descriptor
+
+
+def _existing_or_new(path: Path) -> int:
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    # Opened without O_CREAT first: fs.protected_regular forbids that flag on another user's file in a sticky folder.
+    for access in (os.O_RDWR | os.O_APPEND, os.O_RDONLY):
+        with suppress(FileNotFoundError, PermissionError):
+            return os.open(path, access | flags)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | flags, 0o666)
+    except FileExistsError:
+        # Another run made it in between, or it is closed to this user: the second try says which.
+        return os.open(path, os.O_RDONLY | flags)
+    os.fchmod(descriptor, 0o666)
+    return descriptor
+
+
+def _not_to_be_had(path: Path, why: str) -> Failure:
+    return Failure(
+        whose="host",
+        message=f"This host's lock file {path} {why}.",
+        next_step=f"Look at what it is, then remove it: sudo rm {path}",
+    )
+
+
+def _sign_in(descriptor: int, holder: Holder, *, alone: bool) -> None:
+    """Writes a line for this holder. A file that cannot be written keeps the lock nameless, not undone."""
+    with suppress(OSError):
+        if alone:
+            os.ftruncate(descriptor, 0)
+        os.write(descriptor, _line(holder, held=True))
+
+
+def _sign_out(descriptor: int, holder: Holder) -> None:
+    """Takes this holder out of the text: by emptying it where nobody else holds the lock, else by a line that says so.
+
+    Lines are only ever appended by holders, in one write each, so that those who share the lock do not undo each
+    other's.
+    """
+    with suppress(OSError):
+        if _taken(descriptor, fcntl.LOCK_EX):
+            os.ftruncate(descriptor, 0)
+            return
+        os.write(descriptor, _line(holder, held=False))
+
+
+def _line(holder: Holder, *, held: bool) -> bytes:
+    entry = {"held": held, "pid": holder.pid, "since": holder.since.isoformat(), "what": holder.what[:_LONGEST_NAME]}
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _holders(descriptor: int) -> tuple[Holder, ...]:
+    """Those who signed in, did not sign out and are alive. The text is anybody's: what is not understood is passed over."""
+    found: dict[tuple[int, datetime], Holder] = {}
+    for line in os.pread(descriptor, _LARGEST_TEXT, 0).splitlines():
+        entry = _entry(line)
+        if entry is None:
+            continue
+        held, holder = entry
+        if held:
+            found[(holder.pid, holder.since)] = holder
+            continue
+        found.pop((holder.pid, holder.since), None)
+    return tuple(holder for holder in found.values() if Path(f"/proc/{holder.pid}").exists())
+
+
+def _entry(line: bytes) -> tuple[bool, Holder] | None:
+    try:
+        match json.loads(line):
+            case {"held": bool(held), "pid": int(pid), "since": str(since), "what": str(what)}:
+                name = "".join(filter(str.isprintable, what))[:_LONGEST_NAME]
+                return held, Holder(pid=pid, since=datetime.fromisoformat(since), what=name)
+    except (ValueError, RecursionError):
+        return None
+    return None
