@@ -160,12 +160,17 @@ def _failure(section: Section, rows: Sequence[Measured], complaints: Sequence[st
         return section.line, f"Setting up benchmark '{name}'...", f"failed: {why}"
     if section.failures and not section.summary and not section.readings:
         return section.failures[0][0], name, f"failed: {reason}"
-    primary = next(metric for metric, shape in KIND_METRICS[section.kind].items() if shape.primary)
-    main = next((row for row in rows if row.metric == primary), None)
-    zero_is_good = section.kind == "false-hits"
-    if main is not None and main.value == 0 and not zero_is_good:
-        return section.summary_line or section.line, name, f"failed: zero {primary}, so nothing ran{_because(reason)}"
+    if _nothing_ran(section.kind, rows):
+        return section.summary_line or section.line, name, f"failed: zero operations, so nothing ran{_because(reason)}"
     return None
+
+
+def _nothing_ran(kind: str, rows: Sequence[Measured]) -> bool:
+    """Whether all rates are zero. Drops count as operations: hashmap-without-bloom prints nothing but drops."""
+    if kind == "false-hits":
+        return False
+    higher = [row.value for row in rows if KIND_METRICS[kind][row.metric].better == "higher" or row.metric == "drops"]
+    return bool(higher) and not any(higher)
 
 
 def _because(reason: str) -> str:

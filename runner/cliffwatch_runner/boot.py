@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -177,9 +177,3 @@ def _evidence(status: BootStatus, refused: str | None, splats: tuple[Splat, ...]
     if splats:
         return splats[0].text
     return "\n".join(console.splitlines()[-30:])
-
-
-def host_links(top: Path = Path("/")) -> Mapping[str, str]:
-    """The links of a merged-/usr host at its top: {"/bin": "usr/bin", …}."""
-    names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-    return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}

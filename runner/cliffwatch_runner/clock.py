@@ -12,3 +12,8 @@ def now() -> datetime:
 def monotonic() -> float:
     """Seconds that never run backwards, for durations and deadlines."""
     return time.monotonic()
+
+
+def pause(seconds: float) -> None:
+    """Waits, where nothing can be waited for (a lock that another process holds)."""
+    time.sleep(seconds)

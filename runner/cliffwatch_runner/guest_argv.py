@@ -107,35 +107,39 @@ class GuestFolders:
     results: Path
 
 
-def guest_view(
-    folders: GuestFolders,
-    *,
-    programs: Sequence[Path],
-    shape: GuestShape,
-    host_links: Mapping[str, str],
-    etc: Path = Path("/etc"),
-) -> list[str]:
-    """The bubblewrap call in which `vng` and QEMU run, so that what they show the guest as `/` holds no home, no secret.
-
-    `programs` are folders outside /usr that vng needs (the virtual environment and its interpreter); `host_links` are
-    the top-level links of a merged-/usr host (`/bin` -> `usr/bin`).
-    """
+def view_of_host(*, etc: Path = Path("/etc"), top: Path = Path("/")) -> list[str]:
+    """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no network."""
     argv = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-    argv += ["--setenv", "PATH", ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])]
-    argv += ["--setenv", "HOME", "/root", "--setenv", "LANG", "C.UTF-8"]
     argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", "/usr", "/usr"]  # noqa: S108
     for folder in _EMPTY:
         argv += ["--dir", folder]
-    for path, target in host_links.items():
+    for path, target in host_links(top).items():
         argv += ["--symlink", target, path]
     for name in _ETC:
         argv += ["--ro-bind-try", str(etc / name), f"/etc/{name}"]
+    return argv
+
+
+def host_links(top: Path) -> Mapping[str, str]:
+    """The links of a merged-/usr host at its top: {"/bin": "usr/bin", …}."""
+    names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+    return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}
+
+
+def guest_view(folders: GuestFolders, *, programs: Sequence[Path], shape: GuestShape) -> list[str]:
+    """The bubblewrap call in which `vng` and QEMU run, so that what they show the guest as `/` holds no home, no secret.
+
+    `programs` are folders outside /usr that vng needs: the virtual environment and its interpreter.
+    """
+    argv = view_of_host()
+    path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
+    argv += ["--setenv", "PATH", path, "--setenv", "HOME", "/root", "--setenv", "LANG", "C.UTF-8"]
     for folder in programs:
         argv += ["--ro-bind", str(folder), str(folder)]
     argv += ["--dev-bind", "/dev/kvm", "/dev/kvm"] if shape.mode == "walltime" else []
     argv += ["--ro-bind", str(shape.root), "/cliffwatch/root"] if shape.root is not None else []
     argv += ["--ro-bind", str(folders.kernel), str(KERNEL), "--ro-bind", str(folders.input), str(INPUT)]
-    return [*argv, "--bind", str(folders.results), str(RESULTS), "--chdir", "/"]
+    return [*argv, "--bind", str(folders.results), str(RESULTS), "--chdir", "/", "--"]
 
 
 def limited(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:

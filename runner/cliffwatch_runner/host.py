@@ -18,13 +18,13 @@ def host_record(root: Path = Path("/")) -> dict[str, object]:
         "vulnerabilities": _folder(root / _CPUS / "vulnerabilities"),
         "kernel": _kernel(root),
         "frequency": _frequency(root),
-        "smt": read_word(root / _CPUS / "smt/control"),
+        "smt": read_line(root / _CPUS / "smt/control"),
         "idle": _idle(root),
-        "isolation": {name: read_word(root / _CPUS / name) for name in ("isolated", "nohz_full")},
+        "isolation": {name: read_line(root / _CPUS / name) for name in ("isolated", "nohz_full")},
         "numa": _numa(root),
         "dmi": _dmi(root),
         "memory": _memory(root),
-        "clocksource": read_word(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "clocksource": read_line(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "load_average": _load_average(root),
         "throttle": throttle_counters(root),
     }
@@ -38,7 +38,7 @@ def throttle_counters(root: Path = Path("/")) -> dict[str, int | None]:
     """
 
     def counts(name: str) -> list[int]:
-        texts = (read_word(path) for path in (root / _CPUS).glob(f"cpu[0-9]*/thermal_throttle/{name}"))
+        texts = (read_line(path) for path in (root / _CPUS).glob(f"cpu[0-9]*/thermal_throttle/{name}"))
         return [int(text) for text in texts if text is not None and text.isdigit()]
 
     core, package = counts("core_throttle_count"), counts("package_throttle_count")
@@ -67,18 +67,22 @@ def platform_name(record: Mapping[str, object], mode: Mode) -> str:
     return _slug(str(cpu["model_name"] or "unknown machine"))
 
 
-def read_word(path: Path) -> str | None:
-    """The content of a small file of /proc or /sys, stripped, empty as null; null where it cannot be read.
-
-    Of a choice such as `always [madvise] never` the chosen word.
-    """
+def read_line(path: Path) -> str | None:
+    """The content of a small file of /proc or /sys, stripped; null where it is empty or cannot be read."""
     try:
         with path.open("rb") as file:
             text = file.read(_ONE_LINE).decode(errors="replace").strip()
     except OSError:
         return None
-    chosen = re.search(r"\[([^\]]+)\]", text)
-    return (chosen[1] if chosen and "\n" not in text else text) or None
+    # This is how the kernel prints an empty CPU list.
+    return None if text in {"", "(null)"} else text
+
+
+def read_word(path: Path) -> str | None:
+    """As `read_line`, but of a choice such as `always [madvise] never` the chosen word."""
+    line = read_line(path)
+    chosen = re.fullmatch(r"(?:\S+ )*\[(\S+)\](?: \S+)*", line or "")
+    return chosen[1] if chosen else line
 
 
 def _slug(text: str) -> str:
@@ -118,7 +122,7 @@ def _cpu(root: Path) -> dict[str, object]:
         "sockets": len({cpu.get("physical id") for cpu in processors}) or None,
         "cores": len(cores) or None,
         "threads": threads,
-        "online": read_word(root / _CPUS / "online"),
+        "online": read_line(root / _CPUS / "online"),
     }
 
 
@@ -127,14 +131,14 @@ def _number(text: str | None) -> int | None:
 
 
 def _folder(folder: Path) -> dict[str, str | None]:
-    return {path.name: read_word(path) for path in sorted(folder.glob("*"))}
+    return {path.name: read_line(path) for path in sorted(folder.glob("*"))}
 
 
 def _kernel(root: Path) -> dict[str, str | None]:
     return {
-        "release": read_word(root / "proc/sys/kernel/osrelease"),
-        "version": read_word(root / "proc/sys/kernel/version"),
-        "command_line": read_word(root / "proc/cmdline"),
+        "release": read_line(root / "proc/sys/kernel/osrelease"),
+        "version": read_line(root / "proc/sys/kernel/version"),
+        "command_line": read_line(root / "proc/cmdline"),
     }
 
 
@@ -142,7 +146,7 @@ def _frequency(root: Path) -> dict[str, object]:
     cpufreq = root / _CPUS / "cpufreq"
 
     def over_policies(name: str) -> list[str]:
-        return sorted({word for path in cpufreq.glob(f"policy*/{name}") if (word := read_word(path)) is not None})
+        return sorted({word for path in cpufreq.glob(f"policy*/{name}") if (word := read_line(path)) is not None})
 
     return {
         "drivers": over_policies("scaling_driver"),
@@ -154,10 +158,10 @@ def _frequency(root: Path) -> dict[str, object]:
 
 def _boost(root: Path) -> str | None:
     """`on` or `off`, whichever driver says it (intel_pstate counts the other way round); null where none does."""
-    no_turbo = read_word(root / _CPUS / "intel_pstate/no_turbo")
+    no_turbo = read_line(root / _CPUS / "intel_pstate/no_turbo")
     if no_turbo is not None:
         return "off" if no_turbo == "1" else "on"
-    boost = read_word(root / _CPUS / "cpufreq/boost")
+    boost = read_line(root / _CPUS / "cpufreq/boost")
     return None if boost is None else "on" if boost == "1" else "off"
 
 
@@ -165,22 +169,22 @@ def _idle(root: Path) -> dict[str, object]:
     states = sorted((root / _CPUS / "cpu0/cpuidle").glob("state*"))
 
     return {
-        "driver": read_word(root / _CPUS / "cpuidle/current_driver"),
-        "states": [name for state in states if (name := read_word(state / "name")) is not None],
+        "driver": read_line(root / _CPUS / "cpuidle/current_driver"),
+        "states": [name for state in states if (name := read_line(state / "name")) is not None],
     }
 
 
 def _numa(root: Path) -> dict[str, object]:
     nodes = (root / "sys/devices/system/node").glob("node[0-9]*")
     return {
-        "nodes": {node.name.removeprefix("node"): read_word(node / "cpulist") for node in sorted(nodes)},
-        "balancing": read_word(root / "proc/sys/kernel/numa_balancing"),
+        "nodes": {node.name.removeprefix("node"): read_line(node / "cpulist") for node in sorted(nodes)},
+        "balancing": read_line(root / "proc/sys/kernel/numa_balancing"),
     }
 
 
 def _dmi(root: Path) -> dict[str, str | None]:
     names = ("bios_vendor", "bios_version", "bios_date", "sys_vendor", "product_name", "board_name")
-    return {name: read_word(root / "sys/class/dmi/id" / name) for name in names}
+    return {name: read_line(root / "sys/class/dmi/id" / name) for name in names}
 
 
 def _memory(root: Path) -> dict[str, object]:
@@ -194,9 +198,9 @@ def _memory(root: Path) -> dict[str, object]:
         "total_kib": kib("MemTotal"),
         "available_kib": kib("MemAvailable"),
         "swap_kib": kib("SwapTotal"),
-        "huge_pages": read_word(root / "proc/sys/vm/nr_hugepages"),
+        "huge_pages": read_line(root / "proc/sys/vm/nr_hugepages"),
         "transparent_hugepage": read_word(root / "sys/kernel/mm/transparent_hugepage/enabled"),
-        "ksm": read_word(root / "sys/kernel/mm/ksm/run"),
+        "ksm": read_line(root / "sys/kernel/mm/ksm/run"),
     }
 
 

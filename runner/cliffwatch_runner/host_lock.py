@@ -155,7 +155,9 @@ def _opened(path: Path) -> int | Failure:
     try:
         descriptor = _existing_or_new(path)
     except OSError as error:
-        return _not_to_be_had(path, "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}")
+        return _not_to_be_had(
+            path, "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}"
+        )
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)

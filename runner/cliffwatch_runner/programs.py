@@ -1,14 +1,107 @@
 """Which programs this host has, and in which versions: the tools that a run calls."""
 
-import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cliffwatch_runner import process
 
+Version = tuple[int, ...]
+
 _DEADLINE_SECONDS = 10.0
-_VERSION = re.compile(r"\d+(?:\.\d+)+|\d+")
+_NUMBERS = re.compile(r"(?<![\w.-])v?(\d+(?:\.\d+)+|\d+(?=\s|$))")
+_NEWEST_LLVM, _OLDEST_LLVM = 30, 13
+_ASKED = {
+    "qemu": "qemu-system-x86_64",
+    "git": "git",
+    "make": "make",
+    "gcc": "gcc",
+    "pahole": "pahole",
+    "bc": "bc",
+    "flex": "flex",
+    "bison": "bison",
+    "ccache": "ccache",
+    "bwrap": "bwrap",
+}
+_UDEV_DAEMONS = ("usr/lib/systemd/systemd-udevd", "lib/systemd/systemd-udevd", "usr/sbin/udevd", "sbin/udevd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Llvm:
+    """clang, llc and llvm-strip as they are called together: all plain, or all with one suffix (`-19`). Null is missing."""
+
+    suffix: str
+    clang: str | None
+    llc: str | None
+    llvm_strip: str | None
+
+    @property
+    def whole(self) -> bool:
+        majors = {text.split(".")[0] if text else None for text in (self.clang, self.llc, self.llvm_strip)}
+        return len(majors) == 1 and None not in majors
+
+
+def program_versions() -> dict[str, str | None]:
+    """For the environment record: the version that each program itself says, null where it is missing.
+
+    An empty version is a program that is there and says none.
+    """
+    found = {name: _version_of(program) for name, program in _ASKED.items()}
+    return {**found, "virtme-ng": _distribution_version("virtme-ng")}
+
+
+def installed_llvms() -> tuple[Llvm, ...]:
+    """Every clang on PATH with the tools of its suffix, newest first, the plain one last."""
+    suffixes = [f"-{number}" for number in range(_NEWEST_LLVM, _OLDEST_LLVM - 1, -1)] + [""]
+    return tuple(
+        Llvm(
+            suffix=suffix,
+            clang=_version_of(f"clang{suffix}"),
+            llc=_version_of(f"llc{suffix}"),
+            llvm_strip=_version_of(f"llvm-strip{suffix}"),
+        )
+        for suffix in suffixes
+        if shutil.which(f"clang{suffix}")
+    )
+
+
+def parse_version(text: str | None) -> Version:
+    """Numbers of a version, for comparing; empty where there is none, which is older than any."""
+    return tuple(int(part) for part in re.findall(r"\d+", text or "")[:3])
+
+
+def version_in(output: str) -> str:
+    """The first version number in what a program says of itself; empty where it says none."""
+    match = _NUMBERS.search(output)
+    return match[1] if match else ""
+
+
+def find_virtme_run() -> Path | None:
+    """`virtme-run`, which vng calls by name: beside this interpreter, where the virtual environment has it, or on PATH."""
+    beside = Path(sys.executable).parent / "virtme-run"
+    if beside.exists():
+        return beside
+    found = shutil.which("virtme-run")
+    return Path(found) if found else None
+
+
+def find_udev(root: Path = Path("/")) -> Path | None:
+    return next((root / name for name in _UDEV_DAEMONS if (root / name).exists()), None)
+
+
+def _version_of(program: str) -> str | None:
+    try:
+        ended = process.run([program, "--version"], deadline=_DEADLINE_SECONDS)
+    except OSError:
+        return None
+    return version_in(ended.output)
+
+
+def _distribution_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -60,7 +60,12 @@ def select_cases(
 
 
 def _cannot_run(
-    suite: Suite, case: PlannedCase, offered: frozenset[str] | None, release: tuple[int, int], cpus: int, memory_mib: int
+    suite: Suite,
+    case: PlannedCase,
+    offered: frozenset[str] | None,
+    release: tuple[int, int],
+    cpus: int,
+    memory_mib: int,
 ) -> CaseOutcome | None:
     benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
     answer = support(benchmark, offered if offered is not None else frozenset({benchmark.name}), release)
@@ -77,7 +82,9 @@ def _cannot_run(
     return None
 
 
-def with_discovered(names: Sequence[str], suites: Sequence[Suite], offered: Sequence[str], catalogue: Catalogue) -> tuple[Suite, ...]:
+def with_discovered(
+    names: Sequence[str], suites: Sequence[Suite], offered: Sequence[str], catalogue: Catalogue
+) -> tuple[Suite, ...]:
     """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for."""
     if DISCOVERED not in names:
         return tuple(suites)

@@ -10,7 +10,7 @@ FOLDERS = GuestFolders(kernel=Path("/k"), input=Path("/i"), results=Path("/r"))
 
 
 def view(shape: GuestShape) -> list[str]:
-    return guest_view(FOLDERS, programs=[Path("/srv/venv")], shape=shape, host_links={"/bin": "usr/bin"})
+    return guest_view(FOLDERS, programs=[Path("/srv/venv")], shape=shape)
 
 
 def test_machine_and_root_file_system_are_fixed_in_both_modes() -> None:

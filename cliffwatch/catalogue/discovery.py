@@ -1,0 +1,103 @@
+"""What a tree offers, as its own `bench -l` says, held against the catalogue."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, Length, Release, Suite
+
+DISCOVERED = "discovered"
+"""The suite of the benchmarks that a tree offers and the catalogue does not know."""
+
+_LISTED = re.compile(r"^\s*-\s+(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})\s*$")
+_RELEASE = re.compile(r"^v?(\d+)\.(\d+)")
+_DISCOVERED_DEADLINE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """The tree is older than the benchmark, or newer than its end: no fault of the tree."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The tree should have the benchmark and has it not."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supported:
+    """The tree has the benchmark."""
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    """The names that `bench -l` prints, in its order, each once. Total."""
+    names = (match["name"] for line in text.splitlines() if (match := _LISTED.match(line)))
+    return tuple(dict.fromkeys(names))
+
+
+def parse_release(text: str) -> Release | None:
+    """(6, 12) from "6.12.117", "v6.12-rc3" or "6.12"."""
+    match = _RELEASE.match(text.strip())
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def support(benchmark: Benchmark, offered: frozenset[str], release: Release) -> Supported | Unsupported | Missing:
+    """Whether a tree of `release` that offers `offered` can run a benchmark.
+
+    Missing is allowed only below the release that brought the benchmark: otherwise a branch that drops one by accident
+    would pass as an old tree.
+    """
+    if benchmark.until is not None and release >= benchmark.until:
+        return Unsupported(f"until {_shown(benchmark.until)}: {benchmark.until_reason}")
+    if benchmark.name in offered:
+        return Supported()
+    since = f"{'about ' if benchmark.since_uncertain else ''}{_shown(benchmark.since)}"
+    if release < benchmark.since:
+        return Unsupported(f"came with linux {since}")
+    if benchmark.since_uncertain and release == benchmark.since:
+        return Unsupported(f"came with linux {since}, and this tree of {_shown(release)} has it not yet")
+    return Missing(f"bench of this tree does not list it, although it came with linux {since}")
+
+
+def _shown(release: Release) -> str:
+    return f"{release[0]}.{release[1]}"
+
+
+def discovered_suite(offered: Sequence[str], catalogue: Catalogue) -> Suite:
+    """A suite of the benchmarks that only this tree has: each with its defaults, parsed by the kind of its lines."""
+    unknown = [name for name in offered if catalogue.benchmark(name) is None]
+    return Suite(
+        name=DISCOVERED,
+        title="Benchmarks of this tree that the catalogue does not know",
+        about="Found with bench -l. Nothing is known of their parameters, units or repeatability.",
+        metrics={},
+        lengths={
+            "smoke": Length(warmup=1, duration=1),
+            "standard": Length(warmup=1, duration=2),
+            "full": Length(warmup=1, duration=5),
+        },
+        benchmarks=tuple(_discovered(name) for name in unknown),
+        source_file=None,
+    )
+
+
+def _discovered(name: str) -> Benchmark:
+    case = CaseSpec(params=(), argv=(name,), profiles=("smoke", "standard", "full"), memory_mib=1024, min_cpus=1)
+    return Benchmark(
+        name=name,
+        kind=None,
+        about="found in the tree",
+        since=(0, 0),
+        since_uncertain=True,
+        until=None,
+        until_reason="",
+        deadline=_DISCOVERED_DEADLINE,
+        primary=None,
+        icount=IcountTraits(assume="nothing", repeatability=0.0),
+        cases=(case,),
+    )

@@ -1,0 +1,93 @@
+"""The catalogue: every suite of a folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from cliffwatch.catalogue.read import CatalogueError, read_suite
+from cliffwatch.catalogue.suite import Benchmark, Suite
+from cliffwatch.parsers.kinds import KIND_METRICS, MetricShape
+from cliffwatch.samples import CaseKey, MetricTraits, Mode
+
+_ANY_METRIC = MetricShape("", "higher", primary=True)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All suites, with the questions that the rest asks of them."""
+
+    suites: tuple[Suite, ...]
+
+    @cached_property
+    def _by_benchmark(self) -> Mapping[str, tuple[Suite, Benchmark]]:
+        return {benchmark.name: (suite, benchmark) for suite in self.suites for benchmark in suite.benchmarks}
+
+    def suite_of(self, benchmark: str) -> str | None:
+        found = self._by_benchmark.get(benchmark)
+        return found[0].name if found else None
+
+    def benchmark(self, name: str) -> Benchmark | None:
+        found = self._by_benchmark.get(name)
+        return found[1] if found else None
+
+    def traits(self, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+        """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
+        benchmark = self.benchmark(case.benchmark)
+        if benchmark is None or benchmark.kind is None or metric not in KIND_METRICS[benchmark.kind]:
+            return _traits_of_unknown(metric, unit)
+        shape = KIND_METRICS[benchmark.kind][metric]
+        primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
+        if mode == "icount" and benchmark.icount.assume == "exact":
+            repeatability = benchmark.icount.repeatability
+            return MetricTraits(better=shape.better, assume="exact", repeatability=repeatability, primary=primary)
+        return MetricTraits(better=shape.better, assume="nothing", primary=primary)
+
+
+def _traits_of_unknown(metric: str, unit: str) -> MetricTraits:
+    """A known kind's metric keeps its traits; else rates are better higher, and times, counts and sizes lower."""
+    for shapes in KIND_METRICS.values():
+        if metric in shapes and shapes[metric].unit == unit:
+            return MetricTraits(better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary)
+    return MetricTraits(better="higher" if unit.endswith("/s") else "lower", assume="nothing")
+
+
+def suites_folder() -> Path:
+    """The suites that came with this Cliffwatch: beside the package in a checkout, inside it in a wheel."""
+    packaged = Path(__file__).parent / "suites"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "suites"
+
+
+def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
+    """Every suite under `folder`, and what is wrong with the others. A benchmark may stand in one suite only."""
+    suites: list[Suite] = []
+    errors: list[CatalogueError] = []
+    for file in sorted(folder.glob("*/suite.toml")):
+        suite = read_suite(file)
+        if isinstance(suite, Suite):
+            suites.append(suite)
+        else:
+            errors += suite
+    if not suites and not errors:
+        errors.append(CatalogueError(file=folder, line=0, message="there is no */suite.toml in this folder"))
+    return Catalogue(tuple(suites)), (*errors, *_twice(suites))
+
+
+def _twice(suites: list[Suite]) -> list[CatalogueError]:
+    errors: list[CatalogueError] = []
+    home: dict[str, Suite] = {}
+    for suite in suites:
+        for benchmark in suite.benchmarks:
+            first = home.setdefault(benchmark.name, suite)
+            if first is not suite and suite.source_file is not None:
+                message = f"'{benchmark.name}' stands in {first.name} already; a benchmark belongs to one suite"
+                errors.append(CatalogueError(file=suite.source_file, line=1, message=message))
+    return errors
+
+
+def load_catalogue() -> Catalogue:
+    """The catalogue that came with this Cliffwatch, which `make lint` holds free of errors."""
+    catalogue, errors = read_catalogue(suites_folder())
+    if errors:
+        raise ValueError("the installed catalogue is damaged: " + "; ".join(map(str, errors)))
+    return catalogue

@@ -1,0 +1,55 @@
+"""Finds the line of a key in a TOML text, which tomllib does not tell.
+
+Knows the forms that suites use: `[table]`, `[[array.of.tables]]`, `key = …` with bare or quoted keys. A key inside an
+inline table is found at the line where that table begins.
+"""
+
+import re
+from collections.abc import Sequence
+
+_TABLE = re.compile(r"^\s*\[(?P<array>\[)?\s*(?P<path>[^\]]+?)\s*\]")
+_KEY = re.compile(r"^\s*(?P<key>\"[^\"]+\"|'[^']+'|[A-Za-z0-9_.-]+)\s*=")
+
+Path = tuple[str | int, ...]
+
+
+def line_of(text: str, path: Sequence[str | int]) -> int:
+    """The line, counted from 1, of a key such as ("benchmark", 2, "icount", "assume"); of its nearest parent if it has none.
+
+    Names are tables or keys, numbers count the entries of the array of tables before them.
+    """
+    places = _places(text)
+    wanted = tuple(path)
+    while wanted:
+        if wanted in places:
+            return places[wanted]
+        wanted = wanted[:-1]
+    return 1
+
+
+def _places(text: str) -> dict[Path, int]:
+    places: dict[Path, int] = {}
+    counts: dict[Path, int] = {}
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        heading = _TABLE.match(line)
+        if heading:
+            table = _table(heading["path"].split("."), bool(heading["array"]), counts)
+            places.setdefault(table, number)
+            continue
+        key = _KEY.match(line)
+        if key:
+            places.setdefault((*table, key["key"].strip("\"'")), number)
+    return places
+
+
+def _table(names: Sequence[str], is_array: bool, counts: dict[Path, int]) -> Path:
+    """The path of a heading, with the index of each array of tables on the way."""
+    path: Path = ()
+    for depth, name in enumerate(names):
+        path = (*path, name.strip().strip("\"'"))
+        if depth == len(names) - 1 and is_array:
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = (*path, counts[path])
+    return path

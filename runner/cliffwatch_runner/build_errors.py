@@ -1,0 +1,48 @@
+"""Finds in a build's log what a developer has to see first."""
+
+import re
+
+_ERROR = re.compile(
+    r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS? .*FAILED|"
+    r"Error: .*(?:kconfig|Kconfig)|Kconfig:\d+:|syntax error|^Error: )",
+    re.IGNORECASE,
+)
+_INCLUDED = re.compile(r"^\s*(?:In file included from|from) .*[:,]$")
+_CONTEXT = re.compile(r"^(?:\s+\d* ?\||\s*\^|\s)")
+_MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
+_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_KILLED = re.compile(r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory")
+_KEPT_LINES = 24
+
+
+def first_error(log: str) -> str:
+    """The first error of a log with the lines that belong to it; the first `make: ***` if no tool said more. Total."""
+    lines = log.splitlines()
+    for number, line in enumerate(lines):
+        if _ERROR.search(line):
+            return _with_context(lines, number)
+    failed = next((number for number, line in enumerate(lines) if _MAKE_ERROR.match(line)), None)
+    if failed is not None:
+        return "\n".join(lines[max(0, failed - 8) : failed + 1])
+    return "\n".join(lines[-12:])
+
+
+def _with_context(lines: list[str], number: int) -> str:
+    first = number
+    while (
+        first > 0 and number - first < 8 and (_INCLUDED.match(lines[first - 1]) or ": In function" in lines[first - 1])
+    ):
+        first -= 1
+    last = number + 1
+    while last < len(lines) and last - number < _KEPT_LINES and _CONTEXT.match(lines[last]):
+        last += 1
+    return "\n".join(lines[first:last])
+
+
+def is_full_disk(log: str) -> bool:
+    return bool(_DISK_FULL.search(log))
+
+
+def is_killed(log: str) -> bool:
+    """Whether something outside ended the compiler, which is no fault of the tree."""
+    return bool(_KILLED.search(log))

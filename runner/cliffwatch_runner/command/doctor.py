@@ -1,0 +1,126 @@
+"""`cliffwatch doctor`: is this host fit, item by item, and how to mend it."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import NoReturn
+
+import rich_click as click
+from rich.console import Console
+from rich.text import Text
+
+from cliffwatch.exits import Exit
+from cliffwatch.samples import Mode
+from cliffwatch_runner.doctor.check import Check, Group, Status
+from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
+from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host_lock import host_lock, lock_path
+from cliffwatch_runner.tuning_journal import JOURNAL, restore_from_journal
+
+_SYMBOLS: dict[Status, tuple[str, str]] = {
+    "ok": ("✓", "green"),
+    "warn": ("!", "yellow"),
+    "fail": ("✗", "red"),
+    "skip": ("\N{EN DASH}", "dim"),
+}
+_TITLES: dict[Group, str] = {
+    "build": "To build a kernel",
+    "boot": "To boot a guest",
+    "walltime": "For walltime runs",
+}
+
+
+@click.command()
+@click.option(
+    "--mode",
+    type=click.Choice(["icount", "walltime"]),
+    help="The kind of run to judge for; walltime where KVM is usable, else icount.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("~/.cache/cliffwatch"),
+    show_default=True,
+    help="The folder that runs keep their builds in.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Everything that was found, for programs.")
+@click.option(
+    "--restore", is_flag=True, help="Put back what a walltime run that was killed left tuned, and do no more."
+)
+def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool) -> None:
+    """Say whether this host is fit for runs, item by item, and how to mend what is not.
+
+    Ends with 0 where it is fit for the mode, else with 4. docs/host.md explains every item.
+    """
+    console = Console(highlight=False)
+    if restore:
+        _restore(console)
+    facts = gather(cache.expanduser())
+    chosen: Mode = mode if mode is not None else "walltime" if facts.kvm.usable else "icount"
+    found = tuple(checks(facts))
+    if as_json:
+        click.echo(as_document(found, chosen))
+    else:
+        show(console, found, chosen)
+    sys.exit(Exit.HOST_FAILED if to_mend(found, chosen) else Exit.DONE)
+
+
+def as_document(found: Sequence[Check], mode: Mode) -> str:
+    """`{mode, fit, verdict, to_mend: {icount, walltime}, checks: [{name, group, status, found, why, mend[]}]}` as JSON."""
+    document = {
+        "mode": mode,
+        "fit": to_mend(found, mode) == 0,
+        "verdict": verdict(found, mode),
+        "to_mend": {"icount": to_mend(found, "icount"), "walltime": to_mend(found, "walltime")},
+        "checks": [asdict(check) for check in asked(found, mode)],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def show(console: Console, found: Sequence[Check], mode: Mode) -> None:
+    """A line for each item, and for each that is not well why it matters and how to mend it. Lines are never broken,
+    so that commands can be copied.
+    """
+    width = max(len(check.name) for check in found)
+    for group, members in groupby(asked(found, mode), key=lambda check: check.group):
+        console.print(Text(_TITLES[group], style="bold"), soft_wrap=True)
+        for check in members:
+            _show_check(console, check, width)
+        console.print()
+    console.print(Text(verdict(found, mode), style="bold"), soft_wrap=True)
+
+
+def _show_check(console: Console, check: Check, width: int) -> None:
+    symbol, style = _SYMBOLS[check.status]
+    line = Text.assemble("  ", (symbol, style), f" {check.name:<{width}}  ", check.found.splitlines()[0])
+    if check.status == "skip":
+        line.stylize("dim")
+    console.print(line, soft_wrap=True)
+    if check.status not in {"warn", "fail"}:
+        return
+    indent = " " * (width + 6)
+    console.print(Text(f"{indent}{check.why}", style="dim"), soft_wrap=True)
+    for step in check.mend:
+        console.print(Text(f"{indent}{step}"), soft_wrap=True)
+
+
+def _restore(console: Console) -> NoReturn:
+    """Holds the host's lock alone, so that no run is measuring on the values that are put back."""
+
+    def tell(text: str) -> None:
+        console.print(Text(text), soft_wrap=True)
+
+    what = "cliffwatch doctor --restore"
+    with host_lock("walltime", what=what, waiting=tell, should_stop=lambda: False, path=lock_path()) as lock:
+        if isinstance(lock, Failure):
+            tell(f"{lock.message} {lock.next_step}")
+            sys.exit(lock.exit)
+        problems = restore_from_journal(JOURNAL)
+    for problem in problems:
+        tell(problem)
+    tell("Not everything could be put back; run this again as root." if problems else "The host is as it was.")
+    sys.exit(Exit.HOST_FAILED if problems else Exit.DONE)

@@ -1,0 +1,81 @@
+"""What booting a guest needs, in either mode."""
+
+from collections.abc import Iterator
+
+from cliffwatch_runner.doctor.check import Check, Status
+from cliffwatch_runner.doctor.facts import HostFacts
+from cliffwatch_runner.programs import parse_version
+
+OLDEST_TRIED_QEMU = (7, 2)
+VIRTME_NG = (1, 42)
+
+
+def boot_checks(facts: HostFacts) -> Iterator[Check]:
+    yield qemu(facts)
+    yield virtme_ng(facts)
+    yield udev(facts)
+    yield busybox(facts)
+    yield lock(facts)
+
+
+def qemu(facts: HostFacts) -> Check:
+    version = facts.programs.get("qemu")
+    status: Status = "fail" if version is None else "ok" if parse_version(version) >= OLDEST_TRIED_QEMU else "warn"
+    newer = "Debian 12 and Ubuntu 24.04 have QEMU 7.2 or newer: upgrade the host."
+    return Check(
+        name="qemu",
+        group="boot",
+        status=status,
+        found=version if version is not None else "qemu-system-x86_64 is not installed",
+        why="It runs the guest. QEMU 7.2 is the oldest that Cliffwatch was tried with.",
+        mend={"fail": ("sudo apt install qemu-system-x86",), "warn": (newer,)}.get(status, ()),
+    )
+
+
+def virtme_ng(facts: HostFacts) -> Check:
+    version = facts.programs.get("virtme-ng")
+    good = parse_version(version) >= VIRTME_NG and facts.virtme_run is not None
+    without = "" if facts.virtme_run is not None else ", but virtme-run is not beside it or on PATH"
+    return Check(
+        name="virtme-ng",
+        group="boot",
+        status="ok" if good else "fail",
+        found=f"{version}{without}" if version is not None else "not installed",
+        why="It starts the guest on the host's own root file system. Older versions lack options that runs use.",
+        mend=() if good else ("make setup  # or: pip install 'virtme-ng>=1.42'",),
+    )
+
+
+def udev(facts: HostFacts) -> Check:
+    return Check(
+        name="udev",
+        group="boot",
+        status="ok" if facts.udev is not None else "fail",
+        found=facts.udev or "not installed",
+        why="The guest runs the host's udev. Without it the guest's output is lost and every boot ends with 255.",
+        mend=() if facts.udev is not None else ("sudo apt install udev",),
+    )
+
+
+def busybox(facts: HostFacts) -> Check:
+    """Only a kernel whose drivers are modules needs it; ours have them built in."""
+    return Check(
+        name="busybox",
+        group="boot",
+        status="ok" if facts.busybox is not None else "warn",
+        found=facts.busybox or "not installed",
+        why="virtme-ng boots kernels that need an initial RAM disk with it.",
+        mend=() if facts.busybox is not None else ("sudo apt install busybox-static",),
+    )
+
+
+def lock(facts: HostFacts) -> Check:
+    names = "; ".join(map(str, facts.lock.holders)) or "a process that left no name"
+    return Check(
+        name="host-lock",
+        group="boot",
+        status="warn" if facts.lock.held else "ok",
+        found=f"held by {names}" if facts.lock.held else "free",
+        why="A walltime run has the host for itself; icount runs share it.",
+        mend=("Wait: a run that is started now waits for it and says so.",) if facts.lock.held else (),
+    )

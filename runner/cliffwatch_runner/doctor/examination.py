@@ -1,0 +1,42 @@
+"""All checks of a host, and what they come to."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from cliffwatch.samples import Mode
+from cliffwatch_runner.doctor.boot import boot_checks
+from cliffwatch_runner.doctor.build import build_checks
+from cliffwatch_runner.doctor.check import Check, Group
+from cliffwatch_runner.doctor.facts import HostFacts
+from cliffwatch_runner.doctor.walltime import walltime_checks
+
+NEEDED: dict[Mode, tuple[Group, ...]] = {"icount": ("build", "boot"), "walltime": ("build", "boot", "walltime")}
+
+
+def checks(facts: HostFacts) -> Iterator[Check]:
+    """Every check, in the order in which it is shown: build, boot, walltime."""
+    yield from build_checks(facts)
+    yield from boot_checks(facts)
+    yield from walltime_checks(facts)
+
+
+def asked(found: Sequence[Check], mode: Mode) -> tuple[Check, ...]:
+    """The same checks, with those that `mode` does not need as `skip`: shown, and neither good nor bad."""
+    return tuple(check if check.group in NEEDED[mode] else replace(check, status="skip") for check in found)
+
+
+def to_mend(found: Sequence[Check], mode: Mode) -> int:
+    """How many failed checks stand between this host and runs in `mode`; 0 is fit."""
+    return sum(check.status == "fail" and check.group in NEEDED[mode] for check in found)
+
+
+def verdict(found: Sequence[Check], mode: Mode) -> str:
+    """One sentence on the mode that was asked for, with a clause on the other one."""
+    other: Mode = "walltime" if mode == "icount" else "icount"
+    here, there = to_mend(found, mode), to_mend(found, other)
+    fit = f"not fit for {mode} runs: {_things(here)} to mend" if here else f"fit for {mode} runs"
+    return f"This host is {fit}; for {other}: {_things(there)} to mend."
+
+
+def _things(count: int) -> str:
+    return {0: "nothing", 1: "1 thing"}.get(count, f"{count} things")

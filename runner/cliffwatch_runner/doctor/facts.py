@@ -1,0 +1,131 @@
+"""Everything that the doctor judges by, gathered once; the judging is pure."""
+
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner import process
+from cliffwatch_runner.host import host_record, read_word
+from cliffwatch_runner.host_knobs import LATENCY_DEVICE
+from cliffwatch_runner.host_lock import LockState, lock_state
+from cliffwatch_runner.kvm_probe import KvmProbe, kvm_usable
+from cliffwatch_runner.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
+from cliffwatch_runner.tuning_journal import JOURNAL, Journal, Systemctl, read_journal
+
+_HEADERS = {
+    "libelf": ("usr/include/libelf.h",),
+    "libssl": ("usr/include/openssl/ssl.h",),
+    "zlib": ("usr/include/zlib.h",),
+}
+_BWRAP_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """What was seen of one host.
+
+    `record` is what `host_record` gives; `programs` what `program_versions` gives. `bwrap_refusal` is what bubblewrap said
+    when it could not make namespaces, null where it could or is missing. `may_tune` says that this user can write /sys.
+    `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
+    lives is none.
+    """
+
+    record: Mapping[str, object]
+    programs: Mapping[str, str | None]
+    python: str
+    llvms: tuple[Llvm, ...]
+    virtme_run: str | None
+    udev: str | None
+    busybox: str | None
+    missing_headers: tuple[str, ...]
+    bwrap_refusal: str | None
+    cache: str
+    cache_free_bytes: int | None
+    kvm: KvmProbe
+    may_tune: bool
+    may_hold_latency: bool
+    irqbalance: bool
+    nmi_watchdog: str | None
+    leftover: Journal | str | None
+    lock: LockState
+
+    def at(self, *keys: str) -> object:
+        """One value of the record; null where the record has none."""
+        found: object = self.record
+        for key in keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def number(self, *keys: str) -> int | None:
+        found = self.at(*keys)
+        return found if isinstance(found, int) else None
+
+    def word(self, *keys: str) -> str | None:
+        found = self.at(*keys)
+        return found if isinstance(found, str) else None
+
+    def words(self, *keys: str) -> tuple[str, ...]:
+        found = self.at(*keys)
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
+    """Looks at this host: reads files, asks programs for their versions and runs a probe guest under KVM.
+
+    Takes some seconds. `cache` need not exist; its file system is what counts.
+    """
+    return HostFacts(
+        record=host_record(root),
+        programs=program_versions(),
+        python=platform.python_version(),
+        llvms=installed_llvms(),
+        virtme_run=_named(find_virtme_run()),
+        udev=_named(find_udev(root)),
+        busybox=shutil.which("busybox"),
+        missing_headers=missing_headers(root),
+        bwrap_refusal=_bwrap_refusal(),
+        cache=str(cache),
+        cache_free_bytes=_free_bytes(cache),
+        kvm=kvm_usable(),
+        may_tune=os.geteuid() == 0,
+        may_hold_latency=os.access(root / LATENCY_DEVICE, os.W_OK),
+        irqbalance=Systemctl().active("irqbalance"),
+        nmi_watchdog=read_word(root / "proc/sys/kernel/nmi_watchdog"),
+        leftover=_leftover(journal),
+        lock=lock_state(),
+    )
+
+
+def missing_headers(root: Path) -> tuple[str, ...]:
+    return tuple(name for name, paths in _HEADERS.items() if not any((root / path).exists() for path in paths))
+
+
+def _named(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _bwrap_refusal() -> str | None:
+    """Namespaces may be forbidden although bubblewrap is installed, in containers and by AppArmor on Ubuntu."""
+    argv = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]
+    try:
+        ended = process.run(argv, deadline=_BWRAP_SECONDS)
+    except OSError:
+        return None
+    if ended.ok:
+        return None
+    return ended.output.strip() or f"bwrap ended with status {ended.status}"
+
+
+def _free_bytes(folder: Path) -> int | None:
+    existing = next((place for place in (folder, *folder.absolute().parents) if place.exists()), None)
+    return None if existing is None else shutil.disk_usage(existing).free
+
+
+def _leftover(journal: Path) -> Journal | str | None:
+    found = read_journal(journal)
+    if isinstance(found, Journal) and Path(f"/proc/{found.pid}").exists():
+        return None
+    return found

@@ -1,0 +1,131 @@
+"""What a walltime run turns itself, where it may: to be mended only by those who run without that right."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cliffwatch_runner.doctor.check import Check, Status
+from cliffwatch_runner.doctor.facts import HostFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """Something that a run turns itself where it may. `found` is null where this host does not show it.
+
+    `turning` says what a run does, after "a walltime run". `unmended` is the status where it is not as wanted and this user may not turn it; `absent` where it is not shown.
+    """
+
+    name: str
+    found: str | None
+    good: bool
+    turning: str
+    why: str
+    mend: str
+    unmended: Status = "warn"
+    absent: Status = "ok"
+    absent_mend: str = ""
+
+
+def switch_check(switch: Switch, facts: HostFacts) -> Check:
+    if switch.found is None:
+        mend = (switch.absent_mend,) if switch.absent_mend else ()
+        return _switched(switch, switch.absent, "this host has no such switch", mend)
+    if switch.good:
+        return _switched(switch, "ok", switch.found, ())
+    if facts.may_tune:
+        return _switched(switch, "ok", f"{switch.found}; a walltime run {switch.turning}", ())
+    return _switched(switch, switch.unmended, switch.found, (switch.mend,))
+
+
+def _switched(switch: Switch, status: Status, found: str, mend: tuple[str, ...]) -> Check:
+    return Check(name=switch.name, group="walltime", status=status, found=found, why=switch.why, mend=mend)
+
+
+def switches(facts: HostFacts) -> Iterator[Switch]:
+    yield from _clock_switches(facts)
+    yield from _background_switches(facts)
+
+
+def _clock_switches(facts: HostFacts) -> Iterator[Switch]:
+    smt, boost = facts.word("smt"), facts.word("frequency", "boost")
+    governors = facts.words("frequency", "governors")
+    no_turbo = "intel_pstate" in facts.words("frequency", "drivers") or "intel_cpufreq" in facts.words(
+        "frequency", "drivers"
+    )
+    yield Switch(
+        name="smt",
+        found=smt,
+        good=smt in {"off", "forceoff", "notsupported", "notimplemented"},
+        turning="turns it off and on again",
+        why="A sibling thread takes execution units and caches from the measured one.",
+        mend="echo off | sudo tee /sys/devices/system/cpu/smt/control",
+        unmended="fail",
+    )
+    yield Switch(
+        name="boost",
+        found=boost,
+        good=boost == "off",
+        turning="turns it off and on again",
+        why="The clock would rise and fall with temperature and with what other cores do.",
+        mend="echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+        if no_turbo
+        else "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
+        unmended="fail",
+        absent="warn",
+        absent_mend="Turn off Turbo Boost (Intel) or Core Performance Boost (AMD) in the BIOS.",
+    )
+    yield Switch(
+        name="governor",
+        found=", ".join(governors) or None,
+        good=governors == ("performance",),
+        turning="sets performance and puts it back",
+        why="Other governors change the clock with the load.",
+        mend="echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+        unmended="fail",
+        absent="warn",
+        absent_mend="Give the operating system control of the processor's power in the BIOS.",
+    )
+
+
+def _background_switches(facts: HostFacts) -> Iterator[Switch]:
+    ksm, thp = facts.word("memory", "ksm"), facts.word("memory", "transparent_hugepage")
+    numa = facts.word("numa", "balancing")
+    yield Switch(
+        name="irqbalance",
+        found="running" if facts.irqbalance else "not running",
+        good=not facts.irqbalance,
+        turning="stops it and starts it again",
+        why="It moves interrupts onto the measured CPUs.",
+        mend="sudo systemctl stop irqbalance",
+    )
+    yield Switch(
+        name="ksm",
+        found=ksm,
+        good=ksm in {"0", "2"},
+        turning="sets 0 and puts it back",
+        why="Its thread scans and merges the guest's pages while it runs.",
+        mend="echo 0 | sudo tee /sys/kernel/mm/ksm/run",
+    )
+    yield Switch(
+        name="numa-balancing",
+        found=numa,
+        good=numa == "0",
+        turning="sets 0 and puts it back",
+        why="It unmaps the guest's pages to see who uses them, and moves them.",
+        mend="sudo sysctl kernel.numa_balancing=0",
+    )
+    yield Switch(
+        name="thp",
+        found=thp,
+        good=thp == "never",
+        turning="sets never and puts it back",
+        why="How much of a guest lies in huge pages would differ from boot to boot.",
+        mend="echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    )
+    yield Switch(
+        name="watchdogs",
+        found=facts.nmi_watchdog,
+        good=facts.nmi_watchdog == "0",
+        turning="sets 0 and puts it back",
+        why="The NMI watchdog interrupts every CPU and takes a performance counter.",
+        mend="sudo sysctl kernel.nmi_watchdog=0",
+    )

@@ -1,0 +1,186 @@
+"""Builds kernels: named by tree, configuration and tools, never built twice."""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner import clock
+from cliffwatch_runner.cache_entries import locked, new_entry
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.kernel_config import Fragments, check_config
+from cliffwatch_runner.lanes import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.toolchain import Toolchain
+from cliffwatch_runner.tree import Revision, Tree
+
+_STEP = re.compile(
+    r"(?m)^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)\s+(?:\[M\]\s+)?(\S+)"
+)
+_FIRST_BUILD_STEPS = 2100
+_RECIPE = "1"
+"""Raised when the way of building changes what comes out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A built kernel in the cache: `folder` holds bzImage, config, btf, System.map, build.log and kernel.json."""
+
+    digest: str
+    folder: Path
+    seconds: float
+    was_there: bool
+    notes: tuple[str, ...]
+    config_digest: str
+
+    @property
+    def btf(self) -> Path:
+        return self.folder / "btf"
+
+
+def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain) -> str:
+    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are called."""
+    parts = (_RECIPE, revision.tree, fragments.digest, toolchain.kernel_identity)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def lane_name(fragments: Fragments, toolchain: Toolchain) -> str:
+    return f"{fragments.digest}-{toolchain.kernel_identity}"
+
+
+def build_kernel(
+    tree: Tree, revision: Revision, *, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings
+) -> Kernel | Failure:
+    """The kernel of a revision, from the cache or built now. A failure's log stays under `failures/`.
+
+    Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
+    """
+    digest = kernel_digest(revision, fragments, toolchain)
+    place = settings.cache / "kernels" / digest
+    found = _found(place, digest)
+    if found is not None:
+        return found
+
+    def waiting() -> None:
+        settings.told(None, "waiting for another process that builds the same kernel")
+
+    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+        return _found(place, digest) or _build(tree, revision, fragments, toolchain, settings, place)
+
+
+def _found(place: Path, digest: str) -> Kernel | None:
+    try:
+        about = json.loads((place / "kernel.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return Kernel(
+        digest=digest,
+        folder=place,
+        seconds=float(about["seconds"]),
+        was_there=True,
+        notes=tuple(about["notes"]),
+        config_digest=about["config_digest"],
+    )
+
+
+def _build(
+    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, place: Path
+) -> Kernel | Failure:
+    began = clock.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+        given = Path(temporary)
+        (given / "fragment").write_text(fragments.text)
+        with held_lane(lane_name(fragments, toolchain), settings, given) as lane:
+            settings.told(None, "checking out")
+            failure = lane.check_out(tree, revision)
+            log = lane.folder / "build.log"
+            log.unlink(missing_ok=True)
+            notes: tuple[str, ...] = ()
+            if failure is None:
+                failure, notes = _configure(lane, fragments, toolchain, given, log)
+            if failure is None:
+                steps = _Steps(lane.folder / "steps", settings.told)
+                failure = lane.make([*_make(lane, toolchain), "bzImage"], log, steps.heard)
+            if failure is None:
+                steps.remember()
+                failure = _dump_btf(lane, log)
+            if failure is not None:
+                return _kept(failure, log, settings, place)
+            return _stored(lane, place, clock.monotonic() - began, notes)
+
+
+def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
+    cc = Path(toolchain.cc.program).name
+    suffix = cc.removeprefix("clang")
+    llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
+    source = str(lane.workshop.inside(lane.source))
+    return [
+        *("make", "-C", source, f"O={BUILD}", "ARCH=x86_64", *llvm),
+        *(f"CC=ccache {toolchain.cc.program}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
+    ]
+
+
+def _configure(
+    lane: Lane, fragments: Fragments, toolchain: Toolchain, given: Path, log: Path
+) -> tuple[Failure | None, tuple[str, ...]]:
+    (lane.source / BUILD).mkdir(exist_ok=True)
+    fragment = f"KCONFIG_ALLCONFIG={lane.workshop.inside(given / 'fragment')}"
+    failure = lane.make([*_make(lane, toolchain), fragment, "allnoconfig"], log)
+    if failure is not None:
+        return failure, ()
+    return check_config(fragments.wanted, (lane.source / BUILD / ".config").read_text(errors="replace"))
+
+
+def _dump_btf(lane: Lane, log: Path) -> Failure | None:
+    """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
+    build = lane.workshop.inside(lane.source) / BUILD
+    dump = ["objcopy", "--dump-section", f".BTF={build}/btf", f"{build}/vmlinux", "/dev/null"]
+    return lane.make(dump, log)
+
+
+class _Steps:
+    """Tells how far a build is: lines of make against those of the build before, else those of a first one."""
+
+    def __init__(self, memory: Path, told: Callable[[float | None, str], None]) -> None:
+        self._memory = memory
+        self._told = told
+        self._expected = _FIRST_BUILD_STEPS if not memory.exists() else None
+        self._count = 0
+
+    def heard(self, output: str) -> None:
+        steps = _STEP.findall(output)
+        self._count += len(steps)
+        if steps:
+            share = min(0.99, self._count / self._expected) if self._expected else None
+            self._told(share, steps[-1])
+
+    def remember(self) -> None:
+        self._memory.write_text(f"{self._count}\n")
+
+
+def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> Failure:
+    kept = settings.cache / "failures" / f"{place.name}.log"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists():
+        shutil.copyfile(log, kept)
+    return failure
+
+
+def _stored(lane: Lane, place: Path, seconds: float, notes: tuple[str, ...]) -> Kernel:
+    build = lane.source / BUILD
+    config = (build / ".config").read_bytes()
+    config_digest = hashlib.sha256(config).hexdigest()
+    with new_entry(place) as entry:
+        shutil.copyfile(build / "arch/x86/boot/bzImage", entry / "bzImage", follow_symlinks=False)
+        for name, source in (("btf", "btf"), ("System.map", "System.map")):
+            shutil.copyfile(build / source, entry / name, follow_symlinks=False)
+        (entry / "config").write_bytes(config)
+        shutil.copyfile(lane.folder / "build.log", entry / "build.log")
+        about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
+        (entry / "kernel.json").write_text(json.dumps(about) + "\n")
+    return Kernel(
+        digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest
+    )

@@ -1,0 +1,326 @@
+"""Trees: from what a person names to revisions whose objects lie in one bare mirror."""
+
+import hashlib
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.catalogue.discovery import parse_release
+from cliffwatch.catalogue.suite import Release
+from cliffwatch_runner import process
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.git import git
+
+_URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
+_ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
+_HASH = re.compile(r"^[0-9a-f]{40}$")
+_RANGE = re.compile(r"\.\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One commit, with its objects in the mirror. `release` is what the tree's Makefile says, such as "6.12.117"."""
+
+    commit: str
+    tree: str
+    subject: str
+    author_date: str
+    release: str
+
+    @property
+    def short(self) -> str:
+        return self.commit[:12]
+
+    @property
+    def major_minor(self) -> Release:
+        return parse_release(self.release) or (0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A kernel tree. `kind` is repository, url or imported; `place` is the path, the URL or the imported commit."""
+
+    spec: str
+    kind: str
+    place: str
+    mirror: Path
+
+    def resolve(self, name: str) -> Revision | Failure:
+        """The revision that a name means in this tree, fetched into the mirror."""
+        wrong = _misnamed(name)
+        if wrong is not None:
+            return wrong
+        commit = self._commit(name)
+        return commit if isinstance(commit, Failure) else describe(self.mirror, commit)
+
+    def _commit(self, name: str) -> str | Failure:
+        if self.kind == "imported":
+            if name in ("HEAD", self.place) or (len(name) >= 7 and self.place.startswith(name)):
+                return self.place
+            return _unknown(name, self.spec, "an imported folder or archive has one revision: HEAD")
+        if self.kind == "url":
+            return self._fetch_named(name)
+        repository = Path(self.place)
+        found = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=repository)
+        if not found.ok:
+            return _unknown(name, self.spec, _near(repository, name))
+        return self._fetch(str(repository), found.output.strip().splitlines()[-1])
+
+    def _fetch_named(self, name: str) -> str | Failure:
+        if _HASH.match(name):
+            return self._fetch(self.place, name)
+        listed = git(["ls-remote", "--", self.place, name, f"{name}^{{}}"], fetches=True)
+        if not listed.ok:
+            return Failure(
+                whose="host",
+                message=f"{self.place} cannot be reached",
+                next_step="check the address and the network, or clone it and name the clone",
+                evidence=listed.output[-2000:],
+            )
+        rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line]
+        if not rows:
+            return _unknown(
+                name, self.spec, "a URL can be asked for branches, tags and whole hashes; for others name a clone"
+            )
+        peeled = [row[0] for row in rows if row[1].endswith("^{}")]
+        return self._fetch(self.place, peeled[0] if peeled else rows[0][0])
+
+    def _fetch(self, source: str, commit: str) -> str | Failure:
+        if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(self.mirror, commit):
+            return commit
+        upload = "git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack"
+        local = [f"--upload-pack={upload}"] if self.kind == "repository" else []
+        fetched = git(
+            ["fetch", "--quiet", "--no-tags", "--depth=1", *local, "--", source, f"{commit}:refs/cliffwatch/{commit}"],
+            git_dir=self.mirror,
+            fetches=True,
+        )
+        if fetched.ok:
+            return commit
+        return Failure(
+            whose="host",
+            message=f"revision {commit[:12]} cannot be fetched from {source}",
+            next_step="check the address, the network and the space on the disk",
+            evidence=fetched.output[-2000:],
+        )
+
+    def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
+        """A revision that is `base` with a patch applied; the same patch gives the same commit."""
+        try:
+            text = patch.read_text(errors="replace")
+        except OSError as error:
+            return Failure(whose="usage", message=f"the patch cannot be read: {error}", next_step="check the path")
+        with tempfile.TemporaryDirectory(prefix="cliffwatch-index-") as folder:
+            env = {"GIT_INDEX_FILE": f"{folder}/index"}
+            read = git(["read-tree", base.commit], git_dir=self.mirror, env=env)
+            applied = git(
+                ["apply", "--cached", "--whitespace=nowarn", str(patch.resolve())], git_dir=self.mirror, env=env
+            )
+            if not read.ok or not applied.ok:
+                return Failure(
+                    whose="usage",
+                    message=f"{patch.name} does not apply to {base.short} ({base.subject})",
+                    next_step="rebase the patch onto that revision, or name another with --head",
+                    evidence=(read if not read.ok else applied).output[-2000:],
+                )
+            tree = git(["write-tree"], git_dir=self.mirror, env=env).output.strip()
+        return describe(self.mirror, _commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit))
+
+
+def open_tree(spec: str, cache: Path) -> Tree | Failure:
+    """The tree that a path or URL names. Folders and archives without git are imported here."""
+    mirror = cache / "mirror.git"
+    if not (mirror / "HEAD").exists():
+        mirror.parent.mkdir(parents=True, exist_ok=True)
+        git(["init", "--quiet", "--bare", str(mirror)])
+    if _URL.match(spec):
+        return Tree(spec=spec, kind="url", place=spec, mirror=mirror)
+    path = Path(spec).expanduser()
+    if not path.exists():
+        return Failure(
+            whose="usage",
+            message=f"there is no tree '{spec}'",
+            next_step="name a git repository, a URL, a source folder or a .tar archive",
+        )
+    if path.is_file() and _ARCHIVE.search(path.name):
+        return _archive(path.resolve(), spec, mirror)
+    top = git(["rev-parse", "--absolute-git-dir"], cwd=path if path.is_dir() else path.parent)
+    if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
+        return Tree(spec=spec, kind="repository", place=str(path.resolve()), mirror=mirror)
+    return _folder(path.resolve(), spec, mirror)
+
+
+def _is_repository_of(path: Path, git_dir: str) -> bool:
+    """Whether the path belongs to that repository, rather than being an unpacked source below somebody's checkout."""
+    if Path(git_dir) == path.resolve():
+        return True
+    return (
+        git(["ls-files", "--error-unmatch", "--", "Makefile", "MAINTAINERS", "kernel"], cwd=path).ok
+        or git(["rev-parse", "--verify", "--quiet", "HEAD:./Makefile"], cwd=path).ok
+    )
+
+
+def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
+    """Imports a source archive once: a file of the same name, size and time is known again."""
+    about = path.stat()
+    mark = hashlib.sha256(f"{path}\0{about.st_size}\0{about.st_mtime_ns}".encode()).hexdigest()[:24]
+    name = f"refs/imports/{mark}"
+    known = git(["rev-parse", "--verify", "--quiet", name], git_dir=mirror)
+    if known.ok:
+        return Tree(spec=spec, kind="imported", place=known.output.strip(), mirror=mirror)
+    with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=mirror.parent) as folder:
+        unpacked = process.run(["tar", "-xf", str(path), "--no-same-owner", "-C", folder], deadline=3600)
+        tops = list(Path(folder).iterdir())
+        if not unpacked.ok or len(tops) != 1:
+            return Failure(
+                whose="usage",
+                message=f"{path.name} is no source archive with one folder in it",
+                next_step="unpack it and name the folder",
+                evidence=unpacked.output[-2000:],
+            )
+        tree = _folder(tops[0], spec, mirror, index=Path(folder) / "index", subject=path.name)
+    if isinstance(tree, Tree):
+        git(["update-ref", name, tree.place], git_dir=mirror)
+    return tree
+
+
+def _folder(
+    path: Path, spec: str, mirror: Path, *, index: Path | None = None, subject: str | None = None
+) -> Tree | Failure:
+    """Imports a source folder as one commit. An index is kept per folder, so only changed files are read again."""
+    if not (path / "Makefile").is_file() or "PATCHLEVEL" not in (path / "Makefile").read_text(errors="replace"):
+        return Failure(
+            whose="usage",
+            message=f"{spec} is no kernel tree: it has no Makefile with VERSION and PATCHLEVEL",
+            next_step="name the top folder of a kernel source",
+        )
+    if (path / ".config").exists() or (path / "vmlinux").exists():
+        return Failure(
+            whose="usage",
+            message=f"{spec} has been built in",
+            next_step="run `make mrproper` there, or name a git repository",
+        )
+    if index is None:
+        index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
+        index.parent.mkdir(exist_ok=True)
+    env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(path)}
+    # Forced, because distributions ship .gitignore files that ignore the kernel itself.
+    added = git(["add", "--all", "--force", "."], git_dir=mirror, cwd=path, env=env)
+    if not added.ok:
+        return Failure(
+            whose="host",
+            message=f"{spec} cannot be imported",
+            next_step="look at the free space of the cache's disk",
+            evidence=added.output[-2000:],
+        )
+    tree = git(["write-tree"], git_dir=mirror, env={"GIT_INDEX_FILE": str(index)}).output.strip()
+    commit = _commit_tree(mirror, tree, f"Import of {subject or path.name}")
+    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror)
+
+
+def describe(mirror: Path, commit: str) -> Revision | Failure:
+    """A revision's facts, read from the mirror."""
+    shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%s", commit], git_dir=mirror)
+    makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
+    release = _release(makefile.output) if makefile.ok else None
+    if not shown.ok or release is None:
+        return Failure(
+            whose="usage",
+            message=f"{commit[:12]} is no revision of a kernel tree",
+            next_step="name a revision whose top Makefile has VERSION and PATCHLEVEL",
+        )
+    full, tree, date, subject = (shown.output.split("\n", 3) + [""] * 4)[:4]
+    return Revision(commit=full, tree=tree, subject=subject.strip()[:200], author_date=date, release=release)
+
+
+def check_out(mirror: Path, revision: Revision, source: Path, index: Path) -> Failure | None:
+    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on them."""
+    source.mkdir(parents=True, exist_ok=True)
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the lane's lock is ours
+    env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
+    done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env)
+    if done.ok:
+        return None
+    return Failure(
+        whose="host",
+        message=f"revision {revision.short} cannot be checked out",
+        next_step="look at the free space of the cache's disk",
+        evidence=done.output[-2000:],
+    )
+
+
+def blob(mirror: Path, revision: Revision, path: str) -> str | None:
+    """The text of a file at a revision, or None."""
+    found = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
+    return found.output if found.ok else None
+
+
+def object_name(mirror: Path, revision: Revision, path: str) -> str | None:
+    """The hash of a file or folder at a revision, or None."""
+    found = git(["rev-parse", "--verify", "--quiet", f"{revision.commit}:{path}"], git_dir=mirror)
+    return found.output.strip() if found.ok else None
+
+
+def _complete(mirror: Path, commit: str) -> bool:
+    """Whether a fetch of this commit came to its end: only then there is a ref to it."""
+    return any(
+        git(["rev-parse", "--verify", "--quiet", f"refs/{kind}/{commit}"], git_dir=mirror).ok
+        for kind in ("cliffwatch",)
+    )
+
+
+def _commit_tree(mirror: Path, tree: str, subject: str, *, parent: str | None = None) -> str:
+    """A commit with fixed author and date, so that the same content is the same commit."""
+    arguments = ["commit-tree", tree, "-m", subject, *(["-p", parent] if parent else [])]
+    commit = git(arguments, git_dir=mirror).output.strip()
+    git(["update-ref", f"refs/cliffwatch/{commit}", commit], git_dir=mirror)
+    return commit
+
+
+def _misnamed(name: str) -> Failure | None:
+    if _RANGE.search(name):
+        return Failure(
+            whose="usage", message=f"'{name}' is a range", next_step="give its two ends as --base and --head"
+        )
+    if not name or name.startswith("-") or len(name) > 250 or not name.isprintable():
+        return Failure(
+            whose="usage", message=f"'{name[:60]}' is no name of a revision", next_step="name a branch, a tag or a hash"
+        )
+    return None
+
+
+def _unknown(name: str, spec: str, hint: str) -> Failure:
+    return Failure(whose="usage", message=f"{spec} has no revision '{name}'", next_step=hint)
+
+
+def _near(repository: Path, name: str) -> str:
+    """Branches and tags that look like the name that was not found."""
+    listed = git(
+        ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"], cwd=repository
+    )
+    names = listed.output.split()
+    stem = name.split("~", maxsplit=1)[0].split("^", maxsplit=1)[0].lower()
+    near = [each for each in names if stem and (stem in each.lower() or each.lower() in stem)][:5]
+    return f"did you mean {', '.join(near)}?" if near else "fetch it into that repository first, or check the spelling"
+
+
+def _release(makefile: str) -> str | None:
+    parts = {
+        match[1]: match[2] for match in re.finditer(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d+)\s*$", makefile)
+    }
+    if "VERSION" not in parts or "PATCHLEVEL" not in parts:
+        return None
+    return ".".join(parts[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if name in parts)
+
+
+def _subject(text: str, fallback: str) -> str:
+    match = re.search(r"(?m)^Subject:\s*(?:\[[^\]]*\]\s*)*(.+)$", text)
+    return match[1].strip() if match else fallback
+
+
+def remove_lane_leftovers(folder: Path) -> None:
+    """Removes what a killed run left half done beside the entries of the cache."""
+    for leftover in folder.glob(".unpacked-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
