@@ -55,6 +55,7 @@ def sample_to_json(sample: Sample) -> dict[str, Any]:
         "unit": sample.unit,
         "value": sample.value,
         "readings": list(sample.readings),
+        "resolution": sample.resolution,
     }
 
 
@@ -97,6 +98,7 @@ def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
         platform=record.get("platform"),
         boots=tuple(boots),
         facts=facts,
+        failure=str(about["failure"]["message"]) if about.get("failure") else None,
     )
 
 
@@ -125,7 +127,12 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         raise ValueError("a value that is no number")
     readings = tuple(float(reading) for reading in row["readings"])
     return Sample(
-        case=case_from_json(row), metric=str(row["metric"]), unit=str(row["unit"]), value=value, readings=readings
+        case=case_from_json(row),
+        metric=str(row["metric"]),
+        unit=str(row["unit"]),
+        value=value,
+        readings=readings,
+        resolution=float(row["resolution"]),
     )
 
 

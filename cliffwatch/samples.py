@@ -7,6 +7,7 @@ from typing import Literal
 Mode = Literal["walltime", "icount"]
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
+CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,7 +46,7 @@ class CaseOutcome:
     """
 
     case: CaseKey
-    status: Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
+    status: CaseStatus
     reason: str = ""
 
 
@@ -76,7 +77,10 @@ class MetricTraits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One side of a comparison. `label` is what people read (revision and subject, or a file name)."""
+    """One side of a comparison. `label` is what people read (revision and subject, or a file name).
+
+    `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
+    """
 
     name: str
     label: str
@@ -84,3 +88,4 @@ class Arm:
     platform: str | None
     boots: tuple[Boot, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
+    failure: str | None = None

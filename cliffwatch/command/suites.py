@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cliffwatch.catalogue.load import load_catalogue, read_catalogue, suites_folder
-from cliffwatch.catalogue.suite import PROFILES, Benchmark, Suite
+from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
 from cliffwatch.exits import Exit
 
 
@@ -44,16 +44,16 @@ def list_suites(*, as_json: bool) -> None:
     click.echo("\ncases and guest time of each profile; `cliffwatch suites show NAME` for one suite")
 
 
-def _seconds(suite: Suite, profile: str) -> int:
-    return sum(case.guest_seconds for case in suite.cases(profile))  # type: ignore[arg-type] # of PROFILES
+def _seconds(suite: Suite, profile: Profile) -> int:
+    return sum(case.guest_seconds for case in suite.cases(profile))
 
 
 def _time(seconds: int) -> str:
     return f"{seconds} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def _profile(suite: Suite, profile: str) -> str:
-    count = len(suite.cases(profile))  # type: ignore[arg-type] # of PROFILES
+def _profile(suite: Suite, profile: Profile) -> str:
+    count = len(suite.cases(profile))
     return f"{count}, {_time(_seconds(suite, profile))}" if count else "-"
 
 

@@ -49,7 +49,8 @@ def build_bench(
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
     source_digest = bench_source_digest(tree, revision, toolchain)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    digest = hashlib.sha256("\0".join((_RECIPE, source_digest, btf, _own_source())).encode()).hexdigest()[:32]
+    parts = [_RECIPE, source_digest, btf, _own_source()]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     place = settings.cache / "benches" / digest
     found = _found(place, digest, source_digest)
     if found is not None:

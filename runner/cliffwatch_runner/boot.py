@@ -32,10 +32,14 @@ class GuestCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootOrder:
-    """All that one start of a guest needs. `wrap` puts the isolation and the limits around a command."""
+    """All that one start of a guest needs.
+
+    `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest, isolation and limits
+    included. The guest is ended after `deadline` seconds, or when nothing was heard of it for `quiet_limit` seconds.
+    """
 
     kernel: Path
-    bench: Path
+    programs: tuple[Path, ...]
     cases: tuple[GuestCase, ...]
     shape: GuestShape
     forbidden: tuple[str, ...]
@@ -94,7 +98,8 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
     (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
     (folder / "bench").mkdir()
-    shutil.copy2(order.bench, folder / "bench" / "bench")
+    for program in order.programs:
+        shutil.copy2(program, folder / "bench" / program.name)
     folder.chmod(0o755)
     return folder
 

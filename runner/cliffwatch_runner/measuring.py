@@ -13,7 +13,7 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.boot import BootEnd, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
 from cliffwatch_runner.outcomes import PartEnd, case_name, read_case
-from cliffwatch_runner.plan import Plan, PlannedBoot, guest_seconds
+from cliffwatch_runner.plan import Plan, PlannedBoot
 from cliffwatch_runner.run_files import finished_boot, set_aside, write_boot
 
 _MOST_PARTS = 4
@@ -32,7 +32,7 @@ class Listener(Protocol):
 class Bench:
     """What every boot of the run needs besides its kernel. `argv` puts isolation and limits around the guest's start."""
 
-    program: Path
+    programs: tuple[Path, ...]
     shape: GuestShape
     forbidden: tuple[str, ...]
     argv: Callable[[GuestFolders], Sequence[str]]
@@ -114,11 +114,11 @@ def _part(
 
 
 def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> BootOrder:
-    measured = sum(guest_seconds(case) + 2 for _, case in cases)
+    measured = sum(case.guest_seconds for _, case in cases)
     longest = max(case.deadline for _, case in cases)
     return BootOrder(
         kernel=kernel,
-        bench=bench.program,
+        programs=bench.programs,
         cases=tuple(_guest_case(index, case) for index, case in cases),
         shape=bench.shape,
         forbidden=bench.forbidden,

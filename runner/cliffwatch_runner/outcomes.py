@@ -7,7 +7,7 @@ from pathlib import Path
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.parsers.bench import parse_bench
 from cliffwatch.readings import Parsed, Problem
-from cliffwatch.samples import CaseOutcome, Sample
+from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.boot import BootEnd
 from cliffwatch_runner.guest_files import read_guest_file
 from cliffwatch_runner.splats import Splat
@@ -56,7 +56,7 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
     )
     reason = _failure(status, case, parsed, splat, stderr)
     if reason is not None:
-        kind = "timeout" if status in _TIMEOUT_STATUSES else "failed"
+        kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
         outcome = CaseOutcome(case=case.key, status=kind, reason=reason)
         return CaseResult(outcome=outcome, problems=parsed.problems)
     return CaseResult(
@@ -80,7 +80,7 @@ def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
         end.status, "the guest ended in it"
     )
     title = f": {end.splats[0].title.strip()}" if end.splats else ""
-    status = "timeout" if end.status == "hang" else "panic"
+    status: CaseStatus = "timeout" if end.status == "hang" else "panic"
     return CaseResult(outcome=CaseOutcome(case=case.key, status=status, reason=what + title))
 
 
@@ -105,6 +105,13 @@ def _said(parsed: Parsed, stderr: str) -> str:
 
 def _samples(case: PlannedCase, parsed: Parsed) -> tuple[Sample, ...]:
     return tuple(
-        Sample(case=case.key, metric=value.metric, unit=value.unit, value=value.value, readings=value.samples)
+        Sample(
+            case=case.key,
+            metric=value.metric,
+            unit=value.unit,
+            value=value.value,
+            readings=value.samples,
+            resolution=value.resolution,
+        )
         for value in parsed.values
     )

@@ -34,8 +34,8 @@ class Plan:
     boots: tuple[PlannedBoot, ...]
 
     def guest_seconds(self) -> float:
-        """Virtual seconds of benchmark time over all boots, set-up not counted."""
-        return float(sum(guest_seconds(self.cases[case]) for boot in self.boots for case in boot.cases))
+        """Virtual seconds over all boots, starting the guests not counted."""
+        return float(sum(self.cases[case].guest_seconds for boot in self.boots for case in boot.cases))
 
 
 def make_plan(cases: Sequence[PlannedCase], *, arms: Sequence[str], boots: int, seed: int) -> Plan:
@@ -57,8 +57,3 @@ def make_plan(cases: Sequence[PlannedCase], *, arms: Sequence[str], boots: int, 
             for offset, arm in enumerate(arms_of_block, start=1)
         ]
     return Plan(seed=seed, cases=tuple(cases), boots=tuple(planned))
-
-
-def guest_seconds(case: PlannedCase) -> int:
-    """Virtual seconds that `bench` measures for: it takes warm-up + duration + 1 samples of one second (bench.c)."""
-    return case.warmup + case.duration + 1

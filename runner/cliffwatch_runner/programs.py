@@ -105,3 +105,9 @@ def _distribution_version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def guest_programs() -> tuple[Path, ...]:
+    """Folders outside /usr that hold vng and its interpreter: the virtual environment and what it was made from."""
+    folders = (Path(sys.prefix), Path(sys.base_prefix))
+    return tuple(dict.fromkeys(folder for folder in folders if not folder.is_relative_to("/usr")))

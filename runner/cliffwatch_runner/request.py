@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
 
-Profile = Literal["smoke", "standard", "full"]
 Side = Literal["base", "head"]
 
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
@@ -46,8 +46,8 @@ class RunRequest:
     tools: ToolChoice
     fragments: tuple[Path, ...]
     jobs: int
-    cpus: int
-    memory_mib: int
+    cpus: int | None
+    memory_mib: int | None
     pin: tuple[int, ...]
     guest_root: Path | None
     fresh_build: bool

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cliffwatch.catalogue.discovery import Missing, Unsupported, discovered_suite, support
+from cliffwatch.catalogue.discovery import DISCOVERED, Missing, Unsupported, discovered_suite, support
 from cliffwatch.catalogue.load import Catalogue
-from cliffwatch.catalogue.suite import PlannedCase, Suite
+from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
 from cliffwatch.samples import CaseOutcome
 from cliffwatch_runner.failure import Failure
-
-DISCOVERED = "discovered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +33,12 @@ def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ..
 
 def select_cases(
     suites: Sequence[Suite],
-    profile: str,
+    profile: Profile,
     *,
     offered: frozenset[str] | None,
     release: tuple[int, int],
     cpus: int,
-    memory_mib: int,
+    memory_mib: int | None,
 ) -> Selection:
     """Splits the profile's cases into those that can run and those that cannot.
 
@@ -65,7 +63,7 @@ def _cannot_run(
     offered: frozenset[str] | None,
     release: tuple[int, int],
     cpus: int,
-    memory_mib: int,
+    memory_mib: int | None,
 ) -> CaseOutcome | None:
     benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
     answer = support(benchmark, offered if offered is not None else frozenset({benchmark.name}), release)
@@ -76,7 +74,7 @@ def _cannot_run(
     if case.min_cpus > cpus:
         reason = f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
         return CaseOutcome(case=case.key, status="not-run", reason=reason)
-    if case.memory_mib > memory_mib:
+    if memory_mib is not None and case.memory_mib > memory_mib:
         reason = f"needs {case.memory_mib} MiB, the guest has {memory_mib}: use --memory {case.memory_mib}"
         return CaseOutcome(case=case.key, status="not-run", reason=reason)
     return None

@@ -75,8 +75,8 @@ run_case() {
   echo "$name" > "$results/current"
   echo "cliffwatch: case $name" > /dev/kmsg
   out=$scratch/$name.out err=$scratch/$name.err
-  # shellcheck disable=SC2086 # the host quotes nothing: names and values of parameters have no blanks
-  (cd "$scratch" && exec timeout -k 5 "$deadline" ./bench $arguments) > "$out" 2> "$err" < /dev/null
+  # shellcheck disable=SC2086 # names and values of parameters have no blanks, and no preload is no word
+  (cd "$scratch" && exec timeout -k 5 "$deadline" env $preload ./bench $arguments) > "$out" 2> "$err" < /dev/null
   status=$?
   head -c 4194304 "$out" > "$results/cases/$name.out"
   head -c 1048576 "$err" > "$results/cases/$name.err"
@@ -89,7 +89,9 @@ prepare
 record
 check
 if [ -z "$refused" ]; then
-  cp "$input/bench/bench" "$scratch/bench"
+  cp "$input"/bench/* "$scratch"
+  preload=""
+  [ -e "$scratch/fixed_seed.so" ] && preload="LD_PRELOAD=$scratch/fixed_seed.so"
   (cd "$scratch" && ./bench -l) > "$results/bench-list" 2> "$results/bench-list.err" < /dev/null
   # The list comes in on descriptor 3: a benchmark that reads its standard input must not eat it.
   while IFS=$tab read -r name deadline arguments <&3; do

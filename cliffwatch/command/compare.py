@@ -1,0 +1,120 @@
+"""`cliffwatch compare`: two runs, or any two files, held against each other."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import rich_click as click
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.command.report_options import ReportOptions, report_options
+from cliffwatch.comparing.compare import compare as compare_arms
+from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
+from cliffwatch.exits import Exit
+from cliffwatch.importing import Unreadable, read_side
+from cliffwatch.reports.commit import commit_report
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_run
+from cliffwatch.reports.go_bench import go_bench_report
+from cliffwatch.reports.json_report import json_report
+from cliffwatch.reports.text import text_report
+from cliffwatch.results import ResultProblem, Run, read_run
+from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+
+_SEVERAL_CPUS_REPEATABILITY = 0.001
+"""Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
+
+
+@click.command()
+@click.argument("base")
+@click.argument("head", required=False)
+@report_options
+def compare(base: str, head: str | None, report: ReportOptions) -> NoReturn:
+    """Compare two runs, or any two files of an import format.
+
+    One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
+    name other arms. Files may be bench output, Go benchmark format, veristat CSV or Bencher Metric Format.
+    """
+    if head is None:
+        raise SystemExit(report_of_run(Path(base), report))
+    first, second = read_side(base), read_side(head)
+    for side in (first, second):
+        if isinstance(side, Unreadable):
+            click.echo(f"cliffwatch: {side.reason}\n  {side.next_step}", err=True)
+            raise SystemExit(Exit.USAGE)
+    assert not isinstance(first, Unreadable)
+    assert not isinstance(second, Unreadable)
+    raise SystemExit(_report(first, second, NO_CONTEXT, report, cpus=1))
+
+
+def report_of_run(folder: Path, report: ReportOptions) -> Exit:
+    """Writes the report of a result directory; the exit code tells what it found."""
+    run = read_run(folder)
+    if isinstance(run, ResultProblem):
+        click.echo(f"cliffwatch: {run.path}: {run.reason}\n  {run.next_step}", err=True)
+        return Exit.USAGE
+    if not {"base", "head"} <= run.arms.keys():
+        click.echo(f"cliffwatch: {folder} has no base and head to compare", err=True)
+        return Exit.USAGE
+    cpus = int((run.record.get("guest") or {}).get("cpus") or 1)
+    ended = _report(run.arms["base"], run.arms["head"], context_of_run(run), report, cpus=cpus)
+    return ended if ended is Exit.USAGE else _blame(run) or ended
+
+
+def _blame(run: Run) -> Exit | None:
+    """Whether an arm could not be measured, and whose fault that was."""
+    whose = {(arm.get("failure") or {}).get("whose") for arm in run.record["arms"].values()}
+    if "host" in whose:
+        return Exit.HOST_FAILED
+    died = any(
+        outcome.status in ("panic", "timeout")
+        for arm in run.arms.values()
+        for boot in arm.boots
+        for outcome in boot.outcomes
+    )
+    return Exit.KERNEL_FAILED if "kernel" in whose or died else None
+
+
+def _report(base: Arm, head: Arm, context: ReportContext, report: ReportOptions, *, cpus: int) -> Exit:
+    traits = partial(_traits, load_catalogue().traits, cpus)
+    compared = compare_arms(base, head, traits, notable=report.notable)
+    if isinstance(compared, Incomparable):
+        click.echo(f"cliffwatch: {compared.reason}\n  {compared.next_step}", err=True)
+        return Exit.USAGE
+    text = _written(compared, (base, head), context, report, traits)
+    if report.out is None:
+        click.echo(text, nl=False)
+    else:
+        report.out.write_text(text)
+    counts = compared.counts()
+    met = any(counts[verdict] for verdict in counts if verdict in report.fail_on)
+    return Exit.FAIL_ON_MET if met else Exit.DONE
+
+
+Answers = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
+
+
+def _traits(catalogue: Answers, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+    """The catalogue's traits; its repeatabilities are of guests with one CPU."""
+    traits = catalogue(case, metric, unit, mode)
+    if cpus == 1 or traits.assume != "exact":
+        return traits
+    repeatability = max(traits.repeatability, _SEVERAL_CPUS_REPEATABILITY)
+    return MetricTraits(better=traits.better, assume="exact", repeatability=repeatability, primary=traits.primary)
+
+
+def _written(
+    compared: ComparisonSet, arms: tuple[Arm, Arm], context: ReportContext, report: ReportOptions, traits: Answers
+) -> str:
+    if report.format == "json":
+        return json_report(compared, context)
+    if report.format == "commit":
+        return commit_report(compared, context)
+    if report.format == "go-bench":
+        return go_bench_report(arms, traits)
+    on_terminal = report.out is None and sys.stdout.isatty()
+    colour = report.colour == "always" or (report.colour == "auto" and on_terminal)
+    width = max(100, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
+    return text_report(compared, context, colour=colour, width=width, all_metrics=report.all_metrics)

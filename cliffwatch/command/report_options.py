@@ -1,0 +1,69 @@
+"""The options of every command that prints a report."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import rich_click as click
+
+ReportFormat = Literal["text", "commit", "json", "go-bench"]
+FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "json", "go-bench")
+FAIL_ON = ("regression", "failed", "inconclusive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """How a report is written, and which verdicts make the command end with 1. `notable` is a fraction."""
+
+    format: ReportFormat
+    out: Path | None
+    fail_on: frozenset[str]
+    notable: float | None
+    all_metrics: bool
+    colour: Literal["auto", "always", "never"]
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options and passes them on as one `report` argument."""
+
+    @click.option(
+        "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Of the report."
+    )
+    @click.option(
+        "--report-out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file."
+    )
+    @click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="End with 1 if a case has this verdict.")
+    @click.option(
+        "--notable",
+        type=click.FloatRange(0, 100),
+        metavar="PERCENT",
+        help="The smallest change that is told; default 0.2 in icount, 1 in walltime.",
+    )
+    @click.option("--all-metrics", is_flag=True, help="Also the metrics that follow from the first one of a case.")
+    @click.option(
+        "--color", "colour", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True
+    )
+    @functools.wraps(command)
+    def with_report(
+        *,
+        format_: ReportFormat,
+        report_out: Path | None,
+        fail_on: tuple[str, ...],
+        notable: float | None,
+        all_metrics: bool,
+        colour: Literal["auto", "always", "never"],
+        **rest: Any,
+    ) -> Any:
+        report = ReportOptions(
+            format=format_,
+            out=report_out,
+            fail_on=frozenset(fail_on),
+            notable=None if notable is None else notable / 100,
+            all_metrics=all_metrics,
+            colour=colour,
+        )
+        return command(report=report, **rest)
+
+    return with_report

@@ -1,0 +1,88 @@
+"""One comparison, and the set of them that a report is written from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
+
+Verdict = Literal["regression", "improvement", "unchanged", "inconclusive", "missing", "failed"]
+VERDICTS: tuple[Verdict, ...] = ("regression", "improvement", "unchanged", "inconclusive", "missing", "failed")
+
+METHOD_VERSION = 1
+"""Raised when the same samples could get another verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Base against head for one metric of one case.
+
+    `base` and `head` are centres in `unit`; `change`, `ci_low`, `ci_high` and `mde` are fractions of base; `q` is `p`
+    after control over the family. What does not exist is None. `reason` says why the verdict is what it is.
+    """
+
+    case: CaseKey
+    metric: str
+    unit: str
+    better: Better
+    assume: Assume
+    primary: bool
+    platform: str | None
+    mode: Mode | None
+    n_base: int
+    n_head: int
+    base: float | None
+    head: float | None
+    change: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    q: float | None
+    mde: float | None
+    verdict: Verdict
+    reason: str
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
+        if self.change is None or self.ci_low is None or self.ci_high is None:
+            return False
+        return self.ci_low > 0 or self.ci_high < 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideFacts:
+    """What a report says of one side: its label and facts such as the commit and the compiler."""
+
+    label: str
+    facts: Mapping[str, str]
+    boots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonSet:
+    """All comparisons of two arms. `left_out` are cases that neither side was asked to run, with the reason."""
+
+    base: SideFacts
+    head: SideFacts
+    platform: str | None
+    mode: Mode | None
+    notable: float
+    alpha: float
+    rows: tuple[Comparison, ...]
+    left_out: tuple[CaseOutcome, ...]
+
+    def primary_rows(self) -> tuple[Comparison, ...]:
+        return tuple(row for row in self.rows if row.primary)
+
+    def counts(self) -> dict[Verdict, int]:
+        """How many primary rows have each verdict."""
+        return {verdict: sum(row.verdict == verdict for row in self.primary_rows()) for verdict in VERDICTS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incomparable:
+    """Why two arms are not compared at all, and what to do."""
+
+    reason: str
+    next_step: str

@@ -1,0 +1,26 @@
+"""Tells formats apart by what is in them."""
+
+import re
+
+from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bencher import parse_bencher
+from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch.parsers.veristat import looks_like_veristat, parse_veristat
+from cliffwatch.readings import Parsed
+
+_GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
+_ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
+_OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")
+
+
+def parse_any(text: str, *, stderr: str = "") -> Parsed:
+    """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
+    if text.lstrip().startswith("{"):
+        return parse_bencher(text)
+    if looks_like_veristat(text):
+        return parse_veristat(text)
+    if _GO.search(text) and not _OF_BENCH.search(text):
+        return parse_go_bench(text)
+    if _ONLY_ERRORS.search(text) and not _OF_BENCH.search(text):
+        return parse_bench("", stderr=text)
+    return parse_bench(text, stderr=stderr)

@@ -1,0 +1,94 @@
+"""The report for a commit message: plain text of at most 72 columns.
+
+The shape is the one that BPF developers merged with commit 68bc61c26cac ("bpf: Allow compiler to inline most of
+bpf_local_storage_lookup()"): groups by parameter, before and after, `( ~ )` where a difference is chance.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from itertools import groupby
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import ReportContext, trials
+from cliffwatch.stats.means import geometric_mean
+
+WIDTH = 72
+
+
+def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
+    """First line: trials, mode, platform, config and compiler; then a group a set of parameters; then means."""
+    facts = [
+        trials(compared),
+        compared.mode or "unknown mode",
+        compared.platform or "unknown platform",
+        *context.setting,
+    ]
+    lines = _wrapped(", ".join(facts))
+    for failure in context.failures:
+        lines += ["", *_wrapped(f"{failure.arm}: {failure.message}")]
+    rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))
+    for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
+        lines += ["", _cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
+        for params, group in _by_params(list(of_suite)):
+            lines += [_cut(f"| + {params}"), *_group(group)]
+    lines += ["", *_means(compared)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]:
+    groups: dict[str, list[Comparison]] = {}
+    for row in rows:
+        params = ", ".join(f"{name}: {value}" for name, value in row.case.params) or "defaults"
+        groups.setdefault(params, []).append(row)
+    yield from groups.items()
+
+
+def _group(rows: list[Comparison]) -> Iterator[str]:
+    for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
+        yield _cut(f"| +-+ {_short(benchmark, 36):<36} {'<before>':>11} {'<after>':>11}")
+        for row in group:
+            yield _row(row)
+
+
+def _row(row: Comparison) -> str:
+    if row.base is None or row.head is None:
+        return _cut(f"|   +- {_short(row.metric or row.verdict, 22)} {row.reason}")
+    name = f"{_short(row.metric, 24)}, {row.unit}" if len(row.metric) + len(row.unit) < 33 else _short(row.metric, 34)
+    change = f"({figures.change(row).replace(' ', ''):^9})" if row.change is not None else ""
+    return _cut(f"|   +- {name:<35}{_fits(row.base)} {_fits(row.head)} {change}")
+
+
+def _fits(number: float) -> str:
+    text = figures.value(number)
+    return f"{text if len(text) <= 11 else f'{number:.4g}':>11}"
+
+
+def _means(compared: ComparisonSet) -> Iterator[str]:
+    """A geometric mean per primary metric and unit, over the rows that both sides have."""
+    kinds: dict[tuple[str, str], list[float]] = {}
+    left = 0
+    for row in compared.primary_rows():
+        if row.base and row.head:
+            kinds.setdefault((row.metric, row.unit), []).append(row.head / row.base)
+        else:
+            left += 1
+    for (metric, _), ratios in kinds.items():
+        mean = geometric_mean(ratios)
+        if mean is not None:
+            yield _cut(f"geomean of {metric}: {figures.percent(mean - 1)} over {len(ratios)} rows")
+    if left:
+        yield _cut(f"{left} rows are missing or failed on a side and are in no mean")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_long_words=True) or [""]
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _cut(line: str) -> str:
+    printable = "".join(character if character.isprintable() else "?" for character in line)
+    return _short(printable, WIDTH)

@@ -1,0 +1,86 @@
+"""What a report says besides the numbers: where they come from and what went wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.results import Run
+from cliffwatch.samples import Mode
+
+SIGHT: Mapping[Mode, str] = {
+    "icount": "icount counts instructions exactly; it cannot see caches, branch prediction, memory or contention",
+    "walltime": "walltime sees what users feel; it cannot see changes below the noise of host and boots",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmFailure:
+    """A side that could not be measured, and the raw evidence: a compiler's first error, the end of a console."""
+
+    arm: str
+    message: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportContext:
+    """`setting` are short facts such as config and compiler; `notes` are sentences for the reader."""
+
+    setting: tuple[str, ...]
+    notes: tuple[str, ...]
+    failures: tuple[ArmFailure, ...]
+    folder: str | None
+
+
+NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
+
+
+def context_of_run(run: Run) -> ReportContext:
+    """The context of a result directory; what its record lacks is left out."""
+    record = run.record
+    return ReportContext(
+        setting=_setting(record),
+        notes=tuple(str(note) for note in record.get("notes", ())),
+        failures=_failures(record),
+        folder=str(run.path),
+    )
+
+
+def _setting(record: Mapping[str, Any]) -> tuple[str, ...]:
+    toolchain = record.get("toolchain") or {}
+    compiler = toolchain.get("gcc") or toolchain.get("clang")
+    config = record.get("config_digest")
+    bench = record.get("bench") or {}
+    facts = [
+        f"config {config[:12]}" if config else "",
+        str(compiler) if compiler else "",
+        f"bench of {bench['from']} ({bench['source_digest'][:12]})" if bench.get("source_digest") else "",
+    ]
+    return tuple(fact for fact in facts if fact)
+
+
+def _failures(record: Mapping[str, Any]) -> tuple[ArmFailure, ...]:
+    failures = ((name, arm.get("failure")) for name, arm in record.get("arms", {}).items())
+    return tuple(
+        ArmFailure(arm=name, message=str(failure.get("message", "")), evidence=str(failure.get("evidence", "")))
+        for name, failure in failures
+        if failure
+    )
+
+
+def sentence(compared: ComparisonSet) -> str:
+    """The whole comparison in one sentence: `1 regression, 2 improvements, 9 unchanged of 12 cases`."""
+    counts = {verdict: count for verdict, count in compared.counts().items() if count}
+    plural = {"regression": "regressions", "improvement": "improvements"}
+    parts = [f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}" for verdict, count in counts.items()]
+    total = len(compared.primary_rows())
+    return f"{', '.join(parts) or 'nothing compared'} of {total} {'case' if total == 1 else 'cases'}"
+
+
+def trials(compared: ComparisonSet) -> str:
+    """`21 boots a kernel`, or both numbers where they differ."""
+    base, head = compared.base.boots, compared.head.boots
+    if base == head:
+        return f"{base} {'boot' if base == 1 else 'boots'} a kernel"
+    return f"{base} and {head} boots"

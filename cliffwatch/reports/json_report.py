@@ -1,0 +1,66 @@
+"""The report for programs: Comparison JSON (docs/formats.md)."""
+
+import json
+
+from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
+from cliffwatch.reports.context import ReportContext
+
+FORMAT_VERSION = 1
+
+
+def json_report(compared: ComparisonSet, context: ReportContext) -> str:
+    content = {
+        "format": "cliffwatch-comparison",
+        "format_version": FORMAT_VERSION,
+        "method_version": METHOD_VERSION,
+        "base": _side(compared.base),
+        "head": _side(compared.head),
+        "notable": compared.notable,
+        "failures": [
+            {"arm": failure.arm, "message": failure.message, "evidence": failure.evidence}
+            for failure in context.failures
+        ],
+        "comparisons": [comparison_to_json(row) for row in compared.rows],
+        "left_out": [
+            {
+                "suite": each.case.suite,
+                "benchmark": each.case.benchmark,
+                "params": dict(each.case.params),
+                "status": each.status,
+                "reason": each.reason,
+            }
+            for each in compared.left_out
+        ],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _side(side: SideFacts) -> dict[str, object]:
+    return {"label": side.label, "boots": side.boots, **side.facts}
+
+
+def comparison_to_json(row: Comparison) -> dict[str, object]:
+    """The fields of design and API; what does not exist is null, never 0 or NaN."""
+    return {
+        "suite": row.case.suite,
+        "benchmark": row.case.benchmark,
+        "params": dict(row.case.params),
+        "metric": row.metric,
+        "unit": row.unit,
+        "better": row.better,
+        "platform": row.platform,
+        "mode": row.mode,
+        "n_base": row.n_base,
+        "n_head": row.n_head,
+        "base": row.base,
+        "head": row.head,
+        "change": row.change,
+        "ci_low": row.ci_low,
+        "ci_high": row.ci_high,
+        "p": row.p,
+        "q": row.q,
+        "mde": row.mde,
+        "verdict": row.verdict,
+        "reason": row.reason,
+        "primary": row.primary,
+    }

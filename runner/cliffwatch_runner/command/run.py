@@ -1,0 +1,214 @@
+"""`cliffwatch run`: from a kernel tree to a report, on this machine."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import rich_click as click
+from rich.console import Console
+from rich.markup import escape
+
+from cliffwatch.command.compare import report_of_run
+from cliffwatch.command.report_options import report_options
+from cliffwatch.exits import Exit
+from cliffwatch_runner.cache_entries import Stopped
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.plan_text import plan_text
+from cliffwatch_runner.progress import Teller, teller_for
+from cliffwatch_runner.request import RunRequest, ToolChoice
+from cliffwatch_runner.running import Finished, plan_only
+from cliffwatch_runner.running import run as carry_out
+
+
+def default_cache() -> Path:
+    """XDG's cache folder, else ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cliffwatch"
+
+
+def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        raise click.BadParameter("give CPU numbers with commas between them, such as 2,3") from None
+
+
+def _boots(_: click.Context, __: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdigit() or not 1 <= int(value) <= 1000:
+        raise click.BadParameter("give a number from 1 to 1000, or auto")
+    return int(value)
+
+
+@click.command()
+@click.option("--tree", required=True, help="A git repository, a URL, an unpacked source folder or a source archive.")
+@click.option("--base", required=True, help="The revision to compare with: a branch, a tag or a hash.")
+@click.option("--head", required=True, help="The revision with the change.")
+@click.option(
+    "--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Put this patch on top of head."
+)
+@click.option(
+    "--suite",
+    "suites",
+    default="local-storage",
+    show_default=True,
+    help="Suites with commas between them; `discovered` for what only this tree has.",
+)
+@click.option("--profile", type=click.Choice(["smoke", "standard", "full"]), default="smoke", show_default=True)
+@click.option(
+    "--mode", type=click.Choice(["icount", "walltime"]), help="Default: walltime where KVM runs a guest, else icount."
+)
+@click.option("--platform", help="What to call this kind of machine; default: what the processor says.")
+@click.option("--boots", default="auto", show_default=True, callback=_boots, help="Boots of each kernel.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the order of boots and cases.")
+@click.option(
+    "--bench-from",
+    default="head",
+    show_default=True,
+    metavar="base|head|REV",
+    help="The revision whose bench measures both kernels.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The result directory; default: a new one under cliffwatch-results.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where kernels and build output are kept; default: ~/.cache/cliffwatch.",
+)
+@click.option(
+    "--config",
+    "fragments",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A fragment of kernel configuration, after ours; may be repeated.",
+)
+@click.option("--cc", help="The compiler of the kernel: gcc or clang, with its version if you like.")
+@click.option("--clang", help="The clang of bench's BPF programs, such as clang-20.")
+@click.option("--pahole", help="The pahole that makes BTF.")
+@click.option("--build-image", help="Build in this container image, with its tools.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one a CPU.")
+@click.option("--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime.")
+@click.option(
+    "--memory", "memory_mib", type=click.IntRange(512), help="Memory of the guest in MiB; default: what the cases need."
+)
+@click.option("--pin", callback=_numbers, help="Host CPUs of the guest's CPUs (walltime), such as 2,3,4,5.")
+@click.option(
+    "--guest-root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A root file system for the guest instead of the host's programs.",
+)
+@click.option(
+    "--hang-after",
+    type=click.FloatRange(10),
+    default=240.0,
+    show_default=True,
+    help="Seconds without a sign of life after which a guest hangs.",
+)
+@click.option(
+    "--fresh-build",
+    is_flag=True,
+    help="Build in a lane and a ccache of this run alone: for trees that you do not trust.",
+)
+@click.option("--require-isolation", is_flag=True, help="Refuse to build where builds cannot be isolated.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
+@report_options
+def run(**options: Any) -> NoReturn:
+    """Build two revisions of a kernel, boot them, run BPF benchmarks, and say what changed.
+
+    ^C at any moment: the same command goes on with the boots that are done.
+    """
+    report = options.pop("report")
+    dry_run = options.pop("dry_run")
+    request = _request(options)
+    console = Console(stderr=True)
+    teller = teller_for(console)
+    with stopping() as stop:
+        try:
+            if dry_run:
+                raise SystemExit(_print_plan(request, teller, console))
+            ended = carry_out(request, teller, stop)
+        except Stopped:
+            raise SystemExit(_interrupted(teller, console, None)) from None
+        except OSError as error:
+            teller.close()
+            ended = (_host_failure(error, request),)
+        finally:
+            teller.close()
+    if isinstance(ended, tuple):
+        raise SystemExit(_tell_failures(ended, console))
+    if ended.interrupted:
+        raise SystemExit(_interrupted(teller, console, ended))
+    raise SystemExit(report_of_run(ended.folder, report))
+
+
+def _request(options: dict[str, Any]) -> RunRequest:
+    tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
+    suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
+    cache = (options.pop("cache") or default_cache()).expanduser().resolve()
+    jobs = options.pop("jobs") or os.cpu_count() or 1
+    return RunRequest(tools=tools, suites=suites, cache=cache, jobs=jobs, **options)
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """An event that the first ^C or SIGTERM sets, so that children end and locks are let go; the second one ends at once."""
+    stop = threading.Event()
+
+    def asked(_: int, __: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _print_plan(request: RunRequest, teller: Teller, console: Console) -> Exit:
+    planned = plan_only(request, teller)
+    teller.close()
+    if isinstance(planned[0], Failure):
+        return _tell_failures([each for each in planned if isinstance(each, Failure)], console)
+    chosen, plan, selection = planned
+    click.echo(plan_text(chosen, plan, selection), nl=False)
+    return Exit.DONE
+
+
+def _tell_failures(failures: Sequence[Failure], console: Console) -> Exit:
+    for failure in failures:
+        console.print(f"[bold red]cliffwatch: {escape(failure.message)}[/]", highlight=False, soft_wrap=True)
+        for line in failure.evidence.splitlines()[:40]:
+            console.print(f"    {escape(line)}", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(failure.next_step)}", highlight=False, soft_wrap=True)
+    return max((failure.exit for failure in failures), key=lambda code: (code == Exit.HOST_FAILED, code))
+
+
+def _interrupted(teller: Teller, console: Console, ended: Finished | None) -> Exit:
+    teller.close()
+    where = f"; what is done lies in {ended.folder}" if ended is not None else ""
+    console.print(
+        f"cliffwatch: interrupted{where}. The same command goes on from there.", highlight=False, soft_wrap=True
+    )
+    return Exit.INTERRUPTED
+
+
+def _host_failure(error: OSError, request: RunRequest) -> Failure:
+    full = error.errno in (28, 122)  # ENOSPC, EDQUOT
+    return Failure(
+        whose="host",
+        message="the disk is full" if full else f"this host failed: {error}",
+        next_step=f"make room for {request.cache} and the results, then give the same command again: what is done is kept"
+        if full
+        else "see `cliffwatch doctor`; what is done is kept",
+    )

@@ -1,0 +1,166 @@
+"""From a request to what will be built: trees, revisions, tools, suites. Everything is checked before anything is built."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.catalogue.load import Catalogue, load_catalogue
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.samples import Mode
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host import host_record, platform_name
+from cliffwatch_runner.isolation import strongest_level, told
+from cliffwatch_runner.kernel_config import Fragments, read_fragments
+from cliffwatch_runner.kvm_probe import kvm_usable
+from cliffwatch_runner.programs import find_udev, find_virtme_run, program_versions
+from cliffwatch_runner.request import RunRequest
+from cliffwatch_runner.selection import choose_suites
+from cliffwatch_runner.toolchain import Toolchain, find_toolchain, needs_of, unmet
+from cliffwatch_runner.tree import Revision, Tree, open_tree
+
+_NEEDED_BYTES = 6 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What a request means on this host. `base` and `head` may be the same revision."""
+
+    tree: Tree
+    base: Revision
+    head: Revision
+    bench: Revision
+    mode: Mode
+    platform: str
+    host: dict[str, object]
+    catalogue: Catalogue
+    suites: tuple[Suite, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipped:
+    """Tools and configuration, found fit for the revisions."""
+
+    toolchain: Toolchain
+    fragments: Fragments
+    isolation: str
+
+
+Failures = tuple[Failure, ...]
+
+
+def choose(request: RunRequest) -> Chosen | Failures:
+    """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
+    catalogue = load_catalogue()
+    suites = choose_suites(catalogue, request.suites)
+    if isinstance(suites, Failure):
+        return (suites,)
+    tree = open_tree(request.tree, request.cache)
+    if isinstance(tree, Failure):
+        return (tree,)
+    base, head = tree.resolve(request.base), tree.resolve(request.head)
+    if isinstance(head, Revision) and request.patch is not None:
+        head = tree.with_patch(head, request.patch)
+    if isinstance(base, Failure) or isinstance(head, Failure):
+        return tuple(each for each in (base, head) if isinstance(each, Failure))
+    named = {"base": base, "head": head}
+    bench = named[request.bench_from] if request.bench_from in named else tree.resolve(request.bench_from)
+    if isinstance(bench, Failure):
+        return (bench,)
+    mode, notes = _mode(request)
+    if isinstance(mode, Failure):
+        return (mode,)
+    host = {**host_record(), "programs": program_versions()}
+    return Chosen(
+        tree=tree,
+        base=base,
+        head=head,
+        bench=bench,
+        mode=mode,
+        platform=request.platform or platform_name(host, mode),
+        host=host,
+        catalogue=catalogue,
+        suites=suites,
+        notes=notes,
+    )
+
+
+def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
+    """The mode that was asked for; else walltime where KVM really runs a guest, and icount where it does not."""
+    if request.mode == "icount":
+        return "icount", ()
+    probe = kvm_usable()
+    if probe.usable:
+        return "walltime", ()
+    if request.mode == "walltime":
+        failure = Failure(
+            whose="host",
+            message="walltime needs KVM, and KVM does not run a guest here",
+            next_step="see `cliffwatch doctor --mode walltime`, or use --mode icount",
+            evidence=probe.reason,
+        )
+        return failure, ()
+    return "icount", (f"icount, because KVM does not run a guest here: {probe.reason}",)
+
+
+def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
+    """Tools, configuration, isolation and space, held against what the revisions need; all that is wrong at once."""
+    toolchain = find_toolchain(request.tools)
+    if isinstance(toolchain, tuple):
+        return toolchain
+    fragments = read_fragments(request.fragments)
+    if isinstance(fragments, Failure):
+        return (fragments,)
+    failures = [
+        failure
+        for revision in dict.fromkeys((chosen.base, chosen.head, chosen.bench))
+        for failure in unmet(needs_of(chosen.tree.mirror, revision), toolchain, revision)
+    ]
+    failures += _boot_tools()
+    level = "container" if request.tools.build_image else strongest_level()
+    if request.require_isolation and level not in ("bubblewrap", "container"):
+        failures.append(
+            Failure(
+                whose="host",
+                message="builds cannot be isolated on this host",
+                next_step="install bubblewrap and allow user namespaces (cliffwatch doctor), or drop --require-isolation",
+            )
+        )
+    if failures:
+        return tuple(dict.fromkeys(failures))
+    return Equipped(toolchain=toolchain, fragments=fragments, isolation=told(level))
+
+
+def _boot_tools() -> Sequence[Failure]:
+    versions = program_versions()
+    wanted = {
+        "qemu": ("QEMU", "qemu-system-x86"),
+        "bwrap": ("bubblewrap", "bubblewrap"),
+    }
+    found = [
+        Failure(whose="host", message=f"{title} is missing", next_step=f"install {package}, or run `make packages`")
+        for name, (title, package) in wanted.items()
+        if versions[name] is None
+    ]
+    if find_virtme_run() is None:
+        found.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
+    if find_udev() is None:
+        found.append(
+            Failure(
+                whose="host",
+                message="udev is missing, without which a guest's output is lost",
+                next_step="install udev",
+            )
+        )
+    return found
+
+
+def missing_space(cache: Path, free: int) -> Failure | None:
+    """A kernel's sources and build output take about five GiB."""
+    if free >= _NEEDED_BYTES:
+        return None
+    return Failure(
+        whose="host",
+        message=f"{free >> 20} MiB are free for builds under {cache}, and a build takes up to {_NEEDED_BYTES >> 30} GiB",
+        next_step="make room, or name another place with --cache",
+    )

@@ -1,0 +1,49 @@
+"""Chooses the result directory: a new one, or that of an interrupted run that goes on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.results import ResultProblem, read_run
+from cliffwatch_runner.failure import Failure
+
+DEFAULT_HOME = Path("cliffwatch-results")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFolder:
+    """`done` says that the folder holds this very run, complete; `resumed` that it holds a part of it."""
+
+    path: Path
+    done: bool
+    resumed: bool
+
+
+def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | Failure:
+    """The folder that the user named, else the next free one of this name under `cliffwatch-results`."""
+    if out is not None:
+        return _named(out, identity)
+    number = 1
+    while True:
+        path = DEFAULT_HOME / (name if number == 1 else f"{name}-{number}")
+        if not (path / "run.json").exists():
+            return ResultFolder(path=path, done=False, resumed=False)
+        run = read_run(path)
+        ours = not isinstance(run, ResultProblem) and run.record.get("identity") == identity
+        if ours and not isinstance(run, ResultProblem) and run.record.get("status") != "complete":
+            return ResultFolder(path=path, done=False, resumed=True)
+        number += 1
+
+
+def _named(out: Path, identity: str) -> ResultFolder | Failure:
+    if not (out / "run.json").exists():
+        return ResultFolder(path=out, done=False, resumed=False)
+    run = read_run(out)
+    if isinstance(run, ResultProblem):
+        return Failure(whose="usage", message=f"{out}: {run.reason}", next_step="name another folder with --out")
+    if run.record.get("identity") != identity:
+        return Failure(
+            whose="usage",
+            message=f"{out} holds another run (other revisions, cases, plan, tools or guest)",
+            next_step="name another folder with --out",
+        )
+    return ResultFolder(path=out, done=run.record.get("status") == "complete", resumed=True)

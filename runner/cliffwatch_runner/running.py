@@ -1,0 +1,253 @@
+"""A run from request to result directory."""
+
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.samples import Mode
+from cliffwatch_runner import clock
+from cliffwatch_runner.arm_failures import arm_failures
+from cliffwatch_runner.boot import BootEnd
+from cliffwatch_runner.building import Built, build
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
+from cliffwatch_runner.host_knobs import tuning_plan
+from cliffwatch_runner.host_lock import host_lock
+from cliffwatch_runner.host_tuning import tuned_host
+from cliffwatch_runner.isolation import strongest_level
+from cliffwatch_runner.kernel_build import Kernel
+from cliffwatch_runner.kernel_config import FORBIDDEN
+from cliffwatch_runner.lanes import BuildSettings
+from cliffwatch_runner.measuring import Bench, guests_at_once, measure
+from cliffwatch_runner.plan import CONTROL, Plan, PlannedBoot, make_plan
+from cliffwatch_runner.preparing import Chosen, choose, equip
+from cliffwatch_runner.programs import guest_programs
+from cliffwatch_runner.progress import Teller
+from cliffwatch_runner.request import RunRequest
+from cliffwatch_runner.result_folder import choose_folder
+from cliffwatch_runner.run_files import finished_boot, write_json
+from cliffwatch_runner.run_record import RunFacts, identity, record
+from cliffwatch_runner.selection import Selection, select_cases, with_discovered
+
+_BOOT_SECONDS = 240.0
+_SECONDS_PER_GUEST_SECOND = {"icount": 20.0, "walltime": 3.0}
+_LEAST_MEMORY_MIB = 2048
+_MEMORY_BESIDES_MIB = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A run that came to its end, or was interrupted: what is there lies in `folder`."""
+
+    folder: Path
+    interrupted: bool
+
+
+def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
+    """The shape that was asked for; icount has one CPU unless more are named, as several make values less exact."""
+    cpus = request.cpus or (1 if mode == "icount" else 4)
+    return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=request.pin, root=request.guest_root)
+
+
+def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
+    """What a run would do, without building: which cases are there is guessed from the tree's release."""
+    teller.begin("tree", request.tree)
+    chosen = choose(request)
+    if isinstance(chosen, tuple):
+        return chosen
+    teller.end(f"{chosen.base.short} .. {chosen.head.short}")
+    selection = _select(request, chosen, None)
+    plan = make_plan(
+        selection.cases, arms=_arms(chosen.mode), boots=request.boots_per_arm(chosen.mode), seed=request.seed
+    )
+    return chosen, plan, selection
+
+
+def _arms(mode: Mode) -> tuple[str, ...]:
+    return ("base", "head", CONTROL) if mode == "walltime" else ("base", "head")
+
+
+def _select(request: RunRequest, chosen: Chosen, offered: tuple[str, ...] | None) -> Selection:
+    suites = with_discovered(request.suites, chosen.suites, offered or (), chosen.catalogue)
+    shape = guest_shape(request, chosen.mode, 0)
+    return select_cases(
+        suites,
+        request.profile,
+        offered=frozenset(offered) if offered is not None else None,
+        release=chosen.bench.major_minor,
+        cpus=shape.cpus,
+        memory_mib=request.memory_mib,
+    )
+
+
+def run(request: RunRequest, teller: Teller, stop: threading.Event) -> Finished | tuple[Failure, ...]:
+    """Carries a request out. Raises Stopped where it was interrupted before the first boot, OSError on a full disk."""
+    teller.begin("tree", request.tree)
+    chosen = choose(request)
+    if isinstance(chosen, tuple):
+        return chosen
+    teller.end(f"{chosen.base.short} .. {chosen.head.short}")
+    equipped = equip(request, chosen)
+    if isinstance(equipped, tuple):
+        return equipped
+    settings = BuildSettings(
+        cache=request.cache,
+        level=strongest_level(),
+        image=request.tools.build_image,
+        jobs=request.jobs,
+        own_lane=str(clock.now().timestamp()) if request.fresh_build else "",
+        told=teller.advance,
+        should_stop=stop.is_set,
+    )
+    built = build(chosen, equipped, settings, teller, request.bench_from)
+    if isinstance(built, tuple):
+        return built
+    facts = _facts(request, chosen, built, toolchain=equipped.toolchain.record(), isolation=equipped.isolation)
+    if not facts.plan.cases:
+        return (_nothing_to_run(facts),)
+    return _measured(request, facts, built, teller, stop)
+
+
+def _facts(
+    request: RunRequest, chosen: Chosen, built: Built, *, toolchain: dict[str, object], isolation: str
+) -> RunFacts:
+    selection = _select(request, chosen, built.bench.offered)
+    needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
+    arms = dict(built.arms)
+    if chosen.mode == "walltime":
+        arms[CONTROL] = arms["base"]
+    kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
+    return RunFacts(
+        mode=chosen.mode,
+        platform=chosen.platform,
+        profile=request.profile,
+        suites=request.suites,
+        tree=request.tree,
+        arms=arms,
+        bench=built.bench,
+        bench_from=built.bench_from,
+        config_digest=kernel.config_digest,
+        toolchain=toolchain,
+        isolation=isolation,
+        shape=guest_shape(request, chosen.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
+        plan=make_plan(selection.cases, arms=tuple(arms), boots=request.boots_per_arm(chosen.mode), seed=request.seed),
+        left_out=selection.left_out,
+        host=chosen.host,
+        notes=(*chosen.notes, isolation, *built.notes),
+    )
+
+
+def _nothing_to_run(facts: RunFacts) -> Failure:
+    reasons = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in facts.left_out)
+    return Failure(
+        whose="usage",
+        message="no case of the chosen suites can run on this tree",
+        next_step="choose other suites (cliffwatch suites)",
+        evidence="\n".join(list(reasons)[:20]),
+    )
+
+
+def _measured(
+    request: RunRequest, facts: RunFacts, built: Built, teller: Teller, stop: threading.Event
+) -> Finished | tuple[Failure, ...]:
+    base, head = facts.arms["base"].revision, facts.arms["head"].revision
+    folder = choose_folder(request.out, f"{base.short}-{head.short}-{facts.mode}", identity(facts))
+    if isinstance(folder, Failure):
+        return (folder,)
+    if folder.done:
+        teller.note(f"{folder.path} holds this run already, complete; nothing is measured again")
+        return Finished(folder=folder.path, interrupted=False)
+    created = clock.now().isoformat()
+    write_json(folder.path / "run.json", record(facts, created=created, status="running", failures={}))
+    if folder.resumed:
+        done = sum(finished_boot(folder.path, boot) for boot in facts.plan.boots)
+        teller.note(f"going on in {folder.path}: {done} of {len(facts.plan.boots)} boots are done")
+    failure = _locked_and_measured(request, facts, built, folder.path, teller, stop)
+    if failure is not None:
+        return (failure,)
+    failures = arm_failures(folder.path, facts.arms)
+    status = "incomplete" if stop.is_set() else "complete"
+    write_json(folder.path / "run.json", record(facts, created=created, status=status, failures=failures))
+    return Finished(folder=folder.path, interrupted=stop.is_set())
+
+
+def _locked_and_measured(
+    request: RunRequest, facts: RunFacts, built: Built, folder: Path, teller: Teller, stop: threading.Event
+) -> Failure | None:
+    what = f"cliffwatch run, {facts.mode}, {folder.name}"
+    with host_lock(facts.mode, what=what, waiting=teller.note, should_stop=stop.is_set) as held:
+        if isinstance(held, Failure):
+            return None if stop.is_set() else held
+        if facts.mode == "icount":
+            _measure(request, facts, built, folder, teller, stop)
+            return None
+        plan = tuning_plan(Path("/"), frozenset(request.pin))
+        with tuned_host(plan, tell=teller.note) as tuned:
+            facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
+            _measure(request, facts, built, folder, teller, stop)
+        return None
+
+
+def _measure(
+    request: RunRequest, facts: RunFacts, built: Built, folder: Path, teller: Teller, stop: threading.Event
+) -> None:
+    kernels = {name: arm.kernel.folder for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
+    programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
+    view = guest_programs()
+
+    def argv(folders: GuestFolders) -> list[str]:
+        inside = [*guest_view(folders, programs=view, shape=facts.shape), *vng_argv(facts.shape, agent_command())]
+        return limited(inside, cpus=request.pin)
+
+    bench = Bench(
+        programs=programs,
+        shape=facts.shape,
+        forbidden=FORBIDDEN,
+        argv=argv,
+        boot_seconds=_BOOT_SECONDS,
+        seconds_per_guest_second=_SECONDS_PER_GUEST_SECOND[facts.mode],
+        hang_after=request.hang_after,
+    )
+    watch = BootsTold(facts.plan, teller, {boot.index for boot in facts.plan.boots if finished_boot(folder, boot)})
+    teller.begin("measure", f"{len(facts.plan.boots)} boots, {len(facts.plan.cases)} cases each")
+    at_once = guests_at_once(facts.mode, facts.shape.cpus)
+    measure(facts.plan, kernels, bench, folder, at_once=at_once, listener=watch, stop=stop)
+    teller.end("interrupted" if stop.is_set() else f"{len(facts.plan.boots)} boots")
+
+
+class BootsTold:
+    """Turns what the boots tell into progress: the share of guest seconds that is measured."""
+
+    def __init__(self, plan: Plan, teller: Teller, done: set[int]) -> None:
+        self._plan = plan
+        self._teller = teller
+        self._lock = threading.Lock()
+        self._total = plan.guest_seconds()
+        self._seconds = {boot.index: self._whole(boot) if boot.index in done else 0.0 for boot in plan.boots}
+        self._begun = {boot.index: 0 for boot in plan.boots}
+
+    def _whole(self, boot: PlannedBoot) -> float:
+        return float(sum(self._plan.cases[case].guest_seconds for case in boot.cases))
+
+    def boot_begins(self, boot: PlannedBoot) -> None:
+        self._tell(boot, "starting")
+
+    def case_begins(self, boot: PlannedBoot, case: str) -> None:
+        with self._lock:
+            done = boot.cases[: self._begun[boot.index]]
+            self._seconds[boot.index] = float(sum(self._plan.cases[each].guest_seconds for each in done))
+            self._begun[boot.index] += 1
+        self._tell(boot, case.partition("-")[2])
+
+    def boot_ends(self, boot: PlannedBoot, end: BootEnd | None) -> None:
+        with self._lock:
+            self._seconds[boot.index] = self._whole(boot)
+        status = end.status if end is not None else "not started"
+        if status not in ("complete", "stopped"):
+            self._teller.note(f"boot {boot.index} ({boot.arm}): {status}")
+        self._tell(boot, status)
+
+    def _tell(self, boot: PlannedBoot, what: str) -> None:
+        with self._lock:
+            share = sum(self._seconds.values()) / self._total
+        self._teller.advance(share, f"boot {boot.index} of {len(self._plan.boots)} ({boot.arm}): {what}")
