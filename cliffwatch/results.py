@@ -75,9 +75,10 @@ def read_run(path: Path) -> Run | ResultProblem:
             reason=f"the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
             next_step="update Cliffwatch, or read them with the one that made them",
         )
+    order = _order(record)
     boots: dict[str, list[Boot]] = {}
     for folder in sorted((path / "boots").glob("*/boot.json")):
-        boot = _read_boot(folder.parent)
+        boot = _read_boot(folder.parent, order)
         if isinstance(boot, ResultProblem):
             return boot
         boots.setdefault(boot[0], []).append(boot[1])
@@ -102,7 +103,15 @@ def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
     )
 
 
-def _read_boot(folder: Path) -> tuple[str, Boot] | ResultProblem:
+def _order(record: Mapping[str, Any]) -> dict[CaseKey, int]:
+    """The plan's order of cases, in which people read them; boots ran them in an order of their own."""
+    try:
+        return {case_from_json(case): index for index, case in enumerate(record["plan"]["cases"])}
+    except (KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] | ResultProblem:
     about = _read_json(folder / "boot.json")
     held = _read_json(folder / "samples.json")
     if isinstance(about, ResultProblem):
@@ -113,8 +122,8 @@ def _read_boot(folder: Path) -> tuple[str, Boot] | ResultProblem:
         boot = Boot(
             index=int(about["index"]),
             block=int(about["block"]),
-            samples=tuple(_sample(row) for row in held["samples"]),
-            outcomes=tuple(_outcome(row) for row in held["outcomes"]),
+            samples=tuple(sorted(map(_sample, held["samples"]), key=lambda sample: order.get(sample.case, 0))),
+            outcomes=tuple(sorted(map(_outcome, held["outcomes"]), key=lambda outcome: order.get(outcome.case, 0))),
         )
         return str(about["arm"]), boot
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -7,5 +7,5 @@ tree=${1:-}
 [ -n "$tree" ] || tree=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)
 [ -n "$tree" ] || { echo "demo: no kernel source under /usr/src; name one: make demo KERNEL_TREE=DIR" >&2; exit 2; }
 exec .venv/bin/cliffwatch run --tree "$tree" --base HEAD --head HEAD \
-  --patch examples/out-of-line-local-storage-lookup.patch \
+  --patch examples/uninline-local-storage-lookup.patch \
   --suite local-storage --profile smoke --mode icount ${DEMO_OUT:+--out "$DEMO_OUT"}

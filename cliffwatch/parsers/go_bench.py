@@ -96,7 +96,7 @@ def metric_of(unit: str) -> tuple[str, str]:
 
 def unit_of(metric: str, unit: str) -> str:
     """The inverse of `metric_of`."""
-    return unit if metric == unit or metric.endswith(f"_{unit}") else f"{metric}-{unit.replace(' ', '')}"
+    return metric if metric == unit or metric.endswith(f"_{unit}") else f"{metric}-{unit.replace(' ', '')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,15 @@ def format_go_bench(arms: Iterable[Arm], units: Iterable[ExportedUnit]) -> str:
 
 
 def _settings(arm: Arm) -> Iterator[str]:
-    facts = {"arm": arm.name, "label": arm.label, "mode": arm.mode or "", "platform": arm.platform or "", **arm.facts}
-    for key, value in facts.items():
-        if value:
-            yield f"{key.replace('_', '-')}: {' '.join(str(value).split())}"
+    """What tells the arms apart is one setting, `arm`: benchstat makes a table of its own for each further difference.
+
+    The rest stands in lines that the format passes over.
+    """
+    for key, value in {"label": arm.label, **arm.facts}.items():
+        yield f"# {arm.name} {key}: {' '.join(str(value).split())}"
+    for key, setting in {"mode": arm.mode, "platform": arm.platform, "arm": arm.name}.items():
+        if setting:
+            yield f"{key}: {' '.join(setting.split())}"
 
 
 def _results(arm: Arm) -> Iterator[str]:

@@ -46,22 +46,22 @@ def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]
 
 def _group(rows: list[Comparison]) -> Iterator[str]:
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
-        yield _cut(f"| +-+ {_short(benchmark, 36):<36} {'<before>':>11} {'<after>':>11}")
+        yield _cut(f"| +-+ {_short(benchmark, 36):<36} {'<before> <after>':>20}")
         for row in group:
             yield _row(row)
 
 
 def _row(row: Comparison) -> str:
     if row.base is None or row.head is None:
-        return _cut(f"|   +- {_short(row.metric or row.verdict, 22)} {row.reason}")
-    name = f"{_short(row.metric, 24)}, {row.unit}" if len(row.metric) + len(row.unit) < 33 else _short(row.metric, 34)
-    change = f"({figures.change(row).replace(' ', ''):^9})" if row.change is not None else ""
-    return _cut(f"|   +- {name:<35}{_fits(row.base)} {_fits(row.head)} {change}")
+        return _cut(f"|   +- {_short(row.metric or row.verdict, 24)} {row.reason}")
+    change = f"({figures.change(row).replace(' ', ''):^8})" if row.change is not None else ""
+    unit = _short(row.unit, 7)
+    return _cut(f"|   +- {_short(row.metric, 25):<25}{_fits(row.base)} {_fits(row.head)} {unit:<7} {change}")
 
 
 def _fits(number: float) -> str:
     text = figures.value(number)
-    return f"{text if len(text) <= 11 else f'{number:.4g}':>11}"
+    return f"{text if len(text) <= 10 else f'{number:.4g}':>10}"
 
 
 def _means(compared: ComparisonSet) -> Iterator[str]:

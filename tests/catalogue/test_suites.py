@@ -1,0 +1,185 @@
+"""The catalogue holds what the kernel offers, and says where a suite.toml is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from cliffwatch.catalogue.discovery import (
+    Missing,
+    Supported,
+    Unsupported,
+    discovered_suite,
+    parse_list,
+    parse_release,
+    support,
+)
+from cliffwatch.catalogue.load import Catalogue, load_catalogue, read_catalogue
+from cliffwatch.catalogue.read import read_suite
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.samples import CaseKey
+
+GOOD = """\
+title = "A suite"
+about = "For a test."
+
+[profiles]
+smoke = { warmup = 1, duration = 1 }
+standard = { warmup = 1, duration = 2 }
+full = { warmup = 1, duration = 5 }
+
+[metrics]
+false-positive-rate = { unit = "%", better = "lower", assume = "nothing" }
+
+[[benchmark]]
+name = "bloom-false-positive"
+kind = "false-hits"
+since = "5.16"
+about = "Rate"
+deadline = 30
+icount = { assume = "exact", repeatability = 0.001 }
+[[benchmark.sweep]]
+params = { nr_entries = [1000, 2000], value_size = 8 }
+profiles = ["smoke"]
+[[benchmark.sweep]]
+params = { nr_entries = [3000], fast = true }
+profiles = ["full"]
+"""
+
+
+def suite_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "bloom" / "suite.toml"
+    path.parent.mkdir()
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+def listed(data: Path) -> tuple[str, ...]:
+    return parse_list((data / "bench-6.12-tcg" / "list.txt").read_text())
+
+
+def test_every_benchmark_of_6_12_is_there_and_nothing_newer_claims_to_be_older(
+    catalogue: Catalogue, data: Path
+) -> None:
+    offered = listed(data)
+    since = {benchmark.name: benchmark.since for suite in catalogue.suites for benchmark in suite.benchmarks}
+
+    assert len(offered) > 50
+    assert [name for name in offered if since.get(name, (99, 0)) > (6, 12)] == []
+    assert [name for name in since if name not in offered and since[name] <= (6, 12)] == []
+
+
+def test_local_storage_has_upstreams_whole_sweep(catalogue: Catalogue) -> None:
+    suite = next(suite for suite in catalogue.suites if suite.name == "local-storage")
+    keys = [case.key for case in suite.cases("full")]
+    sweep = {
+        name: sorted(int(key.params[-1][1]) for key in keys if key.benchmark == f"local-storage-cache-{name}")
+        for name in ("hashmap-control", "seq-get", "int-get")
+    }
+
+    maps = [1, 10, 16, 17, 24, 32, 100, 1000]
+    assert sweep == {"hashmap-control": [10, 1000, 10000, 100000, 4194304], "seq-get": maps, "int-get": maps}
+
+
+def test_the_profiles_take_the_time_that_they_promise(catalogue: Catalogue) -> None:
+    minutes = {
+        profile: sum(case.guest_seconds for suite in catalogue.suites for case in suite.cases(profile)) / 60
+        for profile in ("smoke", "standard")
+    }
+
+    assert minutes["smoke"] < 10
+    assert 15 < minutes["standard"] < 25
+
+
+def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> None:
+    suite = read_suite(suite_file(tmp_path, GOOD))
+
+    assert isinstance(suite, Suite)
+    assert [case.argv for case in suite.cases("smoke")] == [
+        ("--nr_entries", "1000", "--value_size", "8", "bloom-false-positive"),
+        ("--nr_entries", "2000", "--value_size", "8", "bloom-false-positive"),
+    ]
+    (full,) = suite.cases("full")
+    assert full.argv == ("--nr_entries", "3000", "--fast", "bloom-false-positive")
+    assert full.key == CaseKey("bloom", "bloom-false-positive", (("nr_entries", "3000"), ("fast", "yes")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("deadline = 30", "deadlin = 30", 17, "unknown key 'deadlin'; did you mean 'deadline'?"),
+        ('title = "A suite"', "titel = 1", 1, "unknown key 'titel'; did you mean 'title'?"),
+        ('since = "5.16"', 'since = "v5"', 15, "it must be a kernel release"),
+        ("deadline = 30", 'deadline = "30"', 17, "'deadline' must be a int, not str"),
+        ('kind = "false-hits"', 'kind = "hits"', 14, "it must be one of: hits-drops"),
+        ('profiles = ["full"]', 'profiles = ["ful"]', 24, "it must be one of: smoke, standard, full"),
+        ('unit = "%", ', 'unit = "M", ', 10, "is in '%' and better when lower"),
+        ("repeatability = 0.001", "repeatabilty = 0.001", 18, "unknown key 'repeatabilty'"),
+        ("smoke = { warmup = 1", "smoke = { warmup = 0", 5, "must be at least 1"),
+        ("nr_entries = [3000], fast = true", "nr_entries = 1000, value_size = 8", 12, "twice"),
+        ("[profiles]", "[profiles", 4, "no TOML"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    path = suite_file(tmp_path, GOOD.replace(old, new))
+    errors = read_suite(path)
+
+    assert not isinstance(errors, Suite)
+    assert [str(error) for error in errors if error.line == line and message in error.message], [*map(str, errors)]
+    assert str(errors[0]).startswith(f"{path}:")
+
+
+def test_a_missing_key_is_told_at_its_table(tmp_path: Path) -> None:
+    errors = read_suite(suite_file(tmp_path, GOOD.replace("deadline = 30\n", "")))
+
+    assert not isinstance(errors, Suite)
+    assert [(error.line, error.message) for error in errors] == [(12, "'deadline' is missing")]
+
+
+def test_a_benchmark_belongs_to_one_suite(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "suite.toml").write_text(GOOD)
+    _, errors = read_catalogue(tmp_path)
+
+    assert ["stands in one already" in error.message for error in errors] == [True]
+
+
+def test_a_benchmark_may_be_missing_only_below_its_release(catalogue: Catalogue) -> None:
+    htab_mem = catalogue.benchmark("htab-mem")
+    assert htab_mem is not None
+
+    assert isinstance(support(htab_mem, frozenset({"htab-mem"}), (6, 12)), Supported)
+    assert isinstance(support(htab_mem, frozenset(), (6, 5)), Unsupported)
+    assert isinstance(support(htab_mem, frozenset(), (6, 6)), Missing)
+
+
+def test_a_benchmark_that_cannot_work_any_more_is_unsupported_although_it_is_listed(catalogue: Catalogue) -> None:
+    tasks_trace = catalogue.benchmark("local-storage-tasks-trace")
+    assert tasks_trace is not None
+
+    answer = support(tasks_trace, frozenset({"local-storage-tasks-trace"}), (7, 0))
+    assert isinstance(answer, Unsupported)
+    assert "SRCU-fast" in answer.reason
+
+
+def test_what_a_branch_adds_is_discovered(catalogue: Catalogue) -> None:
+    suite = discovered_suite(("trig-fentry", "qp-trie-lookup"), catalogue)
+
+    assert [case.argv for case in suite.cases("smoke")] == [("qp-trie-lookup",)]
+    assert suite.cases("smoke")[0].kind is None
+
+
+@pytest.mark.parametrize(("text", "release"), [("6.12.117", (6, 12)), ("v7.0-rc3", (7, 0)), ("next", None), ("", None)])
+def test_releases_are_read_as_people_write_them(text: str, release: tuple[int, int] | None) -> None:
+    assert parse_release(text) == release
+
+
+def test_a_list_is_read_whatever_stands_around_it() -> None:
+    text = "Available benchmarks:\n- count-global\n- ../../etc/passwd\n-\n- count-global\n  - count-local\n"
+
+    assert parse_list(text) == ("count-global", "count-local")

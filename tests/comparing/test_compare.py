@@ -1,0 +1,184 @@
+"""Verdicts: what is real, what is notable, and what could not be told."""
+
+import math
+
+import pytest
+from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cliffwatch.comparing.compare import compare
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
+from cliffwatch.samples import CaseOutcome, MetricTraits
+from cliffwatch.stats.families import holm
+from cliffwatch.stats.means import geometric_mean
+from cliffwatch.stats.ranks import compare_ranks, critical_rank
+
+
+def only(compared: ComparisonSet | Incomparable) -> Comparison:
+    assert isinstance(compared, ComparisonSet)
+    (row,) = compared.rows
+    return row
+
+
+def test_an_exact_change_beyond_the_notable_is_told_from_one_boot_each() -> None:
+    row = only(compare(arm("base", {SEQ_GET: [185.787]}), arm("head", {SEQ_GET: [194.7]}), exact))
+
+    assert row.verdict == "regression"
+    assert row.change == pytest.approx(0.04797, abs=1e-5)
+    assert (row.p, row.q) == (None, None)
+    assert row.ci_low == pytest.approx(row.change - 0.0001)
+
+
+def test_higher_is_an_improvement_where_higher_is_better() -> None:
+    def rate(*_: object) -> MetricTraits:
+        return MetricTraits(better="higher", assume="exact", repeatability=0.0001)
+
+    assert only(compare(arm("base", {SEQ_GET: [5.0]}), arm("head", {SEQ_GET: [5.1]}), rate)).verdict == "improvement"
+
+
+def test_equal_kernels_are_unchanged_and_the_row_says_what_it_could_have_seen() -> None:
+    row = only(compare(arm("base", {SEQ_GET: [185.787]}), arm("head", {SEQ_GET: [185.79]}), exact))
+
+    assert row.verdict == "unchanged"
+    assert not row.beyond_noise
+    assert row.mde == 0.002
+
+
+def test_a_real_change_below_the_notable_is_unchanged_and_says_so() -> None:
+    row = only(compare(arm("base", {SEQ_GET: [100.0]}), arm("head", {SEQ_GET: [100.1]}), exact))
+
+    assert row.verdict == "unchanged"
+    assert row.beyond_noise
+    assert "real, but below the notable 0.20%" in row.reason
+
+
+def test_boots_that_differ_among_themselves_blur_the_row() -> None:
+    row = only(compare(arm("base", {SEQ_GET: [100.0, 103.0]}), arm("head", {SEQ_GET: [102.0, 102.0]}), exact))
+
+    assert row.verdict == "unchanged"
+    assert row.mde == pytest.approx(0.03)
+
+
+def test_a_step_of_the_printed_digits_is_no_change() -> None:
+    base = arm("base", {SEQ_GET: [0.436]}, resolution=0.001)
+    head = arm("head", {SEQ_GET: [0.437]}, resolution=0.001)
+
+    assert only(compare(base, head, exact)).verdict == "unchanged"
+
+
+FAST = [100.0, 100.4, 99.7, 100.2, 99.9]
+
+
+def test_noisy_values_need_boots_on_both_sides() -> None:
+    row = only(compare(arm("base", {SEQ_GET: FAST[:3]}), arm("head", {SEQ_GET: [110.0, 111.0, 110.5]}), noisy))
+
+    assert row.verdict == "inconclusive"
+    assert "too few" in row.reason
+
+
+def test_a_clear_noisy_change_is_a_regression_with_its_interval() -> None:
+    slow = [value * 1.05 for value in FAST]
+    row = only(compare(arm("base", {SEQ_GET: FAST}), arm("head", {SEQ_GET: slow}), noisy))
+
+    assert row.verdict == "regression"
+    assert row.change == pytest.approx(0.05, abs=0.002)
+    assert row.p == pytest.approx(2 / math.comb(10, 5))
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    assert row.ci_low < 0.05 < row.ci_high
+
+
+def test_unchanged_is_claimed_only_where_a_notable_change_is_ruled_out() -> None:
+    steady = only(compare(arm("base", {SEQ_GET: FAST}), arm("head", {SEQ_GET: FAST}), noisy))
+    wide = [90.0, 95.0, 100.0, 105.0, 110.0]
+    unsteady = only(compare(arm("base", {SEQ_GET: wide}), arm("head", {SEQ_GET: wide}), noisy))
+
+    assert steady.verdict == "unchanged"
+    assert unsteady.verdict == "inconclusive"
+    assert "boots an arm would tell" in unsteady.reason
+
+
+def test_the_more_rows_the_stricter_each() -> None:
+    """The least p of five boots against five is 0.008: enough alone, not enough among two."""
+    slow = [value * 1.05 for value in FAST]
+    compared = compare(arm("base", {SEQ_GET: FAST, INT_GET: FAST}), arm("head", {SEQ_GET: slow, INT_GET: FAST}), noisy)
+
+    assert isinstance(compared, ComparisonSet)
+    assert [row.verdict for row in compared.rows] == ["inconclusive", "unchanged"]
+    assert compared.rows[0].q == pytest.approx(4 / math.comb(10, 5))
+
+
+def test_a_case_that_only_one_side_has_is_missing() -> None:
+    compared = compare(arm("base", {SEQ_GET: [1.0], INT_GET: [1.0]}), arm("head", {SEQ_GET: [1.0]}), exact)
+
+    assert isinstance(compared, ComparisonSet)
+    row = compared.rows[1]
+    assert (row.verdict, row.reason, row.n_head, row.head) == ("missing", "head did not measure it", 0, None)
+
+
+def test_a_case_that_failed_says_why() -> None:
+    outcome = CaseOutcome(case=INT_GET, status="panic", reason="the kernel panicked in it")
+    compared = compare(
+        arm("base", {SEQ_GET: [1.0], INT_GET: [1.0]}), arm("head", {SEQ_GET: [1.0]}, outcomes=[outcome]), exact
+    )
+
+    assert isinstance(compared, ComparisonSet)
+    assert (compared.rows[1].verdict, compared.rows[1].reason) == ("failed", "head: the kernel panicked in it")
+
+
+def test_a_kernel_that_does_not_build_fails_every_row() -> None:
+    row = only(compare(arm("base", {SEQ_GET: [1.0]}), arm("head", {}, failure="it does not build"), exact))
+
+    assert (row.verdict, row.reason) == ("failed", "head: it does not build")
+
+
+def test_a_case_that_failed_on_both_sides_is_told_too() -> None:
+    outcome = CaseOutcome(case=CONTROL, status="failed", reason="failed to load")
+    row = only(compare(arm("base", {}, outcomes=[outcome]), arm("head", {}, outcomes=[outcome]), exact))
+
+    assert (row.verdict, row.reason) == ("failed", "base: failed to load")
+
+
+def test_modes_and_platforms_are_never_compared_across() -> None:
+    compared = compare(arm("base", {SEQ_GET: [1.0]}), arm("head", {SEQ_GET: [1.0]}, mode="walltime"), exact)
+
+    assert isinstance(compared, Incomparable)
+    assert compared.reason == "the two sides are of different modes: icount and walltime"
+
+
+positive = st.lists(st.floats(1e-3, 1e6), min_size=5, max_size=8)
+
+
+@given(positive, positive)
+def test_exchanging_the_sides_turns_the_change_round(first: list[float], second: list[float]) -> None:
+    there = compare_ranks(first, second, level=0.99)
+    back = compare_ranks(second, first, level=0.99)
+
+    assert (1 + there.change) * (1 + back.change) == pytest.approx(1)
+    assert there.p == pytest.approx(back.p)
+
+
+@given(positive, positive, st.floats(0.1, 10))
+def test_another_unit_changes_no_fraction(first: list[float], second: list[float], factor: float) -> None:
+    plain = compare_ranks(first, second, level=0.99)
+    scaled = compare_ranks([value * factor for value in first], [value * factor for value in second], level=0.99)
+
+    assert scaled.change == pytest.approx(plain.change, rel=1e-6, abs=1e-9)
+
+
+def test_critical_ranks_are_those_of_the_tables() -> None:
+    """Two-sided 5 %: U = 2 for 5 and 5, 23 for 10 and 10 (Mann and Whitney's tables); 1 % is out of reach for 4 and 4."""
+    assert critical_rank(5, 5, 0.05) == 2
+    assert critical_rank(10, 10, 0.05) == 23
+    assert critical_rank(4, 4, 0.01) is None
+
+
+def test_holm_is_stricter_the_more_there_are() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+
+
+def test_a_geometric_mean_of_a_doubling_and_a_halving_is_one() -> None:
+    assert geometric_mean([2.0, 0.5]) == pytest.approx(1.0)
+    assert geometric_mean([]) is None

@@ -1,0 +1,1 @@
+#define BPF_ANSWER 42

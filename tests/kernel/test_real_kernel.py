@@ -1,0 +1,101 @@
+"""A real kernel is built, booted, benchmarked and compared: the demo, with its promises.
+
+Uses the user's cache, so the first run on a machine builds two kernels and later ones build nothing.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
+
+ROOT = Path(__file__).parents[2]
+CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
+PATCH = ROOT / "examples" / "uninline-local-storage-lookup.patch"
+
+
+@pytest.fixture(scope="module")
+def source() -> Path:
+    found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
+    assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
+    return found[-1]
+
+
+@pytest.fixture(scope="module")
+def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("demo") / "results"
+    argv = [str(CLIFFWATCH), "run", "--tree", str(source), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+    ended = subprocess.run(
+        [*argv, "--mode", "icount", "--out", str(out)], check=False, stdout=subprocess.PIPE, text=True
+    )
+    assert ended.returncode == 0, ended.stdout
+    print(ended.stdout)  # noqa: T201 - what the developer would have read, for the log of CI
+    return out
+
+
+def rows(results: Path) -> dict[str, dict[str, object]]:
+    argv = [str(CLIFFWATCH), "compare", str(results), "--format", "json"]
+    text = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
+    compared = json.loads(text)["comparisons"]
+    return {f"{row['benchmark']}/{list(row['params'].values())[-1]}": row for row in compared if row["primary"]}
+
+
+def test_a_lookup_out_of_line_costs_four_to_six_per_cent(results: Path) -> None:
+    row = rows(results)["local-storage-cache-seq-get/16"]
+
+    assert row["verdict"] == "regression"
+    assert 0.04 < float(str(row["change"])) < 0.06
+
+
+def test_the_control_does_not_move(results: Path) -> None:
+    for keys in (10, 1000):
+        row = rows(results)[f"local-storage-cache-hashmap-control/{keys}"]
+
+        assert row["verdict"] == "unchanged"
+        assert abs(float(str(row["change"]))) < 0.002
+
+
+def test_every_smoke_case_was_measured_on_both_sides(results: Path) -> None:
+    compared = rows(results)
+
+    assert len(compared) == 7
+    assert {(row["n_base"], row["n_head"]) for row in compared.values()} == {(1, 1)}
+
+
+def test_the_guest_says_what_it_was(results: Path) -> None:
+    for path in results.glob("boots/*/environment.json"):
+        guest = json.loads(path.read_text())
+
+        assert guest["root_file_system"] == "9p"
+        assert guest["host_bridge"] == "0x29c0"
+        assert guest["bpf_jit_enable"] == "1"
+        assert guest["bpf_jit_harden"] == "0"
+        assert "nokaslr" in guest["command_line"]
+        assert guest["config_sha256"]
+
+
+def test_the_guest_sees_no_home_and_no_shadow(results: Path) -> None:
+    """The raw facts of a guest hold what it could read; its own console names no path of the user's home."""
+    console = "".join(path.read_text(errors="replace") for path in results.glob("boots/*/1/console"))
+
+    assert "Linux version 6" in console
+    assert str(Path.home() / ".ssh") not in console
+
+
+def test_benchstat_reads_what_is_exported(results: Path, tmp_path: Path) -> None:
+    benchstat = shutil.which("benchstat") or shutil.which("benchstat", path=str(Path(sys.executable).parent))
+    if benchstat is None:
+        pytest.skip("benchstat is not installed: tools/install-benchstat.sh (needs Go)")
+    exported = subprocess.run([str(CLIFFWATCH), "export", str(results)], check=True, stdout=subprocess.PIPE).stdout
+    (tmp_path / "run.txt").write_bytes(exported)
+
+    argv = [benchstat, "-col", "arm", str(tmp_path / "run.txt")]
+    read = subprocess.run(argv, check=True, capture_output=True, text=True)
+
+    assert "BPF/bench=local-storage-cache-seq-get/nr_maps=16" in read.stdout
+    assert "+4." in read.stdout
+    assert "geomean" in read.stdout

@@ -1,0 +1,64 @@
+"""The real outputs of every benchmark of linux 6.12 are read without a complaint."""
+
+import json
+from pathlib import Path
+
+import pytest
+from golden import assert_golden
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.detect import parse_any
+
+SAMPLES = Path(__file__).parents[1] / "data" / "bench-6.12-tcg"
+OUTPUTS = sorted(SAMPLES.glob("*.out"))
+FAILED = "local-storage-create"
+
+
+@pytest.mark.parametrize("path", [path for path in OUTPUTS if path.stem != FAILED], ids=lambda path: path.stem)
+def test_a_real_output_has_values_and_no_problem(path: Path) -> None:
+    parsed = parse_bench(path.read_text())
+
+    assert parsed.problems == ()
+    assert {value.benchmark for value in parsed.values} == {path.stem}
+
+
+def test_a_failure_is_reported_with_libbpfs_reason() -> None:
+    stderr = (SAMPLES / f"{FAILED}.err").read_text()
+    parsed = parse_bench((SAMPLES / f"{FAILED}.out").read_text(), stderr=stderr)
+
+    assert parsed.values == ()
+    reason = "failed: prog 'socket_post_create': failed to find kernel BTF type ID of 'socket_post_create': -3"
+    assert [problem.reason for problem in parsed.problems] == [reason]
+    assert [problem.reason for problem in parse_any(stderr).problems] == [reason]
+
+
+def test_the_values_of_all_samples_are_those_that_were_looked_at() -> None:
+    rows = {
+        path.stem: [
+            {"metric": value.metric, "unit": value.unit, "value": round(value.value, 6), "samples": list(value.samples)}
+            for value in parse_bench(path.read_text()).values
+        ]
+        for path in OUTPUTS
+    }
+
+    assert_golden("bench-6.12-tcg.json", json.dumps(rows, indent=1) + "\n")
+
+
+@settings(max_examples=300)
+@given(text=st.text(), stderr=st.text())
+def test_no_text_raises(text: str, stderr: str) -> None:
+    parse_any(text, stderr=stderr)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_no_damage_to_a_real_output_raises(data: st.DataObject) -> None:
+    raw = data.draw(st.sampled_from(OUTPUTS)).read_bytes()
+    cut = raw[: data.draw(st.integers(0, len(raw)))]
+    place, junk = data.draw(st.integers(0, len(cut))), data.draw(st.binary(max_size=8))
+    text = (cut[:place] + junk + cut[place:]).decode(errors="replace")
+
+    for value in parse_any(text).values:
+        assert value.value == value.value

@@ -1,0 +1,111 @@
+"""Go benchmark format, veristat CSV and Bencher Metric Format."""
+
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cliffwatch.parsers.bencher import parse_bencher
+from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.go_bench import ExportedUnit, format_go_bench, metric_of, parse_go_bench, unit_of
+from cliffwatch.parsers.veristat import parse_veristat
+from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
+
+CILIUM = """\
+goos: linux
+goarch: amd64
+pkg: github.com/cilium/ebpf/ringbuf
+cpu: AMD Ryzen 7 3700X 8-Core Processor
+BenchmarkReader/read_batch_1_sample_size_32-16         1000000	      1052 ns/op	   210.5 bpf_ns/op	  13 B/op	   0 allocs/op
+BenchmarkReader/read_batch_1_sample_size_32-16         1000000	      1060 ns/op	   211.0 bpf_ns/op	  13 B/op	   0 allocs/op
+PASS
+ok  	github.com/cilium/ebpf/ringbuf	3.142s
+"""
+
+
+def test_a_go_benchmark_gives_a_value_a_unit() -> None:
+    parsed = parse_go_bench(CILIUM)
+
+    assert parsed.problems == ()
+    first = parsed.values[:4]
+    assert [(value.metric, value.unit, value.value) for value in first] == [
+        ("ns/op", "ns/op", 1052.0),
+        ("bpf_ns/op", "ns/op", 210.5),
+        ("B/op", "B/op", 13.0),
+        ("allocs/op", "allocs/op", 0.0),
+    ]
+    assert first[0].benchmark == "Reader/read_batch_1_sample_size_32"
+    assert first[0].params == {"procs": "16"}
+    assert first[0].suite == "github.com/cilium/ebpf/ringbuf"
+
+
+def test_a_line_that_is_no_result_is_told() -> None:
+    parsed = parse_go_bench("BenchmarkX 10 five ns/op\nfatal error: all goroutines are asleep\n")
+
+    assert [problem.line for problem in parsed.problems] == [1, 2]
+
+
+names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(benchmark=names, params=st.dictionaries(names, names, max_size=3), value=numbers)
+def test_what_is_exported_comes_back(benchmark: str, params: dict[str, str], value: float) -> None:
+    case = CaseKey("local-storage", benchmark, tuple(params.items()))
+    sample = Sample(case=case, metric="hits-latency", unit="ns/op", value=value)
+    boot = Boot(index=1, block=0, samples=(sample,))
+    arm = Arm(name="base", label="x", mode="icount", platform="emulated-x86-64", boots=(boot,))
+    traits = MetricTraits(better="lower", assume="exact")
+
+    (back,) = parse_go_bench(format_go_bench([arm], [ExportedUnit("hits-latency-ns/op", traits)])).values
+
+    assert (back.suite, back.benchmark, back.params) == ("local-storage", benchmark, params)
+    assert (back.metric, back.unit) == ("hits-latency", "ns/op")
+    assert math.isclose(back.value, value) or back.value == value
+
+
+def test_metrics_and_units_survive_the_way_through_the_format() -> None:
+    for metric, unit in (("hits", "M ops/s"), ("latency-p99", "ns/op"), ("memory", "MiB"), ("bpf_ns/op", "ns/op")):
+        assert metric_of(unit_of(metric, unit)) == (metric, unit)
+
+
+VERISTAT = """\
+file_name,prog_name,verdict,duration,total_insns,total_states
+bpf_flow.bpf.o,flow_dissector_0,success,3201,1421,88
+loop.bpf.o,while_true,failure,100,5,1
+"""
+
+
+def test_veristat_gives_a_metric_a_column_and_tells_programs_that_fail() -> None:
+    parsed = parse_veristat(VERISTAT)
+
+    assert [(value.metric, value.value) for value in parsed.values[:3]] == [
+        ("duration", 3201.0),
+        ("total_insns", 1421.0),
+        ("total_states", 88.0),
+    ]
+    assert parsed.values[0].benchmark == "bpf_flow.bpf.o/flow_dissector_0"
+    assert "refuses loop.bpf.o/while_true" in parsed.problems[0].reason
+
+
+def test_bencher_measures_are_values_with_their_bounds() -> None:
+    text = json.dumps({"adapter::rust": {"latency": {"value": 88.0, "lower_value": 87.0, "upper_value": 89.5}}})
+    (value,) = parse_bencher(text).values
+
+    assert (value.benchmark, value.metric, value.unit, value.value) == ("adapter::rust", "latency", "ns", 88.0)
+    assert value.samples == (87.0, 89.5)
+
+
+def test_hostile_json_is_a_problem_and_no_crash() -> None:
+    for text in ("{" * 100_000, '{"a": {"b": {"value": NaN}}}', '{"a": {"b": {"value": 1e999}}}', '{"a": []}', "{1}"):
+        parsed = parse_any(text)
+
+        assert parsed.values == ()
+        assert parsed.problems
+
+
+def test_the_format_is_told_by_the_content() -> None:
+    assert parse_any(CILIUM).values[0].metric == "ns/op"
+    assert parse_any(VERISTAT).values[0].suite == "veristat"
+    assert parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).values == parse_any(CILIUM).values

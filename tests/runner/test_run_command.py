@@ -1,0 +1,213 @@
+"""`cliffwatch run` on a toy kernel: what it prints, and how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from toy import change
+
+from cliffwatch.command.main import main
+from cliffwatch_runner import toolchain
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+def cliffwatch(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def run(repository: Path, *arguments: object, base: str = "v6.12", head: str = "HEAD") -> Result:
+    folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
+    plain = ["run", "--tree", repository, "--base", base, "--head", head, "--mode", "icount", "--boots", 1, *folders]
+    return cliffwatch(*plain, *arguments)
+
+
+def test_a_run_ends_with_its_report(repository: Path) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    ended = run(repository)
+
+    assert ended.exit_code == 0
+    assert ended.stdout.startswith("5 regressions, 2 unchanged of 7 cases\n")
+    assert "measure: 2 boots" in ended.stderr
+
+
+def test_fail_on_makes_it_end_with_1(repository: Path) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+
+    assert run(repository, "--fail-on", "regression").exit_code == 1
+    assert run(repository, "--fail-on", "failed").exit_code == 0
+
+
+def test_json_for_programs_is_nothing_but_json(repository: Path) -> None:
+    ended = run(repository, "--format", "json")
+
+    assert len(json.loads(ended.stdout)["comparisons"]) == 21
+
+
+def test_a_dry_run_prints_the_plan_and_builds_nothing(repository: Path) -> None:
+    ended = run(repository, "--dry-run")
+
+    assert ended.exit_code == 0
+    assert "boots (2), each with its cases in order:" in ended.stdout
+    assert "local-storage: --nr_maps 16 local-storage-cache-seq-get" in ended.stdout
+    assert not (repository.parent / "cache" / "kernels").exists()
+    assert not (repository.parent / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("base", "message", "next_step"),
+    [
+        ("nonsense", "has no revision 'nonsense'", "check the spelling"),
+        ("v6.1", "has no revision 'v6.1'", "did you mean v6.12?"),
+        ("v6.12..HEAD", "'v6.12..HEAD' is a range", "--base and --head"),
+        ("v6.12...HEAD", "is a range", "--base and --head"),
+        ("--upload-pack=true", "is no name of a revision", "a branch, a tag or a hash"),
+    ],
+)
+def test_a_revision_that_is_none_is_usage(repository: Path, base: str, message: str, next_step: str) -> None:
+    ended = run(repository, "--base", base) if base.startswith("--") else run(repository, base=base)
+    if base.startswith("--"):
+        ended = run(repository, base=base)
+
+    assert ended.exit_code == 2
+    assert message in ended.stderr
+    assert next_step in ended.stderr
+
+
+def test_tags_short_hashes_and_head_are_revisions(repository: Path) -> None:
+    commit = change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+
+    for name in ("HEAD", commit, commit[:9], "master", "HEAD~0"):
+        assert run(repository, "--dry-run", head=name).stdout.splitlines()[1].startswith(f"head  {commit[:12]}")
+
+
+def test_a_tree_that_is_none_is_usage(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    for tree, message in ((tmp_path / "none", "there is no tree"), (tmp_path / "empty", "is no kernel tree")):
+        ended = cliffwatch("run", "--tree", tree, "--base", "HEAD", "--head", "HEAD", "--cache", tmp_path / "cache")
+        assert ended.exit_code == 2
+        assert message in ended.stderr
+
+
+def test_an_unpacked_folder_is_one_revision(repository: Path, tmp_path: Path) -> None:
+    (repository / ".git").rename(tmp_path / "away")
+
+    assert run(repository, base="HEAD").exit_code == 0
+    assert "has one revision: HEAD" in run(repository, base="v6.12").stderr
+
+
+def test_a_patch_makes_head(repository: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "slow.patch"
+    patch.write_text("Subject: [PATCH] bpf: Slow\n---\n--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n")
+    ended = run(repository, "--patch", patch, base="HEAD")
+
+    assert ended.exit_code == 0
+    assert "(bpf: Slow)" in ended.stdout
+    assert "5 regressions" in ended.stdout
+
+
+def test_a_patch_that_does_not_apply_is_usage(repository: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "other.patch"
+    patch.write_text("--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-bad\n+slow\n")
+    ended = run(repository, "--patch", patch)
+
+    assert ended.exit_code == 2
+    assert "other.patch does not apply to" in ended.stderr
+
+
+def test_an_unknown_suite_is_usage_and_names_the_others(repository: Path) -> None:
+    ended = run(repository, "--suite", "local-storge")
+
+    assert ended.exit_code == 2
+    assert "there is no suite 'local-storge'" in ended.stderr
+    assert "local-storage" in ended.stderr
+
+
+def test_a_kernel_that_does_not_build_ends_with_3_and_its_error_on_top(repository: Path) -> None:
+    change(repository, "kernel/bpf/core.c", "int broken(void) { return x; }\n", "bpf: Break it")
+    ended = run(repository)
+
+    assert ended.exit_code == 3
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "head: it does not build"
+    assert "error: 'x' undeclared" in ended.stdout.replace("\u2018", "'").replace("\u2019", "'")
+    assert "7 failed of 7 cases" in ended.stdout
+
+
+def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
+    change(repository, "behaviour", "panic-in local-storage-cache-int-get\n", "bpf: Break int-get")
+    ended = run(repository)
+
+    assert ended.exit_code == 3
+    assert "2 failed" in ended.stdout.splitlines()[0]
+    assert "the kernel panicked in it: " in ended.stdout
+
+
+def test_a_missing_tool_is_the_hosts_failure_and_names_its_package(repository: Path) -> None:
+    ended = run(repository, "--pahole", "pahole-of-tomorrow")
+
+    assert ended.exit_code == 4
+    assert "pahole-of-tomorrow is missing" in ended.stderr
+    assert "dwarves" in ended.stderr
+
+
+def test_tools_that_a_newer_tree_needs_are_told_before_anything_is_built(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makefile = (
+        (repository / "Makefile").read_text().replace("VERSION = 6", "VERSION = 7").replace("LEVEL = 12", "LEVEL = 2")
+    )
+    change(repository, "Makefile", makefile, "Linux 7.2")
+    old = {"pahole": ("v1.24", (1, 24)), "bpf-clang": ("clang version 19.1.7", (19, 1, 7))}
+    ask = toolchain.ask
+
+    def asked(name: str, program: str, image: str | None = None) -> object:
+        if name not in old:
+            return ask(name, program, image)
+        return toolchain.Tool(name=name, program=program, says=old[name][0], version=old[name][1])
+
+    monkeypatch.setattr(toolchain, "ask", asked)
+    ended = run(repository)
+
+    assert ended.exit_code == 4
+    assert "linux 7.2.1 needs pahole 1.27 or newer" in ended.stderr
+    assert "linux 7.2.1 needs clang 20 or newer" in ended.stderr
+    assert "--build-image" in ended.stderr
+    assert not (repository.parent / "cache" / "kernels").exists()
+
+
+def test_a_fragment_that_debugs_is_refused(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "debug.config").write_text("CONFIG_KASAN=y\n")
+    ended = run(repository, "--config", tmp_path / "debug.config")
+
+    assert ended.exit_code == 2
+    assert "CONFIG_KASAN would be measured instead of the kernel" in ended.stderr
+
+
+def test_a_configuration_that_kconfig_drops_is_told(repository: Path) -> None:
+    change(repository, "scripts/dropped", "CONFIG_DEBUG_INFO_BTF\n", "Kconfig: Drop BTF")
+    ended = run(repository)
+
+    assert ended.exit_code == 3
+    assert "the configuration came out without CONFIG_DEBUG_INFO_BTF" in ended.stdout
+    assert len(list((repository.parent / "results" / "boots").iterdir())) == 1
+
+
+def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    printed = run(repository).stdout
+    results = repository.parent / "results"
+
+    assert cliffwatch("compare", results).stdout == printed
+    assert "0 regressions" not in cliffwatch("compare", f"{results}:base", f"{results}:head").stdout
+    assert "BenchmarkBPF/bench=local-storage-cache-seq-get/nr_maps=16-1 1 " in cliffwatch("export", results).stdout
+
+
+def test_a_folder_that_is_no_run_is_usage(tmp_path: Path) -> None:
+    for command in ("compare", "export"):
+        ended = cliffwatch(command, tmp_path)
+
+        assert ended.exit_code == 2
+        assert "there is no run.json" in ended.stderr

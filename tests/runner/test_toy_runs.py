@@ -1,0 +1,229 @@
+"""Whole runs on a toy kernel: what a developer gets when things go well, and when they do not."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from toy import Silent, change, git, request, run_toy
+
+from cliffwatch.results import ResultProblem, Run, read_run
+from cliffwatch_runner.cache_entries import Stopped
+from cliffwatch_runner.failure import Failure
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+def statuses(run: Run, arm: str) -> dict[str, str]:
+    return {
+        f"{outcome.case.benchmark}/{outcome.case.params[-1][1]}": outcome.status
+        for boot in run.arms[arm].boots
+        for outcome in boot.outcomes
+    }
+
+
+def failure(ended: Run | tuple[Failure, ...]) -> Failure:
+    assert isinstance(ended, tuple), ended
+    return ended[0]
+
+
+def good(ended: Run | tuple[Failure, ...]) -> Run:
+    assert isinstance(ended, Run), ended
+    return ended
+
+
+def test_a_slower_head_is_measured_beside_its_base(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    latency = {
+        arm: {sample.value for sample in run.arms[arm].boots[0].samples if sample.metric == "hits-latency"}
+        for arm in ("base", "head")
+    }
+    assert latency == {"base": {200.0}, "head": {200.0, 250.0}}
+    assert run.record["status"] == "complete"
+    assert run.record["arms"]["head"]["label"].endswith("(bpf: Make it slow)")
+    assert run.record["isolation"] == "built without network and without your home (bubblewrap)"
+
+
+def test_a_kernel_is_built_once(repository: Path, tmp_path: Path) -> None:
+    first = Silent()
+    run_toy(request(repository, tmp_path, out=tmp_path / "one"), first)
+    second = Silent()
+    run_toy(request(repository, tmp_path, out=tmp_path / "two"), second)
+
+    assert len(list((tmp_path / "cache" / "kernels").iterdir())) == 1
+    assert any(line.endswith("built") for line in first.told)
+    assert not any(line.endswith("built") for line in second.told)
+
+
+def test_a_head_that_does_not_build_leaves_base_measured_and_shows_its_first_error(
+    repository: Path, tmp_path: Path
+) -> None:
+    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Forget a semicolon")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    broken = run.record["arms"]["head"]["failure"]
+    assert broken["whose"] == "kernel"
+    assert broken["evidence"].splitlines()[0].startswith("kernel/bpf/core.c: In function")
+    assert "error: expected ';' before '}' token" in broken["evidence"].replace("\u2018", "'").replace("\u2019", "'")
+    assert len(run.arms["base"].boots) == 1
+    assert run.arms["head"].boots == ()
+    assert "bench is of base, as that of head does not build" in run.record["notes"]
+    assert len(list((tmp_path / "cache" / "failures").iterdir())) == 1
+
+
+def test_a_panic_at_boot_is_the_kernels_failure_with_its_console(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "panic-at-boot\n", "bpf: Break the boot")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    broken = run.record["arms"]["head"]["failure"]
+    assert (broken["whose"], broken["message"]) == ("kernel", "the kernel panics before it can be measured")
+    assert "VFS: Unable to mount root fs" in broken["evidence"]
+    assert set(statuses(run, "base").values()) == {"ok"}
+
+
+def test_a_panic_in_a_benchmark_costs_its_cases_alone(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "panic-in local-storage-cache-int-get\n", "bpf: Break int-get")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    assert statuses(run, "head") == {
+        "local-storage-cache-hashmap-control/10": "ok",
+        "local-storage-cache-hashmap-control/1000": "ok",
+        "local-storage-cache-seq-get/1": "ok",
+        "local-storage-cache-seq-get/16": "ok",
+        "local-storage-cache-seq-get/17": "ok",
+        "local-storage-cache-int-get/16": "panic",
+        "local-storage-cache-int-get/17": "panic",
+    }
+    home = next(path for path in (run.path / "boots").iterdir() if path.name.endswith("head"))
+    boot = json.loads((home / "boot.json").read_text())
+    assert [part["status"] for part in boot["parts"]] == ["panic", "panic", "complete"]
+
+
+def test_a_hang_is_ended_and_told(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "hang-in local-storage-cache-hashmap-control\n", "bpf: Spin for ever")
+    run = good(run_toy(request(repository, tmp_path, hang_after=1.5)))
+
+    found = statuses(run, "head")
+    assert found["local-storage-cache-hashmap-control/10"] == "timeout"
+    assert found["local-storage-cache-seq-get/16"] == "ok"
+
+
+def test_a_guest_that_is_not_fit_is_refused(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "debug\n", "Turn KASAN on")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    assert "CONFIG_KASAN" in run.record["arms"]["head"]["failure"]["message"]
+    assert run.record["arms"]["head"]["failure"]["whose"] == "kernel"
+
+
+def test_garbage_is_a_failed_case_and_no_crash(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "garbage\n", "bpf: Print noise")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    assert set(statuses(run, "head").values()) == {"failed"}
+
+
+def test_links_and_pipes_that_a_guest_leaves_are_removed_and_recorded(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "links\n", "Look at the host")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    home = next(path for path in (run.path / "boots").iterdir() if path.name.endswith("head"))
+    boot = json.loads((home / "boot.json").read_text())
+    assert boot["parts"][0]["unexpected_files"] == ["boot.json", "dmesg"]
+    assert not (home / "1" / "dmesg").exists()
+    assert "root:" not in "".join(path.read_text(errors="replace") for path in home.rglob("*") if path.is_file())
+
+
+def test_a_plan_is_the_same_for_the_same_seed(repository: Path, tmp_path: Path) -> None:
+    one = good(run_toy(request(repository, tmp_path, boots=3, out=tmp_path / "one")))
+    two = good(run_toy(request(repository, tmp_path, boots=3, out=tmp_path / "two")))
+    other = good(run_toy(request(repository, tmp_path, boots=3, seed=2, out=tmp_path / "three")))
+
+    assert one.record["plan"] == two.record["plan"]
+    assert one.record["plan"] != other.record["plan"]
+
+
+def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Path, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    class Impatient(Silent):
+        def advance(self, fraction: float | None, detail: str = "") -> None:
+            super().advance(fraction, detail)
+            if detail.startswith("boot") and detail.endswith("complete"):
+                stop.set()
+
+    run = good(run_toy(request(repository, tmp_path, boots=6), Impatient(), stop))
+    done = {path.parent.name: path.stat().st_mtime_ns for path in (run.path / "boots").glob("*/boot.json")}
+    assert run.record["status"] == "incomplete"
+    assert 0 < len(done) < 12
+
+    teller = Silent()
+    run = good(run_toy(request(repository, tmp_path, boots=6), teller))
+    again = {path.parent.name: path.stat().st_mtime_ns for path in (run.path / "boots").glob("*/boot.json")}
+
+    assert run.record["status"] == "complete"
+    assert len(again) == 12
+    assert {name: again[name] for name in done} == done
+    assert any(f"{len(done)} of 12 boots are done" in line for line in teller.told)
+
+
+def test_stopping_in_a_build_leaves_no_lock_and_no_half_kernel(repository: Path, tmp_path: Path) -> None:
+    makefile = (repository / "Makefile").read_text().replace("@mkdir -p $(O)/arch", "@sleep 600\n\t@mkdir -p $(O)/arch")
+    change(repository, "Makefile", makefile, "Build for ever")
+    stop = threading.Event()
+
+    class Impatient(Silent):
+        def advance(self, fraction: float | None, detail: str = "") -> None:
+            if detail == "vmlinux" and "build head" in "".join(self.told):
+                stop.set()
+
+    with pytest.raises(Stopped):
+        run_toy(request(repository, tmp_path), Impatient(), stop)
+    kernels = tmp_path / "cache" / "kernels"
+    assert [path.name.startswith(".") for path in kernels.iterdir()] == [False]
+
+    git(repository, "revert", "--no-edit", "HEAD")
+    assert isinstance(run_toy(request(repository, tmp_path)), Run)
+
+
+def test_a_folder_with_another_run_is_left_alone(repository: Path, tmp_path: Path) -> None:
+    run_toy(request(repository, tmp_path))
+    other = failure(run_toy(request(repository, tmp_path, seed=7)))
+
+    assert other.whose == "usage"
+    assert "holds another run" in other.message
+
+
+def test_a_result_directory_of_a_newer_format_is_not_misread(repository: Path, tmp_path: Path) -> None:
+    run = good(run_toy(request(repository, tmp_path)))
+    record = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**record, "format_version": 99}))
+
+    problem = read_run(run.path)
+    assert isinstance(problem, ResultProblem)
+    assert problem.reason == "the results are of format 99; this Cliffwatch reads up to 1"
+    assert "format 99" in failure(run_toy(request(repository, tmp_path))).message
+
+
+def test_what_a_branch_adds_is_measured_as_discovered(repository: Path, tmp_path: Path) -> None:
+    run = good(run_toy(request(repository, tmp_path, suites=("discovered",))))
+
+    (sample, *_) = run.arms["head"].boots[0].samples
+    assert (sample.case.suite, sample.case.benchmark) == ("discovered", "qp-trie-lookup")
+
+
+def test_a_suite_that_the_tree_is_too_old_for_is_said_to_be(repository: Path, tmp_path: Path) -> None:
+    nothing = failure(run_toy(request(repository, tmp_path, suites=("lpm-trie",))))
+
+    assert nothing.message == "no case of the chosen suites can run on this tree"
+    assert "came with linux about 6.18" in nothing.evidence
+
+
+def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Path, tmp_path: Path) -> None:
+    run = good(run_toy(request(repository, tmp_path, suites=("local-storage", "strncmp"))))
+
+    reasons = {row["benchmark"]: (row["status"], row["reason"]) for row in run.record["left_out"]}
+    assert reasons["strncmp-helper"][0] == "failed"
+    assert "came with linux 5.17" in reasons["strncmp-helper"][1]

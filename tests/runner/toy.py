@@ -1,0 +1,103 @@
+"""The toy tree and the stand-in guest, for tests of everything around a real kernel."""
+
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from cliffwatch.results import Run, read_run
+from cliffwatch_runner import running
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.request import RunRequest, ToolChoice
+
+TESTS = Path(__file__).parents[1]
+FAKELINUX = TESTS / "fakelinux"
+FAKEVNG = TESTS / "fakevng"
+
+
+class Silent:
+    """A teller that remembers."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begin(self, phase: str, detail: str = "") -> None:
+        self.told.append(f"{phase}: {detail}")
+
+    def advance(self, fraction: float | None, detail: str = "") -> None:
+        self.told.append(detail)
+
+    def end(self, detail: str) -> None:
+        self.told.append(detail)
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+    def close(self) -> None: ...
+
+
+def git(repository: Path, *arguments: str) -> str:
+    name = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", "-C", str(repository), *name, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def toy_repository(folder: Path) -> Path:
+    """The toy tree as a repository with one commit and the tag v6.12."""
+    repository = folder / "linux"
+    shutil.copytree(FAKELINUX, repository)
+    git(repository, "init", "--quiet", "--initial-branch=master")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "Linux 6.12")
+    git(repository, "tag", "v6.12")
+    return repository
+
+
+def change(repository: Path, file: str, text: str, subject: str) -> str:
+    """Commits a new content of a file; returns the commit."""
+    (repository / file).write_text(text)
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", subject)
+    return git(repository, "rev-parse", "HEAD")
+
+
+def request(repository: Path, folder: Path, **named: object) -> RunRequest:
+    plain = RunRequest(
+        tree=str(repository),
+        base="v6.12",
+        head="HEAD",
+        patch=None,
+        suites=("local-storage",),
+        profile="smoke",
+        mode="icount",
+        platform=None,
+        boots=1,
+        seed=1,
+        bench_from="head",
+        out=folder / "results",
+        cache=folder / "cache",
+        tools=ToolChoice(cc=None, clang=None, pahole=None, build_image=None),
+        fragments=(),
+        jobs=2,
+        cpus=None,
+        memory_mib=None,
+        pin=(),
+        guest_root=None,
+        fresh_build=False,
+        require_isolation=False,
+        hang_after=60.0,
+    )
+    return replace(plain, **named)  # type: ignore[arg-type]
+
+
+def run_toy(
+    wanted: RunRequest, teller: Silent | None = None, stop: threading.Event | None = None
+) -> Run | tuple[Failure, ...]:
+    """Carries a request out with the stand-in guest (see the fixture `stand_in`), and reads what came of it."""
+    ended = running.run(wanted, teller or Silent(), stop or threading.Event())
+    if isinstance(ended, tuple):
+        return ended
+    run = read_run(ended.folder)
+    assert isinstance(run, Run), run
+    return run
