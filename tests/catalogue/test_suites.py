@@ -14,7 +14,15 @@ from cliffwatch.catalogue.discovery import (
     support,
 )
 from cliffwatch.catalogue.load import Catalogue, load_catalogue, read_catalogue
-from cliffwatch.catalogue.read import read_suite
+from cliffwatch.catalogue.read import (
+    BENCHMARK_KEYS,
+    ICOUNT_KEYS,
+    LENGTH_KEYS,
+    METRIC_KEYS,
+    SUITE_KEYS,
+    SWEEP_KEYS,
+    read_suite,
+)
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.samples import CaseKey
 
@@ -183,3 +191,10 @@ def test_a_list_is_read_whatever_stands_around_it() -> None:
     text = "Available benchmarks:\n- count-global\n- ../../etc/passwd\n-\n- count-global\n  - count-local\n"
 
     assert parse_list(text) == ("count-global", "count-local")
+
+
+def test_every_key_is_explained() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "suites.md").read_text()
+    keys = {*SUITE_KEYS, *LENGTH_KEYS, *METRIC_KEYS, *BENCHMARK_KEYS, *ICOUNT_KEYS, *SWEEP_KEYS}
+
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
