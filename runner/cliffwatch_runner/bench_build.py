@@ -15,8 +15,9 @@ from cliffwatch_runner.isolation import build_environment
 from cliffwatch_runner.kernel_build import Kernel, lane_name
 from cliffwatch_runner.kernel_config import Fragments
 from cliffwatch_runner.lanes import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.revision import Revision, object_name
 from cliffwatch_runner.toolchain import Toolchain
-from cliffwatch_runner.tree import Revision, Tree, object_name
+from cliffwatch_runner.tree import Tree
 
 _OUTPUT = "bench"
 _SOURCES = ("tools/testing/selftests/bpf", "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")

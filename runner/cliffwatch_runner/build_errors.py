@@ -8,7 +8,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _INCLUDED = re.compile(r"^\s*(?:In file included from|from) .*[:,]$")
-_CONTEXT = re.compile(r"^(?:\s+\d* ?\||\s*\^|\s)")
+_CONTEXT = re.compile(r"^(?!\s+[A-Z]{2,}\w*\s+\S)\s+")
 _MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _KILLED = re.compile(r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory")

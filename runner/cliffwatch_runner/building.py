@@ -8,8 +8,8 @@ from cliffwatch_runner.kernel_build import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.lanes import BuildSettings, free_bytes
 from cliffwatch_runner.preparing import Chosen, Equipped, missing_space
 from cliffwatch_runner.progress import Teller
+from cliffwatch_runner.revision import Revision
 from cliffwatch_runner.run_record import BuiltArm
-from cliffwatch_runner.tree import Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

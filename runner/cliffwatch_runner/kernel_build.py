@@ -14,8 +14,9 @@ from cliffwatch_runner.cache_entries import locked, new_entry
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.kernel_config import Fragments, check_config
 from cliffwatch_runner.lanes import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.revision import Revision
 from cliffwatch_runner.toolchain import Toolchain
-from cliffwatch_runner.tree import Revision, Tree
+from cliffwatch_runner.tree import Tree
 
 _STEP = re.compile(
     r"(?m)^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)\s+(?:\[M\]\s+)?(\S+)"

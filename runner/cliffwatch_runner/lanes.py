@@ -13,7 +13,8 @@ from cliffwatch_runner.build_errors import first_error, is_full_disk, is_killed
 from cliffwatch_runner.cache_entries import Stopped, locked
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.isolation import Level, Workshop, build_environment
-from cliffwatch_runner.tree import Revision, Tree, check_out
+from cliffwatch_runner.revision import Revision, check_out
+from cliffwatch_runner.tree import Tree
 
 BUILD = ".cliffwatch"
 """The kernel's build output, directly below the source root: kbuild then uses relative paths (srctree=..)."""

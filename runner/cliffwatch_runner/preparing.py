@@ -14,9 +14,10 @@ from cliffwatch_runner.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.kvm_probe import kvm_usable
 from cliffwatch_runner.programs import find_udev, find_virtme_run, program_versions
 from cliffwatch_runner.request import RunRequest
+from cliffwatch_runner.revision import Revision
 from cliffwatch_runner.selection import choose_suites
 from cliffwatch_runner.toolchain import Toolchain, find_toolchain, needs_of, unmet
-from cliffwatch_runner.tree import Revision, Tree, open_tree
+from cliffwatch_runner.tree import Tree, open_tree
 
 _NEEDED_BYTES = 6 << 30
 

@@ -14,7 +14,7 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import GuestShape
 from cliffwatch_runner.kernel_build import Kernel
 from cliffwatch_runner.plan import Plan
-from cliffwatch_runner.tree import Revision
+from cliffwatch_runner.revision import Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

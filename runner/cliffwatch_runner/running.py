@@ -1,5 +1,6 @@
 """A run from request to result directory."""
 
+import os
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from cliffwatch_runner.boot import BootEnd
 from cliffwatch_runner.building import Built, build
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
-from cliffwatch_runner.host_knobs import tuning_plan
+from cliffwatch_runner.host_knobs import primary_threads, tuning_plan
 from cliffwatch_runner.host_lock import host_lock
 from cliffwatch_runner.host_tuning import tuned_host
 from cliffwatch_runner.isolation import strongest_level
@@ -44,9 +45,16 @@ class Finished:
 
 
 def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
-    """The shape that was asked for; icount has one CPU unless more are named, as several make values less exact."""
+    """The shape that was asked for; icount has one CPU unless more are named, as several make values less exact.
+
+    In walltime each virtual CPU gets a core of its own, from the last ones down: interrupts prefer the first.
+    """
     cpus = request.cpus or (1 if mode == "icount" else 4)
-    return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=request.pin, root=request.guest_root)
+    pin = request.pin
+    if mode == "walltime" and not pin:
+        cores = sorted(primary_threads())
+        pin = tuple(cores[-cpus:]) if len(cores) > cpus else ()
+    return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)
 
 
 def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
@@ -181,7 +189,7 @@ def _locked_and_measured(
         if facts.mode == "icount":
             _measure(request, facts, built, folder, teller, stop)
             return None
-        plan = tuning_plan(Path("/"), frozenset(request.pin))
+        plan = tuning_plan(Path("/"), frozenset(facts.shape.pin))
         with tuned_host(plan, tell=teller.note) as tuned:
             facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
             _measure(request, facts, built, folder, teller, stop)
@@ -194,10 +202,11 @@ def _measure(
     kernels = {name: arm.kernel.folder for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
     programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
     view = guest_programs()
+    housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
 
     def argv(folders: GuestFolders) -> list[str]:
         inside = [*guest_view(folders, programs=view, shape=facts.shape), *vng_argv(facts.shape, agent_command())]
-        return limited(inside, cpus=request.pin)
+        return limited(inside, cpus=housekeeping)
 
     bench = Bench(
         programs=programs,

@@ -10,7 +10,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.programs import Version, installed_llvms, parse_version, version_in
 from cliffwatch_runner.request import ToolChoice
-from cliffwatch_runner.tree import Revision, blob
+from cliffwatch_runner.revision import Revision, blob
 
 _PACKAGES = {
     "gcc": "gcc",

@@ -1,0 +1,231 @@
+"""Kernels and benches are named by their content, built once, and isolated while they are built."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from toy import FAKELINUX, change, git, request, run_toy
+
+from cliffwatch.results import Run
+from cliffwatch_runner.build_errors import first_error
+from cliffwatch_runner.cache_entries import Stopped, locked
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.isolation import GIVEN, LANE, Workshop, build_environment, strongest_level, told
+from cliffwatch_runner.kernel_config import check_config, parse_config, read_fragments
+from cliffwatch_runner.lanes import failure_of
+from cliffwatch_runner.request import ToolChoice
+from cliffwatch_runner.revision import Revision
+from cliffwatch_runner.toolchain import find_toolchain, needs_of
+from cliffwatch_runner.tree import Tree, open_tree
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+def _run(repository: Path, folder: Path, out: str) -> None:
+    run_toy(request(repository, folder, out=folder / out))
+
+
+def test_two_runs_at_once_build_a_kernel_once(repository: Path, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    both = [context.Process(target=_run, args=(repository, tmp_path, out)) for out in ("one", "two")]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+
+    assert [process.exitcode for process in both] == [0, 0]
+    (lane,) = (tmp_path / "cache" / "lanes").iterdir()
+    assert (lane / "src" / ".cliffwatch" / "builds").read_text() == "built\n"
+
+
+def test_commits_with_the_same_tree_share_a_kernel(repository: Path, tmp_path: Path) -> None:
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "Change nothing")
+    run = run_toy(request(repository, tmp_path))
+
+    assert isinstance(run, Run)
+    assert run.arms["base"].facts["kernel"] == run.arms["head"].facts["kernel"]
+    assert run.arms["base"].facts["commit"] != run.arms["head"].facts["commit"]
+
+
+def test_a_fresh_build_leaves_no_lane_behind(repository: Path, tmp_path: Path) -> None:
+    run_toy(request(repository, tmp_path, fresh_build=True))
+
+    assert [path for lane in (tmp_path / "cache" / "lanes").iterdir() for path in lane.glob("src/*")] == []
+
+
+def test_a_build_has_no_network_no_home_and_no_secret(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "key").write_text("hunter2")
+    spy = f"\t@{{ env; cat {tmp_path}/home/key; ls /root /home; cat /proc/net/dev /etc/shadow; }} > $(O)/seen 2>&1 || true\n"
+    makefile = (repository / "Makefile").read_text().replace("bzImage:\n", f"bzImage:\n{spy}")
+    change(repository, "Makefile", makefile, "Look around")
+    assert isinstance(run_toy(request(repository, tmp_path)), Run)
+
+    (seen,) = (tmp_path / "cache" / "lanes").glob("*/src/.cliffwatch/seen")
+    text = seen.read_text()
+    assert "hunter2" not in text
+    assert "key: No such file or directory" in text
+    assert "/etc/shadow: No such file or directory" in text
+    interfaces = [line.split(":")[0].strip() for line in text.splitlines() if line.count(":") == 1 and line[:1] == " "]
+    assert set(interfaces) <= {"lo"}
+
+
+def test_the_strongest_isolation_is_found_by_trying() -> None:
+    assert strongest_level() == "bubblewrap"
+    assert "WITHOUT isolation" in told("none")
+
+
+def test_a_container_image_brings_its_own_tools(tmp_path: Path) -> None:
+    workshop = Workshop(
+        level="container", lane=tmp_path, ccache=tmp_path / "c", given=tmp_path / "g", image="kernels:7"
+    )
+    argv = workshop.argv(["make", "bzImage"], build_environment(LANE, 4))
+
+    assert argv[1:6] == ["run", "--rm", "--network", "none", "--cap-drop"]
+    assert argv[-3:] == ["kernels:7", "make", "bzImage"]
+    assert f"{tmp_path / 'g'}:{GIVEN}:ro" in argv
+    assert "MAKEFLAGS=-j4" in argv
+    assert not any(word.startswith("PATH=") for word in argv)
+
+
+def test_a_build_sees_its_lane_at_one_place_wherever_it_lies(tmp_path: Path) -> None:
+    workshop = Workshop(
+        level="bubblewrap", lane=tmp_path / "lane", ccache=tmp_path / "c", given=tmp_path / "g", image=None
+    )
+
+    assert workshop.inside(tmp_path / "lane" / "src") == LANE / "src"
+    with pytest.raises(ValueError, match="is not shown"):
+        workshop.inside(Path("/etc"))
+
+
+GCC = """\
+  CC      kernel/bpf/core.o
+In file included from ./include/linux/bpf.h:12,
+                 from kernel/bpf/core.c:3:
+./include/linux/bpf_local_storage.h: In function 'bpf_local_storage_lookup':
+./include/linux/bpf_local_storage.h:140:9: error: 'x' undeclared (first use in this function)
+  140 |  return x;
+      |         ^
+  CC      kernel/fork.o
+make[3]: *** [scripts/Makefile.build:229: kernel/bpf/core.o] Error 1
+"""
+
+
+def test_the_first_error_of_a_compiler_comes_with_its_lines() -> None:
+    lines = first_error(GCC).splitlines()
+
+    assert lines[0].startswith("In file included from")
+    assert lines[3].endswith("error: 'x' undeclared (first use in this function)")
+    assert lines[-1].strip() == "|         ^"
+
+
+@pytest.mark.parametrize(
+    ("log", "evidence"),
+    [
+        (
+            "ld: kernel/fork.o: in function `f':\nfork.c:(.text+0x1): undefined reference to `g'\nmake: *** [vmlinux] Error 1\n",
+            "undefined reference to `g'",
+        ),
+        ("FAILED: load BTF from vmlinux: Invalid argument\nmake: *** [vmlinux] Error 255\n", "FAILED: load BTF"),
+        ("make[1]: *** No rule to make target 'bzImage'.  Stop.\n", "No rule to make target"),
+        ("", ""),
+    ],
+)
+def test_linkers_btf_and_make_have_errors_too(log: str, evidence: str) -> None:
+    assert evidence in first_error(log)
+
+
+def test_a_full_disk_is_the_hosts_failure_and_not_the_trees() -> None:
+    assert failure_of("fatal error: error writing to /tmp/x.s: No space left on device\n").whose == "host"
+    assert failure_of("gcc: fatal error: Killed signal terminated program cc1\n").whose == "host"
+    assert failure_of(GCC).whose == "kernel"
+
+
+def test_a_wanted_symbol_that_came_out_otherwise_is_told() -> None:
+    fragments = read_fragments(())
+    assert not isinstance(fragments, Failure)
+    made = fragments.text.replace("CONFIG_HZ_1000=y", "# CONFIG_HZ_1000 is not set")
+
+    failure, notes = check_config(fragments.wanted, made)
+    assert failure is None
+    assert notes == ("CONFIG_HZ_1000 is n, not y",)
+
+
+def test_btf_that_was_dropped_points_to_pahole() -> None:
+    fragments = read_fragments(())
+    assert not isinstance(fragments, Failure)
+    failure, _ = check_config(fragments.wanted, fragments.text.replace("CONFIG_DEBUG_INFO_BTF=y\n", ""))
+
+    assert failure is not None
+    assert "pahole is missing or too old" in failure.next_step
+
+
+def test_a_config_is_read_whatever_is_in_it() -> None:
+    assert parse_config('CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x=y"\njunk\n') == {
+        "CONFIG_A": "y",
+        "CONFIG_B": "n",
+        "CONFIG_C": '"x=y"',
+    }
+
+
+def test_what_a_tree_needs_is_read_from_the_tree(repository: Path, tmp_path: Path) -> None:
+    script = '#!/bin/sh\ncase "$1" in\ngcc)\n\tif [ "$ARCH" = parisc64 ]; then\n\t\techo 12.0.0\n\telse\n\t\techo 5.1.0\n\tfi\n\t;;\nllvm)\n\techo 13.0.1\n\t;;\nesac\n'
+    change(repository, "scripts/min-tool-version.sh", script, "Say what is needed")
+    tree = open_tree(str(repository), tmp_path / "cache")
+    assert isinstance(tree, Tree)
+    revision = tree.resolve("HEAD")
+    assert isinstance(revision, Revision)
+
+    found = {(name, version) for name, version, _ in needs_of(tree.mirror, revision).versions}
+    assert found == {("pahole", (1, 22)), ("gcc", (5, 1, 0)), ("clang", (13, 0, 1))}
+
+
+def test_all_missing_tools_are_told_at_once() -> None:
+    missing = find_toolchain(ToolChoice(cc="no-gcc", clang="no-clang-7", pahole="no-pahole", build_image=None))
+
+    assert isinstance(missing, tuple)
+    assert {"no-gcc is missing", "no-clang-7 is missing", "no-pahole is missing"} <= {each.message for each in missing}
+
+
+def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> None:
+    one, two = (open_tree(str(FAKELINUX), tmp_path / name) for name in ("one", "two"))
+    assert isinstance(one, Tree)
+    assert isinstance(two, Tree)
+
+    assert one.place == two.place
+
+
+def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path: Path) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    tree = open_tree(f"file://{repository}", tmp_path / "cache")
+    assert isinstance(tree, Tree)
+
+    for name in ("master", "v6.12"):
+        revision = tree.resolve(name)
+        assert isinstance(revision, Revision)
+        assert revision.commit == commit
+    short = tree.resolve(commit[:9])
+    assert isinstance(short, Failure)
+    assert "whole hashes" in short.next_step
+
+
+def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def not_at_all() -> None:
+        raise AssertionError("nobody holds it")
+
+    with (
+        locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True),
+        pytest.raises(Stopped),
+        locked(tmp_path / "lock", waiting=lambda: told.append("w"), should_stop=lambda: True),
+    ):
+        pass
+    with locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True):
+        pass
+
+    assert told == ["w"]
