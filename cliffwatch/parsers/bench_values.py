@@ -156,7 +156,8 @@ def _ops(section: Section, kept: Sequence[Reading]) -> Rows:
     scale = _MILLION_PER[section.units.get("letter", "M")]
     fields = kept[-1].fields if kept else section.summary
     per_prod = fields.get("per_prod", 0.0)
-    producers = max(1, round(fields["hits"] / per_prod)) if per_prod else 1
+    ratio = fields["hits"] / per_prod if per_prod else 1.0
+    producers = max(1, round(ratio)) if math.isfinite(ratio) else 1
     rates = [each.fields["hits"] * scale for each in kept]
     yield from _rate_and_latency(section, kept, rates, ("throughput", "latency"), producers, scale)
     each_rates = [each.fields["per_prod"] * scale for each in kept]
@@ -184,6 +185,9 @@ def _rate_and_latency(
     An Iter line shows a rate to three decimals: 0.063M/s is known to 0.8 %. The Summary's latency has more digits
     (15789.474 ns) but counts nominal seconds, so it is put right by the intervals that the Iter lines print.
     """
+    if not all(map(math.isfinite, rates)):
+        yield _measured(section, metrics[0], math.inf, rates, 0.0)
+        return
     latency = _sharp_latency(section, kept, rates, producers)
     resolution = _STEP * _NS_PER[section.units.get("time", "ns")]
     if latency is None and rates and all(rates):
@@ -204,7 +208,7 @@ def _sharp_latency(section: Section, kept: Sequence[Reading], rates: Sequence[fl
         return None
     if not rates:
         return said
-    if not all(math.isfinite(rate) and rate > 0 for rate in rates):
+    if not all(rate > 0 for rate in rates):
         return None
     counted = sum(rate * each.seconds for rate, each in zip(rates, kept, strict=True)) / len(rates)
     expected = 1000 * producers / counted

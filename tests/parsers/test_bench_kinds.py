@@ -235,6 +235,17 @@ def test_what_is_no_number_is_no_value(number: str) -> None:
     assert any("total is no number" in problem.reason for problem in parsed.problems)
 
 
+def test_an_infinite_rate_is_no_number_of_producers() -> None:
+    lines = [
+        "Iter   0 (0.000us): hits      infM/s (  1.000M/prod)",
+        "Iter   1 (0.000us): hits      infM/s (  1.000M/prod)",
+    ]
+    parsed = parse_bench(run_of("bpf-loop", *lines))
+
+    assert [value.metric for value in parsed.values] == ["throughput-per-producer"]
+    assert any(problem.reason == "throughput is no number" for problem in parsed.problems)
+
+
 def test_a_summary_that_the_iter_lines_do_not_bear_out_is_doubted() -> None:
     parsed = parse_bench(HITS.replace("Summary: hits    6.000", "Summary: hits    7.000"), warmup=1)
 

@@ -1,6 +1,8 @@
 """`cliffwatch run` on a toy kernel: what it prints, and how it ends."""
 
+import errno
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from click.testing import CliRunner, Result
 from toy import change
 
 from cliffwatch.command.main import main
-from cliffwatch_runner import toolchain
+from cliffwatch_runner import run_files, toolchain
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -193,6 +195,27 @@ def test_a_configuration_that_kconfig_drops_is_told(repository: Path) -> None:
     assert ended.exit_code == 3
     assert "the configuration came out without CONFIG_DEBUG_INFO_BTF" in ended.stdout
     assert len(list((repository.parent / "results" / "boots").iterdir())) == 1
+
+
+def test_a_full_disk_is_the_hosts_failure_and_keeps_what_is_done(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = run_files.write_json
+
+    def full(path: Path, content: dict[str, object]) -> None:
+        if path.name == "samples.json" and path.parent.name.startswith("004"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run_files, "write_json", full)
+        ended = run(repository, "--boots", 2)
+        assert ended.exit_code == 4
+        assert "the disk is full" in ended.stderr
+
+    again = run(repository, "--boots", 2)
+    assert again.exit_code == 0
+    assert re.search(r"[23] of 4 boots are done", again.stderr)
 
 
 def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None:

@@ -110,6 +110,17 @@ def test_a_hang_is_ended_and_told(repository: Path, tmp_path: Path) -> None:
     assert found["local-storage-cache-seq-get/16"] == "ok"
 
 
+def test_a_warning_of_the_kernel_spoils_the_case_in_which_it_came(repository: Path, tmp_path: Path) -> None:
+    change(repository, "behaviour", "warn-in local-storage-cache-hashmap-control\n", "bpf: Warn")
+    run = good(run_toy(request(repository, tmp_path)))
+
+    outcomes = {str(each.case): (each.status, each.reason) for each in run.arms["head"].boots[0].outcomes}
+    status, reason = outcomes["local-storage-cache-hashmap-control/hashmap_nr_keys_used=10"]
+    assert status == "failed"
+    assert "the kernel complained while it ran: WARNING: CPU: 0 PID: 9 at kernel/bpf/core.c:42" in reason
+    assert outcomes["local-storage-cache-seq-get/nr_maps=16"] == ("ok", "")
+
+
 def test_a_guest_that_is_not_fit_is_refused(repository: Path, tmp_path: Path) -> None:
     change(repository, "behaviour", "debug\n", "Turn KASAN on")
     run = good(run_toy(request(repository, tmp_path)))

@@ -1,0 +1,35 @@
+"""A plan is a pure function of its seed, and treats the arms alike."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch_runner.plan import CONTROL, make_plan
+
+CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
+
+
+@given(seed=st.integers(), boots=st.integers(1, 12))
+def test_every_block_boots_every_arm_once_with_the_same_order_of_cases(seed: int, boots: int) -> None:
+    plan = make_plan(CASES, arms=("base", "head", CONTROL), boots=boots, seed=seed)
+
+    assert [boot.index for boot in plan.boots] == list(range(1, 3 * boots + 1))
+    for block in range(boots):
+        ours = [boot for boot in plan.boots if boot.block == block]
+        assert sorted(boot.arm for boot in ours) == ["base", CONTROL, "head"]
+        assert len({boot.cases for boot in ours}) == 1
+        assert sorted(ours[0].cases) == list(range(len(CASES)))
+
+
+@given(seed=st.integers())
+def test_the_same_seed_gives_the_same_plan(seed: int) -> None:
+    one, two = (make_plan(CASES, arms=("base", "head"), boots=5, seed=seed) for _ in range(2))
+
+    assert one == two
+
+
+def test_arms_take_turns_in_coming_first() -> None:
+    plan = make_plan(CASES, arms=("base", "head"), boots=40, seed=1)
+    first = [boot.arm for boot in plan.boots[::2]]
+
+    assert 10 < first.count("base") < 30
