@@ -46,6 +46,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 .PHONY: test
 test: setup ## every test, the real kernel's among them
 	@tools/install-packages.sh python kernel guest source
+	@tools/install-benchstat.sh
 	$(BIN)/pytest $(TEST_ARGS)
 
 .PHONY: test-fast

@@ -25,7 +25,7 @@ class Built:
 def build(
     chosen: Chosen, equipped: Equipped, settings: BuildSettings, teller: Teller, bench_from: str
 ) -> Built | tuple[Failure, ...]:
-    """Builds both kernels and bench. A head that does not build is a result; a base that does not is no run.
+    """Builds both kernels and bench. A kernel that does not build is a result: the other one is measured all the same.
 
     Raises Stopped and OSError as the builds do.
     """
