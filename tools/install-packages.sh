@@ -8,7 +8,7 @@ group() {
     kernel) echo build-essential bc flex bison libelf-dev libssl-dev zlib1g-dev dwarves ccache cpio rsync kmod xz-utils \
                  zstd bubblewrap "$(clang)" "$(clang | sed s/clang/llvm/)" "$(clang | sed s/clang/lld/)" ;;
     guest) echo qemu-system-x86 udev busybox-static iproute2 util-linux procps ;;
-    source) echo "$(kernel_source)" ;;
+    source) kernel_source ;;
     lint) echo shellcheck ;;
     *) echo "install-packages: no group '$1'; there are: python kernel guest source lint" >&2; exit 2 ;;
   esac
