@@ -28,7 +28,9 @@ def main() -> int:
     builds = sum(60 * int(minutes or 0) + int(seconds) for minutes, seconds in _BUILD.findall(ended.stderr))
     boots = _covered([_interval(path) for path in out.glob("boots/*/boot.json")])
     added = wall - builds - boots
-    print(f"wall {wall:.1f} s = builds {builds} s + guests {boots:.1f} s + {added:.1f} s ({added / (builds + boots):.1%})")
+    print(
+        f"wall {wall:.1f} s = builds {builds} s + guests {boots:.1f} s + {added:.1f} s ({added / (builds + boots):.1%})"
+    )
     return ended.returncode
 
 
