@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Mode, Sample
+from cliffwatch.stats.stages import Look, Stages
 
 FORMAT = "cliffwatch-run"
 FORMAT_VERSION = 1
@@ -31,11 +32,15 @@ class ResultProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run as it lies on disk. `record` is run.json as it is; `arms` are base, head and, in walltime, control."""
+    """A run as it lies on disk. `record` is run.json as it is; `arms` are base, head and, in walltime, control.
+
+    `stages` are those of its plan; None where the plan has one stage.
+    """
 
     path: Path
     record: Mapping[str, Any]
     arms: Mapping[str, Arm]
+    stages: Stages | None
 
 
 def case_to_json(case: CaseKey) -> dict[str, Any]:
@@ -84,9 +89,25 @@ def read_run(path: Path) -> Run | ResultProblem:
         boots.setdefault(boot[0], []).append(boot[1])
     try:
         arms = {name: _arm(name, record, boots.get(name, [])) for name in record["arms"]}
-    except (KeyError, TypeError, AttributeError) as error:
+        stages = stages_from_json(record["plan"].get("stages"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _damaged(path / "run.json", repr(error))
-    return Run(path=path, record=record, arms=arms)
+    return Run(path=path, record=record, arms=arms, stages=stages)
+
+
+def stages_to_json(stages: Stages | None) -> dict[str, Any] | None:
+    if stages is None:
+        return None
+    looks = [{"boots": look.boots, "alpha": look.alpha} for look in stages.looks]
+    return {"screen": stages.screen, "screen_alpha": stages.screen_alpha, "looks": looks}
+
+
+def stages_from_json(content: Mapping[str, Any] | None) -> Stages | None:
+    """Raises KeyError, TypeError, ValueError where the content is none of ours."""
+    if content is None:
+        return None
+    looks = tuple(Look(boots=int(look["boots"]), alpha=float(look["alpha"])) for look in content["looks"])
+    return Stages(screen=int(content["screen"]), screen_alpha=float(content["screen_alpha"]), looks=looks)
 
 
 def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
@@ -100,7 +121,26 @@ def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
         boots=tuple(boots),
         facts=facts,
         failure=str(about["failure"]["message"]) if about.get("failure") else None,
+        environment=_environment(record, about),
     )
+
+
+def _environment(record: Mapping[str, Any], arm: Mapping[str, Any]) -> dict[str, str]:
+    """What must be equal for two arms to be compared; the processor only where it is not emulated."""
+    toolchain, guest, host = (record.get(name) or {} for name in ("toolchain", "guest", "host"))
+    cpu = host.get("cpu") or {}
+    known = {
+        "config": arm.get("facts", {}).get("config"),
+        "compiler": toolchain.get("gcc") or toolchain.get("clang"),
+        "bench": (record.get("bench") or {}).get("source_digest"),
+        "guest": json.dumps(guest, sort_keys=True) if guest else None,
+    }
+    if record.get("mode") == "walltime":
+        known |= {
+            "processor": cpu.get("model_name"),
+            "microcode": "/".join(map(str, cpu.get("microcode") or [])) or None,
+        }
+    return {name: str(value) for name, value in known.items() if value is not None}
 
 
 def _order(record: Mapping[str, Any]) -> dict[CaseKey, int]:
@@ -122,6 +162,8 @@ def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] |
         boot = Boot(
             index=int(about["index"]),
             block=int(about["block"]),
+            stage="confirm" if about.get("stage") == "confirm" else "screen",
+            layout=None if about.get("layout") is None else str(about["layout"]),
             samples=tuple(sorted(map(_sample, held["samples"]), key=lambda sample: order.get(sample.case, 0))),
             outcomes=tuple(sorted(map(_outcome, held["outcomes"]), key=lambda outcome: order.get(outcome.case, 0))),
         )

@@ -7,6 +7,7 @@ from typing import Literal
 Mode = Literal["walltime", "icount"]
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
+Stage = Literal["screen", "confirm"]
 CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
 
 
@@ -52,12 +53,18 @@ class CaseOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
-    """One start of a guest: what it measured and how each case ended. `index` counts from 1 within the run."""
+    """One start of a guest: what it measured and how each case ended. `index` counts from 1 within the run.
+
+    Boots of the stage `confirm` measure only what the screen left open; `layout` names the placement of the kernel's code,
+    where boots of one kernel have several.
+    """
 
     index: int
     block: int
     samples: tuple[Sample, ...]
     outcomes: tuple[CaseOutcome, ...] = ()
+    stage: Stage = "screen"
+    layout: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +87,8 @@ class Arm:
     """One side of a comparison. `label` is what people read (revision and subject, or a file name).
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
+    `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
+    processor, microcode. Empty where it is not known.
     """
 
     name: str
@@ -89,3 +98,4 @@ class Arm:
     boots: tuple[Boot, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)

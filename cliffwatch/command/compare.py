@@ -2,7 +2,8 @@
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -11,17 +12,30 @@ import rich_click as click
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import ReportOptions, report_options
+from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
 from cliffwatch.exits import Exit
 from cliffwatch.importing import Unreadable, read_side
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_run
+from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.go_bench import go_bench_report
+from cliffwatch.reports.html import html_report
 from cliffwatch.reports.json_report import json_report
+from cliffwatch.reports.mail import mail_report
+from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.results import ResultProblem, Run, read_run
 from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+
+_WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
+    "json": json_report,
+    "commit": commit_report,
+    "markdown": markdown_report,
+    "mail": mail_report,
+    "html": html_report,
+}
 
 _SEVERAL_CPUS_REPEATABILITY = 0.001
 """Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
@@ -46,7 +60,7 @@ def compare(base: str, head: str | None, report: ReportOptions) -> NoReturn:
             raise SystemExit(Exit.USAGE)
     assert not isinstance(first, Unreadable)
     assert not isinstance(second, Unreadable)
-    raise SystemExit(_report(first, second, NO_CONTEXT, report, cpus=1))
+    raise SystemExit(_report(Sides(first, second), NO_CONTEXT, report, Method(notable=report.notable, one_run=False)))
 
 
 def report_of_run(folder: Path, report: ReportOptions) -> Exit:
@@ -59,7 +73,8 @@ def report_of_run(folder: Path, report: ReportOptions) -> Exit:
         click.echo(f"cliffwatch: {folder} has no base and head to compare", err=True)
         return Exit.USAGE
     cpus = int((run.record.get("guest") or {}).get("cpus") or 1)
-    ended = _report(run.arms["base"], run.arms["head"], context_of_run(run), report, cpus=cpus)
+    sides = Sides(run.arms["base"], run.arms["head"], run.arms.get("control"), cpus)
+    ended = _report(sides, context_of_run(run), report, Method(notable=report.notable, stages=run.stages))
     return ended if ended is Exit.USAGE else _blame(run) or ended
 
 
@@ -77,13 +92,28 @@ def _blame(run: Run) -> Exit | None:
     return Exit.KERNEL_FAILED if "kernel" in whose or died else None
 
 
-def _report(base: Arm, head: Arm, context: ReportContext, report: ReportOptions, *, cpus: int) -> Exit:
-    traits = partial(_traits, load_catalogue().traits, cpus)
-    compared = compare_arms(base, head, traits, notable=report.notable)
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is compared; `cpus` are those of the guests."""
+
+    base: Arm
+    head: Arm
+    control: Arm | None = None
+    cpus: int = 1
+
+
+def _report(sides: Sides, context: ReportContext, report: ReportOptions, method: Method) -> Exit:
+    traits = partial(case_traits, load_catalogue().traits, sides.cpus)
+    compared = compare_arms(sides.base, sides.head, traits, method, control=sides.control)
     if isinstance(compared, Incomparable):
         click.echo(f"cliffwatch: {compared.reason}\n  {compared.next_step}", err=True)
         return Exit.USAGE
-    text = _written(compared, (base, head), context, report, traits)
+    text = _written(compared, (sides.base, sides.head), context, report, traits)
+    if text is None:
+        click.echo(
+            f"cliffwatch: no case matches '{report.explain}'\n  a part of a name will do, or one with *", err=True
+        )
+        return Exit.USAGE
     if report.out is None:
         click.echo(text, nl=False)
     else:
@@ -96,7 +126,9 @@ def _report(base: Arm, head: Arm, context: ReportContext, report: ReportOptions,
 Answers = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 
 
-def _traits(catalogue: Answers, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+def case_traits(
+    catalogue: Answers, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None
+) -> MetricTraits:
     """The catalogue's traits; its repeatabilities are of guests with one CPU."""
     traits = catalogue(case, metric, unit, mode)
     if cpus == 1 or traits.assume != "exact":
@@ -107,11 +139,12 @@ def _traits(catalogue: Answers, cpus: int, case: CaseKey, metric: str, unit: str
 
 def _written(
     compared: ComparisonSet, arms: tuple[Arm, Arm], context: ReportContext, report: ReportOptions, traits: Answers
-) -> str:
-    if report.format == "json":
-        return json_report(compared, context)
-    if report.format == "commit":
-        return commit_report(compared, context)
+) -> str | None:
+    """The text to print; None where `--explain` matches nothing."""
+    if report.explain is not None:
+        return explain_report(compared, report.explain)
+    if report.format in _WRITERS:
+        return _WRITERS[report.format](compared, context)
     if report.format == "go-bench":
         return go_bench_report(arms, traits)
     on_terminal = report.out is None and sys.stdout.isatty()

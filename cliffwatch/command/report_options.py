@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import rich_click as click
 
-ReportFormat = Literal["text", "commit", "json", "go-bench"]
-FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "json", "go-bench")
+ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
+FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
 FAIL_ON = ("regression", "failed", "inconclusive")
 
 
@@ -22,6 +22,7 @@ class ReportOptions:
     fail_on: frozenset[str]
     notable: float | None
     all_metrics: bool
+    explain: str | None
     colour: Literal["auto", "always", "never"]
 
 
@@ -43,6 +44,9 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--all-metrics", is_flag=True, help="Also the metrics that follow from the first one of a case.")
     @click.option(
+        "--explain", metavar="CASE", help="Say of matching cases, step by step, how their verdict came about."
+    )
+    @click.option(
         "--color", "colour", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True
     )
     @functools.wraps(command)
@@ -53,6 +57,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         fail_on: tuple[str, ...],
         notable: float | None,
         all_metrics: bool,
+        explain: str | None,
         colour: Literal["auto", "always", "never"],
         **rest: Any,
     ) -> Any:
@@ -62,6 +67,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
             fail_on=frozenset(fail_on),
             notable=None if notable is None else notable / 100,
             all_metrics=all_metrics,
+            explain=explain,
             colour=colour,
         )
         return command(report=report, **rest)

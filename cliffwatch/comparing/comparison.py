@@ -6,10 +6,18 @@ from typing import Literal
 
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
 
-Verdict = Literal["regression", "improvement", "unchanged", "inconclusive", "missing", "failed"]
-VERDICTS: tuple[Verdict, ...] = ("regression", "improvement", "unchanged", "inconclusive", "missing", "failed")
+Verdict = Literal["regression", "improvement", "unchanged", "inconclusive", "missing", "failed", "invalid"]
+VERDICTS: tuple[Verdict, ...] = (
+    "regression",
+    "improvement",
+    "unchanged",
+    "inconclusive",
+    "missing",
+    "failed",
+    "invalid",
+)
 
-METHOD_VERSION = 1
+METHOD_VERSION = 2
 """Raised when the same samples could get another verdict."""
 
 
@@ -18,7 +26,9 @@ class Comparison:
     """Base against head for one metric of one case.
 
     `base` and `head` are centres in `unit`; `change`, `ci_low`, `ci_high` and `mde` are fractions of base; `q` is `p`
-    after control over the family. What does not exist is None. `reason` says why the verdict is what it is.
+    after control over the family. What does not exist is None. `reason` says why the verdict is what it is, `notes` what
+    else a reader should know of the row, `steps` how the verdict came about, with the numbers. `needs` is the number of boots
+    an arm, in all, that would decide an inconclusive row.
     """
 
     case: CaseKey
@@ -41,6 +51,9 @@ class Comparison:
     mde: float | None
     verdict: Verdict
     reason: str
+    needs: int | None = None
+    notes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
     @property
     def beyond_noise(self) -> bool:
@@ -60,8 +73,47 @@ class SideFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are too few."""
+
+    metric: str
+    unit: str
+    rows: int
+    change: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """Base against itself under another name: rows of which the method would have published something, of how many.
+
+    `largest` is the largest difference, as a fraction: what no change looks like on this host.
+    """
+
+    rows: int
+    published: int
+    largest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """A benchmark over one numeric parameter: the bend of each side's curve, in words."""
+
+    suite: str
+    benchmark: str
+    parameter: str
+    metric: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSet:
-    """All comparisons of two arms. `left_out` are cases that neither side was asked to run, with the reason."""
+    """All comparisons of two arms. `left_out` are cases that neither side was asked to run, with the reason.
+
+    `waiting` are the cases whose rows a further stage of the plan would look at again, with the boots an arm that the next
+    look needs; empty where all is decided or the plan is at its end.
+    """
 
     base: SideFacts
     head: SideFacts
@@ -71,6 +123,11 @@ class ComparisonSet:
     alpha: float
     rows: tuple[Comparison, ...]
     left_out: tuple[CaseOutcome, ...]
+    means: tuple[Mean, ...] = ()
+    control: Control | None = None
+    sweeps: tuple[Sweep, ...] = ()
+    waiting: tuple[CaseKey, ...] = ()
+    next_look: int = 0
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)

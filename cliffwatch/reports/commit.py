@@ -11,7 +11,6 @@ from itertools import groupby
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
-from cliffwatch.stats.means import geometric_mean
 
 WIDTH = 72
 
@@ -65,20 +64,14 @@ def _fits(number: float) -> str:
 
 
 def _means(compared: ComparisonSet) -> Iterator[str]:
-    """A geometric mean per primary metric and unit, over the rows that both sides have."""
-    kinds: dict[tuple[str, str], list[float]] = {}
-    left = 0
-    for row in compared.primary_rows():
-        if row.base and row.head:
-            kinds.setdefault((row.metric, row.unit), []).append(row.head / row.base)
-        else:
-            left += 1
-    for (metric, _), ratios in kinds.items():
-        mean = geometric_mean(ratios)
-        if mean is not None:
-            yield _cut(f"geomean of {metric}: {figures.percent(mean - 1)} over {len(ratios)} rows")
+    """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
+    for mean in compared.means:
+        yield _cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows")
+    left = sum(not (row.base and row.head) for row in compared.primary_rows())
     if left:
         yield _cut(f"{left} rows are missing or failed on a side and are in no mean")
+    for sweep in compared.sweeps:
+        yield from _wrapped(f"{sweep.benchmark}: {sweep.words}")
 
 
 def _wrapped(text: str) -> list[str]:

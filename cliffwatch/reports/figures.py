@@ -1,6 +1,6 @@
 """How numbers are written in every report."""
 
-from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.comparing.comparison import Comparison, Control, Mean
 
 NOT_SIGNIFICANT = "~"
 
@@ -42,3 +42,15 @@ def sees(row: Comparison) -> str:
 
 def counts(row: Comparison) -> str:
     return str(row.n_base) if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
+
+
+def mean(found: Mean) -> str:
+    """`-7.56 % (-8.10 % .. -7.02 %)`; without bounds where there are too few boots."""
+    if found.ci_low is None or found.ci_high is None:
+        return percent(found.change)
+    return f"{percent(found.change)} ({percent(found.ci_low)} .. {percent(found.ci_high)})"
+
+
+def control(found: Control) -> str:
+    """What base against itself showed: the floor below which no difference means anything."""
+    return f"{found.published} of {found.rows} rows would have been told, largest difference {percent(found.largest)}"

@@ -1,6 +1,7 @@
 """The report for programs: Comparison JSON (docs/formats.md)."""
 
 import json
+from dataclasses import asdict
 
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
 from cliffwatch.reports.context import ReportContext
@@ -21,6 +22,9 @@ def json_report(compared: ComparisonSet, context: ReportContext) -> str:
             for failure in context.failures
         ],
         "comparisons": [comparison_to_json(row) for row in compared.rows],
+        "means": [asdict(mean) for mean in compared.means],
+        "control": None if compared.control is None else asdict(compared.control),
+        "sweeps": [asdict(sweep) for sweep in compared.sweeps],
         "left_out": [
             {
                 "suite": each.case.suite,
@@ -62,5 +66,7 @@ def comparison_to_json(row: Comparison) -> dict[str, object]:
         "mde": row.mde,
         "verdict": row.verdict,
         "reason": row.reason,
+        "needs": row.needs,
+        "notes": list(row.notes),
         "primary": row.primary,
     }

@@ -11,7 +11,13 @@ from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 
-_COLOURS = {"regression": "bold red", "improvement": "bold green", "failed": "bold red", "missing": "yellow"}
+_COLOURS = {
+    "regression": "bold red",
+    "improvement": "bold green",
+    "failed": "bold red",
+    "missing": "yellow",
+    "invalid": "yellow",
+}
 _MARKS = {
     "regression": "▲ regression",
     "improvement": "▼ improvement",
@@ -19,6 +25,7 @@ _MARKS = {
     "inconclusive": "? inconclusive",
     "missing": "- missing",
     "failed": "! failed",
+    "invalid": "x invalid",
 }
 """Worse and better by shape as well: colours alone do not reach everybody."""
 
@@ -39,6 +46,7 @@ def text_report(
         console.print()
         console.print(_table(suite, list(group), all_metrics=all_metrics))
     _explanations(console, rows)
+    _sweeps(console, compared)
     _left_out(console, compared)
     _footer(console, compared, context)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
@@ -99,11 +107,21 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[str, ...]:
 
 
 def _explanations(console: Console, rows: tuple[Comparison, ...]) -> None:
-    told = [row for row in rows if row.verdict in ("failed", "missing", "inconclusive") and row.reason]
-    if told:
+    told = [row for row in rows if row.verdict in ("failed", "missing", "inconclusive", "invalid") and row.reason]
+    if told or any(row.notes for row in rows):
         console.print()
     for row in told:
         console.print(f"  {escape(str(row.case))}: {row.verdict}: {escape(row.reason)}", soft_wrap=True)
+    for row in rows:
+        for note in row.notes:
+            console.print(f"  {escape(str(row.case))}: {escape(note)}", soft_wrap=True)
+
+
+def _sweeps(console: Console, compared: ComparisonSet) -> None:
+    if compared.sweeps:
+        console.print()
+    for sweep in compared.sweeps:
+        console.print(f"  {escape(sweep.benchmark)}: {escape(sweep.words)}", soft_wrap=True)
 
 
 def _left_out(console: Console, compared: ComparisonSet) -> None:
@@ -120,6 +138,12 @@ def _left_out(console: Console, compared: ComparisonSet) -> None:
 
 def _footer(console: Console, compared: ComparisonSet, context: ReportContext) -> None:
     console.print()
+    for mean in compared.means:
+        if mean.rows > 1:
+            said = f"geometric mean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows"
+            console.print(f"[dim]{escape(said)}[/]", soft_wrap=True)
+    if compared.control is not None:
+        console.print(f"[dim]base against itself: {figures.control(compared.control)}[/]", soft_wrap=True)
     if compared.mode is not None:
         console.print(f"[dim]{SIGHT[compared.mode]}.[/]", soft_wrap=True)
     console.print(f"[dim]Notable from {compared.notable:.1%} on; ~ is within the noise.[/]", soft_wrap=True)

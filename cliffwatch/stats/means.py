@@ -1,7 +1,24 @@
-"""Means of ratios."""
+"""Means of ratios over the rows that both sides have."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cliffwatch.stats.rank_tables import Values
+
+RESAMPLES = 4000
+_FEWEST = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanRatio:
+    """The geometric mean of head / base; bounds are None where there are too few boots to resample."""
+
+    ratio: float
+    low: float | None
+    high: float | None
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:
@@ -9,3 +26,34 @@ def geometric_mean(ratios: Sequence[float]) -> float | None:
     if not ratios:
         return None
     return math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
+
+
+def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random.Generator) -> MeanRatio:
+    """The geometric mean over metrics of (metrics, boots) logs, with an interval by resampling boots whole.
+
+    A boot is drawn with all its metrics (cluster bootstrap: Davison and Hinkley, Bootstrap Methods, 1997, section 3.8), since
+    what disturbs a boot disturbs them together. Values that a boot lacks are NaN. The percentile interval is widened by
+    sqrt(n / (n - 1)), which a bootstrap of few boots is too narrow by.
+    """
+    centre = float(np.mean(np.nanmean(head, axis=1) - np.nanmean(base, axis=1)))
+    if min(base.shape[1], head.shape[1]) < _FEWEST:
+        return MeanRatio(ratio=math.exp(centre), low=None, high=None)
+    drawn = _resampled(head, generator) - _resampled(base, generator)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = (np.nanquantile(drawn, tails) - centre) * _widening(base.shape[1], head.shape[1])
+    return MeanRatio(ratio=math.exp(centre), low=math.exp(centre + float(low)), high=math.exp(centre + float(high)))
+
+
+def _resampled(arm: Values, generator: np.random.Generator) -> Values:
+    """The mean over metrics of the mean over boots, for each resample of boots."""
+    count = arm.shape[1]
+    weights = generator.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).T.astype(float)
+    present = np.isfinite(arm)
+    sums, counts = np.where(present, arm, 0.0) @ weights, present.astype(float) @ weights
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.nanmean(sums / counts, axis=0))
+
+
+def _widening(n: int, m: int) -> float:
+    fewest = min(n, m)
+    return math.sqrt(fewest / (fewest - 1))

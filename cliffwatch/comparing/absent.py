@@ -1,0 +1,49 @@
+"""Rows and cases of which a side has nothing: missing or failed, with the reason."""
+
+from dataclasses import replace
+
+from cliffwatch.comparing.comparison import Comparison, Verdict
+from cliffwatch.comparing.rows import Row, blank
+from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
+
+_FAILED = ("failed", "panic", "timeout")
+
+
+def one_sided(found: Comparison, base: Arm, head: Arm) -> Comparison:
+    """A metric that one side lacks: failed if that side's boots say so, else missing."""
+    lacking, name = (base, "base") if found.n_base == 0 else (head, "head")
+    if lacking.failure is not None:
+        return replace(found, verdict="failed", reason=f"{name}: {lacking.failure}")
+    outcome = _worst(lacking, found.case)
+    if outcome is None:
+        return replace(found, verdict="missing", reason=f"{name} did not measure it")
+    verdict: Verdict = "failed" if outcome.status in _FAILED else "missing"
+    return replace(found, verdict=verdict, reason=f"{name}: {outcome.reason or outcome.status}")
+
+
+def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
+    """The first outcome of a case that is not ok."""
+    outcomes = (outcome for boot in arm.boots for outcome in boot.outcomes)
+    return next((outcome for outcome in outcomes if outcome.case == case and outcome.status != "ok"), None)
+
+
+def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | None) -> list[Comparison]:
+    """Cases that failed on both sides have no sample at all, and are told all the same."""
+    failed: dict[CaseKey, str] = {}
+    for arm in (base, head):
+        for boot in arm.boots:
+            for outcome in boot.outcomes:
+                if outcome.status in _FAILED and outcome.case not in seen:
+                    failed.setdefault(outcome.case, f"{arm.name}: {outcome.reason}")
+    traits = MetricTraits(better="higher", assume="nothing")
+    platform = base.platform or head.platform
+    return [
+        replace(blank(Row(case, "", "", traits, (), ()), platform, mode), verdict="failed", reason=reason)
+        for case, reason in failed.items()
+    ]
+
+
+def left_out(base: Arm, head: Arm) -> tuple[CaseOutcome, ...]:
+    """What was not run, with the reason; each once."""
+    outcomes = (outcome for arm in (base, head) for boot in arm.boots for outcome in boot.outcomes)
+    return tuple(dict.fromkeys(outcome for outcome in outcomes if outcome.status in ("unsupported", "not-run")))

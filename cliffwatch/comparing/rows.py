@@ -1,0 +1,80 @@
+"""Rows of a comparison: a metric of a case, with the samples that each side has of it."""
+
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode, Sample
+
+Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
+"""Answers for a case, metric, unit and mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A sample and the boot that it comes from."""
+
+    sample: Sample
+    boot: Boot
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A metric of a case, one measurement a boot and side."""
+
+    case: CaseKey
+    metric: str
+    unit: str
+    traits: MetricTraits
+    base: tuple[Measurement, ...]
+    head: tuple[Measurement, ...]
+
+    def both(self) -> tuple[Measurement, ...]:
+        return (*self.base, *self.head)
+
+
+def rows_of(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Iterable[Row]:
+    """Every metric that either side measured, in the order of the plan."""
+    ours, theirs = _by_metric(base), _by_metric(head)
+    for key in dict.fromkeys([*ours, *theirs]):
+        case, metric, unit = key
+        yield Row(case, metric, unit, traits(case, metric, unit, mode), ours.get(key, ()), theirs.get(key, ()))
+
+
+def _by_metric(arm: Arm) -> dict[tuple[CaseKey, str, str], tuple[Measurement, ...]]:
+    found: dict[tuple[CaseKey, str, str], list[Measurement]] = {}
+    for boot in arm.boots:
+        for sample in boot.samples:
+            found.setdefault((sample.case, sample.metric, sample.unit), []).append(Measurement(sample, boot))
+    return {key: tuple(measurements) for key, measurements in found.items()}
+
+
+def blank(row: Row, platform: str | None, mode: Mode | None) -> Comparison:
+    """The row's comparison before anything is known but its centres."""
+    return Comparison(
+        case=row.case,
+        metric=row.metric,
+        unit=row.unit,
+        better=row.traits.better,
+        assume=row.traits.assume,
+        primary=row.traits.primary,
+        platform=platform,
+        mode=mode,
+        n_base=len(row.base),
+        n_head=len(row.head),
+        base=_centre(row.base),
+        head=_centre(row.head),
+        change=None,
+        ci_low=None,
+        ci_high=None,
+        p=None,
+        q=None,
+        mde=None,
+        verdict="missing",
+        reason="",
+    )
+
+
+def _centre(measurements: tuple[Measurement, ...]) -> float | None:
+    return statistics.median(each.sample.value for each in measurements) if measurements else None

@@ -1,0 +1,55 @@
+"""Rows that must not be judged: sides measured in different surroundings, too many failed boots, a drift between the arms."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.comparing.rows import Row
+from cliffwatch.samples import Arm, CaseKey
+from cliffwatch.stats.drifts import SURE, drift, interleaved
+
+MOST_FAILED = 0.2
+"""The share of boots of an arm in which a case may fail before what is left is a selection."""
+
+_SHARED = ("failed", "panic", "timeout")
+
+
+def different_surroundings(base: Arm, head: Arm) -> str | None:
+    """What differs of the two sides' environments besides the kernel; None where nothing known does."""
+    named = base.environment.keys() & head.environment.keys()
+    differing = sorted(name for name in named if base.environment[name] != head.environment[name])
+    if not differing:
+        return None
+    shown = "; ".join(f"{name}: {base.environment[name]} and {head.environment[name]}" for name in differing)
+    return f"measured in different surroundings: {shown}"
+
+
+def too_many_failed(case: CaseKey, base: Arm, head: Arm) -> str | None:
+    """Why the boots in which a case did not fail are no fair sample of it."""
+    for arm in (base, head):
+        ended = [outcome.status for boot in arm.boots for outcome in boot.outcomes if outcome.case == case]
+        failed = sum(status in _SHARED for status in ended)
+        if failed and failed > MOST_FAILED * len(ended):
+            return f"{arm.name} failed in {failed} of {len(ended)} boots"
+    return None
+
+
+def judge_drift(found: Comparison, row: Row, notable: float) -> Comparison:
+    """Says where a host drifted while it measured; arms that did not take turns are then not to be compared."""
+    ordered = [
+        (each.boot.index, arm, each.sample.value) for arm, side in enumerate((row.base, row.head)) for each in side
+    ]
+    if min(value for _, _, value in ordered) <= 0:
+        return found
+    order, arms, values = (np.array(column, dtype=float) for column in zip(*ordered, strict=True))
+    seen = drift(np.log(values), order, arms)
+    if seen is None or seen.p > SURE or abs(math.expm1(seen.total)) < notable:
+        return found
+    words = f"the host drifted by {math.expm1(seen.total):+.1%} over the run (p = {seen.p:.1g})"
+    if interleaved(order, arms):
+        return replace(found, notes=(*found.notes, f"{words}; the arms took turns, so it blurs and does not bend"))
+    return replace(
+        found, verdict="invalid", reason=f"{words} and the arms did not take turns: measure them interleaved"
+    )

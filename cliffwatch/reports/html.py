@@ -1,0 +1,32 @@
+"""The report as one page that needs nothing else: no script, no other host."""
+
+from itertools import groupby
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+
+_PAGES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "pages"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def html_report(compared: ComparisonSet, context: ReportContext) -> str:
+    rows = compared.primary_rows()
+    suites = [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)]
+    return _PAGES.get_template("report.html").render(
+        compared=compared,
+        context=context,
+        suites=suites,
+        figures=figures,
+        sentence=sentence(compared),
+        trials=trials(compared),
+        sight=SIGHT[compared.mode] if compared.mode else "",
+    )

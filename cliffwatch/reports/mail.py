@@ -1,0 +1,131 @@
+"""The report as a mail, in the layout that kernel developers know from the 0-day robot.
+
+Widths are those of lkp-tests (lib/compare.rb): a value of 10 with a deviation of 6 shown above 2 %, a change of 10. What the
+robot does not say is added below the tables: interval, what could have been seen, and what was not decided.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+
+_SHORT = 10
+
+
+def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
+    """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
+    worst = _headline(compared)
+    lines = [f"Subject: {_subject(compared, worst)}", "", *_opening(compared, worst), ""]
+    for failure in context.failures:
+        lines += [
+            f"{failure.arm}: {failure.message}",
+            *(f"  {line}" for line in failure.evidence.splitlines()[:20]),
+            "",
+        ]
+    lines += [*_facts(compared, context), ""]
+    rows = compared.primary_rows()
+    for suite, group in groupby(rows, key=lambda row: row.case.suite):
+        lines += [*_table(suite, list(group), compared), ""]
+    lines += [*_remarks(rows, compared, context)]
+    return "\n".join(_printable(line).rstrip() for line in lines) + "\n"
+
+
+def _headline(compared: ComparisonSet) -> Comparison | None:
+    """The row that the subject names: the largest regression, else the largest improvement."""
+    for verdict in ("regression", "improvement"):
+        rows = [row for row in compared.primary_rows() if row.verdict == verdict and row.change is not None]
+        if rows:
+            return max(rows, key=lambda row: abs(row.change or 0.0))
+    return None
+
+
+def _subject(compared: ComparisonSet, worst: Comparison | None) -> str:
+    commit = _commit(compared.head.facts.get("commit", compared.head.label))
+    if worst is None:
+        return f"[bpf] {commit}: {sentence(compared)}"
+    return f"[bpf] {commit}: {worst.case} {abs(worst.change or 0.0):.1%} {worst.verdict}"
+
+
+def _opening(compared: ComparisonSet, worst: Comparison | None) -> Iterator[str]:
+    yield "Hello,"
+    yield ""
+    found = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
+    yield f"cliffwatch noticed {found} on:"
+    yield ""
+    yield f"commit: {compared.head.label}"
+    yield f"parent: {compared.base.label}"
+
+
+def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    yield f"in all: {sentence(compared)}"
+    yield f"trials: {trials(compared)}"
+    yield f"mode: {compared.mode or 'unknown'}"
+    yield f"test machine: {compared.platform or 'unknown'}"
+    for fact in context.setting:
+        yield f"with: {fact}"
+
+
+def _table(suite: str, rows: Sequence[Comparison], compared: ComparisonSet) -> Iterator[str]:
+    base, head = (side.facts.get("commit", side.label) for side in (compared.base, compared.head))
+    yield "=" * 89
+    yield f"testcase: {suite}"
+    yield ""
+    yield "commit:"
+    yield f"  {_commit(base)}"
+    yield f"  {_commit(head)}"
+    yield ""
+    yield f"{base[:16]:<16} {head[:27]:<27}"
+    yield f"{'-' * 16} {'-' * 27}"
+    yield f"{'%stddev':>16}{'%change':>14}{'%stddev':>16}"
+    yield f"{chr(92):>13}{'|':>14}{chr(92):>18}"
+    for row in rows:
+        yield _row(row)
+
+
+def _row(row: Comparison) -> str:
+    name = f"{row.case} {row.metric}.{row.unit.replace(' ', '')}"
+    if row.base is None or row.head is None or row.change is None:
+        return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
+    change = f"{row.change * 100:+10.1f}%" if row.beyond_noise else f"{'~':>11}"
+    return f"{_value(row.base)}{'':6} {change}  {_value(row.head)}{'':6}  {name}"
+
+
+def _value(number: float | None) -> str:
+    if number is None:
+        return f"{'-':>10}"
+    if abs(number) > 1e8:
+        return f"{number:10.4g}"
+    return f"{number:10.2f}" if abs(number) < 1000 else f"{number:10.0f}"
+
+
+def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    told = [row for row in rows if row.verdict in ("regression", "improvement")]
+    if told:
+        yield "Changes with their intervals:"
+        yield ""
+        for row in told:
+            yield f"  {row.case}: {figures.change(row)} ({figures.interval(row)}), {row.verdict}"
+        yield ""
+    quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
+    if quiet:
+        yield f"Unchanged: {len(quiet)} rows; the median row would have shown {statistics.median(quiet):.2%}."
+    for row in rows:
+        if row.verdict not in ("regression", "improvement", "unchanged"):
+            yield f"  {row.case}: {row.verdict}: {row.reason}"
+    for sweep in compared.sweeps:
+        yield f"  {sweep.benchmark}: {sweep.words}"
+    if compared.mode is not None:
+        yield ""
+        yield f"{SIGHT[compared.mode]}."
+    yield from context.notes
+
+
+def _commit(text: str) -> str:
+    return text[:_SHORT]
+
+
+def _printable(line: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in line)

@@ -1,0 +1,100 @@
+"""The report for a pull request: what changed first, everything else folded away."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+
+_MARKS = {"regression": "▲", "improvement": "▼"}
+_ESCAPED = str.maketrans(
+    {character: f"\\{character}" for character in "\\`*_{}[]()#+!|~-"} | {"<": "&lt;", ">": "&gt;"}
+)
+LONGEST = 60_000
+"""Characters; a comment on GitHub may have 65,536."""
+
+
+def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
+    """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
+    lines = [f"### {sentence(compared)}", ""]
+    for failure in context.failures:
+        lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *_code(failure.evidence), ""]
+    lines += [f"{_text(compared.base.label)} → {_text(compared.head.label)}  ", _where(compared, context), ""]
+    rows = compared.primary_rows()
+    changed = [row for row in rows if row.verdict in ("regression", "improvement")]
+    if changed:
+        lines += [*_table(changed), ""]
+    untold = [row for row in rows if row.verdict in ("inconclusive", "missing", "failed", "invalid")]
+    lines += [f"- {_text(str(row.case))}: {row.verdict}: {_text(row.reason)}" for row in untold]
+    lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
+    lines += ["", *_footer(compared, context)]
+    return _folded("\n".join(lines), rows)
+
+
+def _where(compared: ComparisonSet, context: ReportContext) -> str:
+    facts = [
+        trials(compared),
+        compared.mode or "unknown mode",
+        compared.platform or "unknown platform",
+        *context.setting,
+    ]
+    return _text(", ".join(facts))
+
+
+def _table(rows: Sequence[Comparison]) -> Iterator[str]:
+    yield "| case | base | head | unit | change | interval | n | verdict |"
+    yield "|---|--:|--:|---|--:|--:|--:|---|"
+    for row in rows:
+        mark = f"{_MARKS.get(row.verdict, '')} {row.verdict}".strip()
+        cells = (
+            _text(str(row.case)),
+            figures.value(row.base),
+            figures.value(row.head),
+            _text(row.unit),
+            figures.change(row).replace("~", "\\~"),
+            figures.interval(row),
+            figures.counts(row),
+            mark,
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    for mean in compared.means:
+        yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {mean.rows} rows.  "
+    if compared.control is not None:
+        yield f"Base against itself: {figures.control(compared.control)}.  "
+    if compared.mode is not None:
+        yield f"{SIGHT[compared.mode]}.  "
+    for note in context.notes:
+        yield f"{_text(note)}  "
+
+
+def _folded(text: str, rows: Sequence[Comparison]) -> str:
+    """All rows behind a fold, suite by suite, as long as there is room."""
+    parts, left = [text], 0
+    room = LONGEST - len(text)
+    for suite, group in groupby(rows, key=lambda row: row.case.suite):
+        held = list(group)
+        body = "\n".join(_table(held))
+        part = f"\n<details><summary>{_text(suite)}: {len(held)} cases</summary>\n\n{body}\n\n</details>"
+        if len(part) > room:
+            left += len(held)
+            continue
+        room -= len(part)
+        parts.append(part)
+    if left:
+        parts.append(f"\n{left} more cases do not fit here.")
+    return "\n".join(parts)[: LONGEST + 1000] + "\n"
+
+
+def _text(text: str) -> str:
+    """Text that cannot become markup, a mention or a link."""
+    escaped = " ".join(text.translate(_ESCAPED).split())
+    return escaped.replace("@", "@\N{ZERO WIDTH SPACE}").replace("://", ":\N{ZERO WIDTH SPACE}//")
+
+
+def _code(text: str) -> list[str]:
+    fence = "`" * 4
+    return [fence, *(line.replace("`" * 3, "'''")[:400] for line in text.splitlines()[:30]), fence]

@@ -1,0 +1,58 @@
+"""Where the noise of a metric comes from: boots or readings within a boot, and how many readings are worth it.
+
+Source: Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013: one-way random-effects analysis of
+variance, and repetition where the variance is.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_MOST_READINGS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """Standard deviations, as fractions of the mean: `boot` between boots, `within` between the readings of one boot.
+
+    `correlation` is the intraclass correlation, the boots' share of a reading's variance. `worth` is the number of readings
+    a boot after which more add next to nothing: where they add a quarter to the variance of a boot's mean.
+    """
+
+    boot: float
+    within: float
+    correlation: float
+    worth: int
+
+
+def components(readings: Sequence[Sequence[float]]) -> Components | None:
+    """Of one arm's boots, each with its readings; None unless two boots have two readings each."""
+    boots = [np.asarray(boot, dtype=float) for boot in readings if len(boot) >= 2]
+    if len(boots) < 2:
+        return None
+    sizes = np.array([len(boot) for boot in boots], dtype=float)
+    means = np.array([boot.mean() for boot in boots])
+    centre = float((sizes * means).sum() / sizes.sum())
+    if centre == 0:
+        return None
+    inner = float(sum(((boot - boot.mean()) ** 2).sum() for boot in boots) / (sizes.sum() - len(boots)))
+    outer = float((sizes * (means - centre) ** 2).sum() / (len(boots) - 1))
+    typical = float((sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(boots) - 1))
+    between = max(0.0, (outer - inner) / typical)
+    total = between + inner
+    return Components(
+        boot=math.sqrt(between) / abs(centre),
+        within=math.sqrt(inner) / abs(centre),
+        correlation=between / total if total else 0.0,
+        worth=_worth(between, inner),
+    )
+
+
+def _worth(between: float, inner: float) -> int:
+    if inner == 0:
+        return 1
+    if between == 0:
+        return _MOST_READINGS
+    return min(_MOST_READINGS, max(1, math.ceil(4 * inner / between)))

@@ -1,0 +1,30 @@
+"""Showing that nothing changed by as much as a margin, which is more than failing to see a change.
+
+Two one-sided tests by the rank interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), the error
+split over the looks: whoever looks three times at 5 % is wrong at the margin one time in ten.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.stats.ranks import Ranked
+
+ALPHA = 0.05
+"""The error of `unchanged`, over all looks at one metric."""
+
+SHARES = (0.2, 0.3, 0.5)
+"""Of the error, spent at each of up to three looks."""
+
+
+def equivalent(ranked: Ranked, *, margin: float, look: int, looks: int) -> NDArray[np.bool_]:
+    """Whether a shift of `margin` (a fraction, to either side) is ruled out at look 0, 1, … of `looks` planned."""
+    low, high = ranked.interval(1 - 2 * error_of_look(look, looks))
+    return np.asarray((low > math.log1p(-margin)) & (high < math.log1p(margin)))
+
+
+def error_of_look(look: int, looks: int) -> float:
+    """The error that a look may spend; one look spends all of it, more than three none after the third."""
+    shares = SHARES[-looks:] if looks < len(SHARES) else SHARES
+    return ALPHA * shares[look] / sum(shares) if look < len(shares) else 0.0

@@ -1,0 +1,45 @@
+"""Outliers of a series: pulled in before steps are looked for, and named so that they can be measured again."""
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from cliffwatch.stats.rank_tables import Values
+
+WIDTH = 11
+"""Points of the running median."""
+
+REACH = 2.5
+"""Robust standard deviations beyond which a point is pulled in."""
+
+OUTLIER = 6.0
+"""Median absolute deviations beyond which a point is measured again before anybody looks at it."""
+
+TO_SIGMA = 1.4826
+"""A median absolute deviation of normal values, in standard deviations, inverted."""
+
+
+def clipped(logs: Values) -> Values:
+    """The series with what lies further than `REACH` from its running median pulled in to there."""
+    if len(logs) < 3:
+        return logs
+    centre = running_median(logs)
+    rest = logs - centre
+    reach = REACH * TO_SIGMA * float(np.median(np.abs(rest)))
+    return centre + np.clip(rest, -reach, reach) if reach > 0 else logs
+
+
+def running_median(logs: Values) -> Values:
+    """The median of `WIDTH` points around each, of fewer at the ends."""
+    half = min(WIDTH // 2, (len(logs) - 1) // 2)
+    padded = np.concatenate([np.full(half, np.nan), logs, np.full(half, np.nan)])
+    return np.asarray(np.nanmedian(sliding_window_view(padded, 2 * half + 1), axis=1))
+
+
+def outliers(logs: Values) -> NDArray[np.bool_]:
+    """Points more than `OUTLIER` median absolute deviations from the running median: measure them again."""
+    if len(logs) < WIDTH:
+        return np.zeros(len(logs), dtype=bool)
+    rest = np.abs(logs - running_median(logs))
+    spread = float(np.median(rest))
+    return np.asarray(rest > OUTLIER * spread) & (rest > 1e-9)

@@ -1,0 +1,133 @@
+"""Where a series steps.
+
+A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a clipped series of logs: the cut with the largest Student
+statistic, taken while it is far from chance, in windows that overlap so that a step up does not hide one down; then
+neighbouring segments are joined again, weakest step first, until every step left is sure and large enough. The error of a
+largest statistic is not that of one test: `SURE` is set by calibration (docs/calibration.md), not read as a p-value.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from cliffwatch.stats.history.clipping import clipped
+from cliffwatch.stats.rank_tables import Values
+
+WINDOW = 100
+SURE = 1e-5
+LEAST = 0.01
+"""The smallest step that is told, as a fraction."""
+
+BEFORE, AFTER = 10, 6
+"""Points that must lie on each side before a step is a candidate: the ends of a series are where false steps are."""
+
+_SPLIT = 10 * SURE
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The series steps at `index`, its first point on the new level, by `size` (a fraction of the old level).
+
+    `first` and `last` are the indexes between which the step lies for all that the noise lets see.
+    """
+
+    index: int
+    size: float
+    p: float
+    first: int
+    last: int
+
+
+def steps(logs: Values) -> list[Step]:
+    """All steps of a series of logs, in order; those near the ends among them."""
+    rest = clipped(np.asarray(logs, dtype=float))
+    cuts: set[int] = set()
+    for start in range(0, max(1, len(rest) - WINDOW // 2), WINDOW // 2):
+        _split(rest, start, min(len(rest), start + WINDOW), cuts)
+    return [_step(rest, *place) for place in _joined(rest, sorted(cuts))]
+
+
+def candidates(logs: Values) -> list[Step]:
+    """Steps with enough points on both sides to be worth a fresh comparison."""
+    found = steps(logs)
+    edges = [0, *(step.index for step in found), len(logs)]
+    return [
+        step
+        for step, before, after in zip(found, edges, edges[2:], strict=False)
+        if step.index - before >= BEFORE and after - step.index >= AFTER
+    ]
+
+
+def _split(rest: Values, start: int, stop: int, cuts: set[int]) -> None:
+    """Adds the cuts of one window."""
+    if stop - start < 2 * _SHORTEST:
+        return
+    cut, p = _best_cut(rest[start:stop])
+    if p < _SPLIT:
+        cuts.add(start + cut)
+        _split(rest, start, start + cut, cuts)
+        _split(rest, start + cut, stop, cuts)
+
+
+def _best_cut(values: Values) -> tuple[int, float]:
+    """The cut with the largest statistic of Student, and the p-value that it would have were it chosen beforehand."""
+    count = len(values)
+    centred = values - values.mean()
+    sums, squares = np.cumsum(centred), float((centred**2).sum())
+    left = np.arange(_SHORTEST, count - _SHORTEST + 1)
+    between = sums[left - 1] ** 2 * count / (left * (count - left))
+    best = int(np.argmax(between))
+    within = max(squares - float(between[best]), 1e-30)
+    return int(left[best]), _student(math.sqrt(float(between[best]) / (within / (count - 2))), count - 2)
+
+
+def _student(statistic: float, freedom: int) -> float:
+    return 2 * float(special.stdtr(freedom, -statistic))
+
+
+def _joined(rest: Values, cuts: list[int]) -> list[tuple[int, int, int, float]]:
+    """Cuts that stay, each as (start of the left segment, cut, stop of the right one, p)."""
+    while cuts:
+        edges = [0, *cuts, len(rest)]
+        places = [
+            (left, cut, right, _significance(rest[left:cut], rest[cut:right]))
+            for left, cut, right in zip(edges, edges[1:], edges[2:], strict=False)
+        ]
+        weak = [place for place in places if place[3] >= SURE or abs(_size(rest, *place[:3])) < LEAST]
+        if not weak:
+            return places
+        weakest = max(weak, key=lambda place: place[3])
+        cuts.remove(weakest[1])
+    return []
+
+
+def _significance(left: Values, right: Values) -> float:
+    n, m = len(left), len(right)
+    if n + m < 3:
+        return 1.0
+    within = max(float(left.var() * n + right.var() * m), 1e-30) / (n + m - 2)
+    return _student(abs(float(left.mean() - right.mean())) / math.sqrt(within * (1 / n + 1 / m)), n + m - 2)
+
+
+def _size(rest: Values, left: int, cut: int, right: int) -> float:
+    return math.expm1(float(rest[cut:right].mean() - rest[left:cut].mean()))
+
+
+def _step(rest: Values, left: int, cut: int, right: int, p: float) -> Step:
+    first, last = _range(rest[left:right], cut - left)
+    return Step(index=cut, size=_size(rest, left, cut, right), p=p, first=left + first, last=left + last)
+
+
+def _range(values: Values, cut: int) -> tuple[int, int]:
+    """Cuts whose likelihood is within that of a 95 % region of the best one: 2 log(ratio) <= 5.99 for two segments' means."""
+    count = len(values)
+    sums = np.cumsum(values - values.mean())
+    left = np.arange(1, count)
+    between = sums[:-1] ** 2 * count / (left * (count - left))
+    total = float(((values - values.mean()) ** 2).sum())
+    within = np.maximum(total - between, 1e-30)
+    near = left[count * np.log(within / within[cut - 1]) <= 5.99]
+    return int(near.min(initial=cut)), int(near.max(initial=cut))

@@ -1,0 +1,70 @@
+"""One metric of both arms as the statistics see it: one value a boot, on a log scale, with the block it was measured in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.stats.rank_tables import Values
+from cliffwatch.stats.ranks import Ranked, pairs, two_samples
+
+Blocks = NDArray[np.int_]
+
+FEWEST_PAIRS = 8
+"""Pairs from which on the signed-rank test reaches the errors that families need (2 ** -7 = 0.8 %)."""
+
+RELATED = 0.5
+"""Correlation within blocks from which on pairs are worth their lost degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Logs of the boots' values, (n,) and (m,), and the plan's block of each; a block holds each arm at most once."""
+
+    base: Values
+    head: Values
+    base_blocks: Blocks
+    head_blocks: Blocks
+
+    def paired(self) -> "Measured":
+        """The boots whose block holds both arms, in the order of blocks."""
+        both, ours, theirs = np.intersect1d(self.base_blocks, self.head_blocks, return_indices=True)
+        return Measured(base=self.base[ours], head=self.head[theirs], base_blocks=both, head_blocks=both)
+
+    def related(self) -> bool:
+        """Whether boots of one block move together so much that comparing within blocks sees more."""
+        twins = self.paired()
+        if len(twins.base) < FEWEST_PAIRS or np.ptp(twins.base) == 0 or np.ptp(twins.head) == 0:
+            return False
+        return float(np.corrcoef(twins.base, twins.head)[0, 1]) >= RELATED
+
+    def ranked(self, *, in_pairs: bool) -> Ranked:
+        if not in_pairs:
+            return two_samples(self.base, self.head)
+        twins = self.paired()
+        return pairs(twins.base, twins.head)
+
+    def joined(self, other: "Measured") -> "Measured":
+        """Both stages together; blocks of the second come after those of the first."""
+        after = 1 + max(self.base_blocks.max(initial=-1), self.head_blocks.max(initial=-1))
+        return Measured(
+            base=np.concatenate([self.base, other.base]),
+            head=np.concatenate([self.head, other.head]),
+            base_blocks=np.concatenate([self.base_blocks, other.base_blocks + after]),
+            head_blocks=np.concatenate([self.head_blocks, other.head_blocks + after]),
+        )
+
+    def first(self, boots: int) -> "Measured":
+        """The first so many boots of each arm, in the order of blocks."""
+        ours, theirs = np.argsort(self.base_blocks)[:boots], np.argsort(self.head_blocks)[:boots]
+        return Measured(
+            base=self.base[ours],
+            head=self.head[theirs],
+            base_blocks=self.base_blocks[ours],
+            head_blocks=self.head_blocks[theirs],
+        )
+
+
+def measured(base: Values, head: Values) -> Measured:
+    """Of plain logs whose n-th boots share a block."""
+    return Measured(base=base, head=head, base_blocks=np.arange(len(base)), head_blocks=np.arange(len(head)))
