@@ -15,6 +15,8 @@ from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
+from cliffwatch.comparing.rows import Traits
+from cliffwatch.comparing.surroundings import case_traits
 from cliffwatch.exits import Exit
 from cliffwatch.importing import Unreadable, read_side
 from cliffwatch.reports.commit import commit_report
@@ -27,7 +29,7 @@ from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.results import ResultProblem, Run, read_run
-from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+from cliffwatch.samples import Arm
 
 _WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
     "json": json_report,
@@ -36,9 +38,6 @@ _WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
     "mail": mail_report,
     "html": html_report,
 }
-
-_SEVERAL_CPUS_REPEATABILITY = 0.001
-"""Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
 
 
 @click.command()
@@ -123,22 +122,8 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions, method:
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
 
-Answers = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
-
-
-def case_traits(
-    catalogue: Answers, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None
-) -> MetricTraits:
-    """The catalogue's traits; its repeatabilities are of guests with one CPU."""
-    traits = catalogue(case, metric, unit, mode)
-    if cpus == 1 or traits.assume != "exact":
-        return traits
-    repeatability = max(traits.repeatability, _SEVERAL_CPUS_REPEATABILITY)
-    return MetricTraits(better=traits.better, assume="exact", repeatability=repeatability, primary=traits.primary)
-
-
 def _written(
-    compared: ComparisonSet, arms: tuple[Arm, Arm], context: ReportContext, report: ReportOptions, traits: Answers
+    compared: ComparisonSet, arms: tuple[Arm, Arm], context: ReportContext, report: ReportOptions, traits: Traits
 ) -> str | None:
     """The text to print; None where `--explain` matches nothing."""
     if report.explain is not None:

@@ -28,7 +28,7 @@ class Comparison:
     `base` and `head` are centres in `unit`; `change`, `ci_low`, `ci_high` and `mde` are fractions of base; `q` is `p`
     after control over the family. What does not exist is None. `reason` says why the verdict is what it is, `notes` what
     else a reader should know of the row, `steps` how the verdict came about, with the numbers. `needs` is the number of boots
-    an arm, in all, that would decide an inconclusive row.
+    an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean.
     """
 
     case: CaseKey
@@ -52,6 +52,8 @@ class Comparison:
     verdict: Verdict
     reason: str
     needs: int | None = None
+    base_spread: float | None = None
+    head_spread: float | None = None
     notes: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
 

@@ -73,7 +73,15 @@ def blank(row: Row, platform: str | None, mode: Mode | None) -> Comparison:
         mde=None,
         verdict="missing",
         reason="",
+        base_spread=_spread(row.base),
+        head_spread=_spread(row.head),
     )
+
+
+def _spread(measurements: tuple[Measurement, ...]) -> float | None:
+    values = [each.sample.value for each in measurements]
+    mean = statistics.fmean(values) if values else 0.0
+    return statistics.stdev(values) / mean if len(values) >= 2 and mean > 0 else None
 
 
 def _centre(measurements: tuple[Measurement, ...]) -> float | None:

@@ -13,6 +13,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 
 _SHORT = 10
+_SHOWN_DEVIATION = 0.02
 
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
@@ -89,8 +90,14 @@ def _row(row: Comparison) -> str:
     name = f"{row.case} {row.metric}.{row.unit.replace(' ', '')}"
     if row.base is None or row.head is None or row.change is None:
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
+    ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
     change = f"{row.change * 100:+10.1f}%" if row.beyond_noise else f"{'~':>11}"
-    return f"{_value(row.base)}{'':6} {change}  {_value(row.head)}{'':6}  {name}"
+    return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"
+
+
+def _deviation(spread: float | None) -> str:
+    """` ±  3%`, or blank where it is not worth a column."""
+    return " " * 6 if spread is None or spread <= _SHOWN_DEVIATION else f" ±{100 * spread:3.0f}%"
 
 
 def _value(number: float | None) -> str:

@@ -8,9 +8,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 
 _MARKS = {"regression": "▲", "improvement": "▼"}
-_ESCAPED = str.maketrans(
-    {character: f"\\{character}" for character in "\\`*_{}[]()#+!|~-"} | {"<": "&lt;", ">": "&gt;"}
-)
+_ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 LONGEST = 60_000
 """Characters; a comment on GitHub may have 65,536."""
 

@@ -23,10 +23,15 @@ _EXPECTED = frozenset({"guest", "cases", "current", "refused", "dmesg", "done", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCase:
-    """A case as the agent knows it: a name that is a file name, and bench's arguments."""
+    """A case as the agent knows it: a name that is a file name, and bench's arguments.
+
+    `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of bench. Under icount the clock of a guest that
+    waits for its host runs ahead by minutes, so that only the CPU time says how long a case has worked.
+    """
 
     name: str
     deadline: int
+    busy: int
     arguments: tuple[str, ...]
 
 
@@ -93,7 +98,7 @@ def boot_guest(
 def _write_input(folder: Path, order: BootOrder) -> Path:
     agent = files("cliffwatch_runner") / "guest" / "agent.sh"
     (folder / "agent.sh").write_text(agent.read_text())
-    rows = [f"{case.name}\t{case.deadline}\t{' '.join(case.arguments)}\n" for case in order.cases]
+    rows = [f"{case.name}\t{case.deadline}\t{case.busy}\t{' '.join(case.arguments)}\n" for case in order.cases]
     (folder / "cases").write_text("".join(rows))
     (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
     (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))

@@ -16,6 +16,9 @@ from cliffwatch_runner.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.plan import Plan, PlannedBoot
 from cliffwatch_runner.run_files import finished_boot, set_aside, write_boot
 
+_ICOUNT_CLOCK_SLACK = 20
+"""How far the clock of an icount guest may run ahead of its work before a case counts as asleep for good."""
+
 _MOST_PARTS = 4
 """After so many starts a boot is given up: a kernel that dies in every case has told what it has to tell."""
 
@@ -119,7 +122,7 @@ def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> 
     return BootOrder(
         kernel=kernel,
         programs=bench.programs,
-        cases=tuple(_guest_case(index, case) for index, case in cases),
+        cases=tuple(_guest_case(index, case, bench.shape) for index, case in cases),
         shape=bench.shape,
         forbidden=bench.forbidden,
         deadline=bench.boot_seconds + bench.seconds_per_guest_second * (measured + longest),
@@ -128,9 +131,15 @@ def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> 
     )
 
 
-def _guest_case(index: int, case: PlannedCase) -> GuestCase:
+def _guest_case(index: int, case: PlannedCase, shape: GuestShape) -> GuestCase:
     arguments = (f"-w{case.warmup}", f"-d{case.duration}", *case.argv)
-    return GuestCase(name=case_name(index, case), deadline=case.deadline, arguments=arguments)
+    slack = _ICOUNT_CLOCK_SLACK if shape.mode == "icount" else 1
+    return GuestCase(
+        name=case_name(index, case),
+        deadline=case.deadline * slack,
+        busy=case.deadline * shape.cpus,
+        arguments=arguments,
+    )
 
 
 def guests_at_once(mode: str, cpus_per_guest: int) -> int:

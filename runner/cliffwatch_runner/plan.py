@@ -2,9 +2,11 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.samples import Stage
+from cliffwatch.stats.stages import Stages
 
 CONTROL = "control"
 """The arm that boots base under a second name, so that base against control shows what no change looks like."""
@@ -18,6 +20,7 @@ class PlannedBoot:
     block: int
     arm: str
     cases: tuple[int, ...]
+    stage: Stage = "screen"
 
     @property
     def folder(self) -> str:
@@ -27,33 +30,49 @@ class PlannedBoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Blocks of boots: every block boots each arm once."""
+    """Blocks of boots: every block boots each arm once. `stages` says when boots are added; None means never."""
 
     seed: int
     cases: tuple[PlannedCase, ...]
     boots: tuple[PlannedBoot, ...]
+    stages: Stages | None = None
 
     def guest_seconds(self) -> float:
         """Virtual seconds over all boots, starting the guests not counted."""
         return float(sum(self.cases[case].guest_seconds for boot in self.boots for case in boot.cases))
 
 
-def make_plan(cases: Sequence[PlannedCase], *, arms: Sequence[str], boots: int, seed: int) -> Plan:
-    """Plans `boots` boots of each arm.
+def make_plan(cases: Sequence[PlannedCase], *, arms: Sequence[str], boots: int | Stages, seed: int) -> Plan:
+    """Plans `boots` boots of each arm, or those of the first of two stages.
 
     Arms come in random order within a block, so that a drift of the host meets all of them alike (randomised complete
     blocks). The order of the cases is random too, but the same for the arms of one block: what an earlier case leaves
     behind in the kernel is then the same on both sides.
     """
-    rng = random.Random(seed)  # noqa: S311 - an order that can be repeated, not a secret
-    planned: list[PlannedBoot] = []
-    for block in range(boots):
-        order = list(range(len(cases)))
+    stages = None if isinstance(boots, int) else boots
+    count = boots if isinstance(boots, int) else boots.screen
+    plan = Plan(seed=seed, cases=tuple(cases), boots=(), stages=stages)
+    return _with_blocks(plan, tuple(range(len(cases))), arms=arms, blocks=count, stage="screen")
+
+
+def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], boots: int) -> Plan:
+    """The plan with boots of the second stage added until each arm has `boots` of them; of the named cases alone."""
+    done = len({boot.block for boot in plan.boots if boot.stage == "confirm"})
+    return _with_blocks(plan, tuple(cases), arms=arms, blocks=boots - done, stage="confirm")
+
+
+def _with_blocks(plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blocks: int, stage: Stage) -> Plan:
+    first = 1 + max((boot.block for boot in plan.boots), default=-1)
+    # An order that can be repeated, not a secret; a stage's order depends on where it begins, so that a resumed run gets it too.
+    rng = random.Random(f"{plan.seed}/{first}" if first else plan.seed)  # noqa: S311
+    planned = list(plan.boots)
+    for block in range(first, first + blocks):
+        order = list(cases)
         rng.shuffle(order)
         arms_of_block = list(arms)
         rng.shuffle(arms_of_block)
         planned += [
-            PlannedBoot(index=len(planned) + offset, block=block, arm=arm, cases=tuple(order))
+            PlannedBoot(index=len(planned) + offset, block=block, arm=arm, cases=tuple(order), stage=stage)
             for offset, arm in enumerate(arms_of_block, start=1)
         ]
-    return Plan(seed=seed, cases=tuple(cases), boots=tuple(planned))
+    return replace(plan, boots=tuple(planned))

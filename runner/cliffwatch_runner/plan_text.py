@@ -20,6 +20,9 @@ def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
     ]
     lines += [f"  {index:3d}  {case.key.suite}: {' '.join(case.argv)}" for index, case in enumerate(plan.cases)]
     lines += ["", f"boots ({len(plan.boots)}), each with its cases in order:"]
+    if plan.stages is not None:
+        last = plan.stages.looks[-1].boots
+        lines += [f"  then at most {last} boots more of each kernel, of the cases that these leave open"]
     lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
     if selection.left_out:
         lines += ["", "left out:"]

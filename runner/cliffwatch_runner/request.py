@@ -6,14 +6,12 @@ from typing import Literal
 
 from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
+from cliffwatch.stats.stages import ADAPTIVE, Stages
 
 Side = Literal["base", "head"]
 
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 """Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
-
-WALLTIME_BOOTS = 10
-"""Boots an arm under KVM: a rank test of 10 against 10 can reach p = 1e-5, enough for families of a thousand rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +36,7 @@ class RunRequest:
     profile: Profile
     mode: Mode | None
     platform: str | None
-    boots: int | None
+    boots: int | Stages | None
     seed: int
     bench_from: str
     out: Path | None
@@ -54,7 +52,8 @@ class RunRequest:
     require_isolation: bool
     hang_after: float
 
-    def boots_per_arm(self, mode: Mode) -> int:
+    def boots_per_arm(self, mode: Mode) -> int | Stages:
+        """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""
         if self.boots is not None:
             return self.boots
-        return WALLTIME_BOOTS if mode == "walltime" else ICOUNT_BOOTS[self.profile]
+        return ADAPTIVE if mode == "walltime" else ICOUNT_BOOTS[self.profile]

@@ -54,6 +54,7 @@ def write_boot(
             "index": boot.index,
             "block": boot.block,
             "arm": boot.arm,
+            "stage": boot.stage,
             "began": began.isoformat(),
             "ended": ended.isoformat(),
             "status": _boot_status(boot, results, parts),

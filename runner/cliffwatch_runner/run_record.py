@@ -3,11 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cliffwatch
-from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json
+from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json, stages_to_json
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.bench_build import BenchProgram
 from cliffwatch_runner.failure import Failure
@@ -48,14 +48,17 @@ class RunFacts:
 
 
 def identity(facts: RunFacts) -> str:
-    """Equal for runs that measure the same in the same way: an interrupted one may go on under it."""
+    """Equal for runs that measure the same in the same way: an interrupted one may go on under it.
+
+    Boots of a second stage are left out: they follow from what the first one measures.
+    """
     content = {
         "arms": {name: [arm.revision.commit, _kernel_digest(arm)] for name, arm in facts.arms.items()},
         "bench": facts.bench.digest,
         "mode": facts.mode,
         "platform": facts.platform,
         "guest": facts.shape.record(),
-        "plan": _plan(facts.plan),
+        "plan": _plan(replace(facts.plan, boots=tuple(boot for boot in facts.plan.boots if boot.stage == "screen"))),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -126,6 +129,7 @@ def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> dict[str,
 def _plan(plan: Plan) -> dict[str, Any]:
     return {
         "seed": plan.seed,
+        "stages": stages_to_json(plan.stages),
         "cases": [
             {
                 **case_to_json(case.key),
@@ -137,7 +141,13 @@ def _plan(plan: Plan) -> dict[str, Any]:
             for case in plan.cases
         ],
         "boots": [
-            {"index": boot.index, "block": boot.block, "arm": boot.arm, "cases": list(boot.cases)}
+            {
+                "index": boot.index,
+                "block": boot.block,
+                "arm": boot.arm,
+                "stage": boot.stage,
+                "cases": list(boot.cases),
+            }
             for boot in plan.boots
         ],
     }

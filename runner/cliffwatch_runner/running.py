@@ -2,14 +2,16 @@
 
 import os
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner import clock
 from cliffwatch_runner.arm_failures import arm_failures
-from cliffwatch_runner.boot import BootEnd
+from cliffwatch_runner.boots_told import BootsTold
 from cliffwatch_runner.building import Built, build
+from cliffwatch_runner.confirming import further_boots
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
 from cliffwatch_runner.host_knobs import primary_threads, tuning_plan
@@ -20,7 +22,7 @@ from cliffwatch_runner.kernel_build import Kernel
 from cliffwatch_runner.kernel_config import FORBIDDEN
 from cliffwatch_runner.lanes import BuildSettings
 from cliffwatch_runner.measuring import Bench, guests_at_once, measure
-from cliffwatch_runner.plan import CONTROL, Plan, PlannedBoot, make_plan
+from cliffwatch_runner.plan import CONTROL, Plan, make_plan
 from cliffwatch_runner.preparing import Chosen, choose, equip
 from cliffwatch_runner.programs import guest_programs
 from cliffwatch_runner.progress import Teller
@@ -29,6 +31,11 @@ from cliffwatch_runner.result_folder import choose_folder
 from cliffwatch_runner.run_files import finished_boot, write_json
 from cliffwatch_runner.run_record import RunFacts, identity, record
 from cliffwatch_runner.selection import Selection, select_cases, with_discovered
+
+Keep = Callable[[RunFacts], None]
+"""Writes run.json as the facts are now."""
+
+NO_FAILURES: Mapping[str, Failure] = {}
 
 _BOOT_SECONDS = 240.0
 _SECONDS_PER_GUEST_SECOND = {"icount": 20.0, "walltime": 3.0}
@@ -166,40 +173,66 @@ def _measured(
         teller.note(f"{folder.path} holds this run already, complete; nothing is measured again")
         return Finished(folder=folder.path, interrupted=False)
     created = clock.now().isoformat()
-    write_json(folder.path / "run.json", record(facts, created=created, status="running", failures={}))
+
+    def keep(current: RunFacts, status: str = "running", failures: Mapping[str, Failure] = NO_FAILURES) -> None:
+        write_json(folder.path / "run.json", record(current, created=created, status=status, failures=failures))
+
+    keep(facts)
     if folder.resumed:
         done = sum(finished_boot(folder.path, boot) for boot in facts.plan.boots)
         teller.note(f"going on in {folder.path}: {done} of {len(facts.plan.boots)} boots are done")
-    failure = _locked_and_measured(request, facts, built, folder.path, teller, stop)
-    if failure is not None:
-        return (failure,)
-    failures = arm_failures(folder.path, facts.arms)
-    status = "incomplete" if stop.is_set() else "complete"
-    write_json(folder.path / "run.json", record(facts, created=created, status=status, failures=failures))
+    measured = _locked_and_measured(request, facts, built, folder.path, keep, teller, stop)
+    if isinstance(measured, Failure):
+        return (measured,)
+    keep(measured, "incomplete" if stop.is_set() else "complete", arm_failures(folder.path, facts.arms))
     return Finished(folder=folder.path, interrupted=stop.is_set())
 
 
 def _locked_and_measured(
-    request: RunRequest, facts: RunFacts, built: Built, folder: Path, teller: Teller, stop: threading.Event
-) -> Failure | None:
+    request: RunRequest, facts: RunFacts, built: Built, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
+) -> RunFacts | Failure:
+    """Measures under the host's lock and comes back with the facts as they are then: plan and tuning may have grown."""
     what = f"cliffwatch run, {facts.mode}, {folder.name}"
     with host_lock(facts.mode, what=what, waiting=teller.note, should_stop=stop.is_set) as held:
         if isinstance(held, Failure):
-            return None if stop.is_set() else held
+            return facts if stop.is_set() else held
         if facts.mode == "icount":
-            _measure(request, facts, built, folder, teller, stop)
-            return None
+            return _measure(request, facts, built, folder, keep, teller, stop)
         plan = tuning_plan(Path("/"), frozenset(facts.shape.pin))
         with tuned_host(plan, tell=teller.note) as tuned:
             facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
-            _measure(request, facts, built, folder, teller, stop)
-        return None
+            return _measure(request, facts, built, folder, keep, teller, stop)
 
 
 def _measure(
-    request: RunRequest, facts: RunFacts, built: Built, folder: Path, teller: Teller, stop: threading.Event
-) -> None:
+    request: RunRequest, facts: RunFacts, built: Built, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
+) -> RunFacts:
+    """Boots the plan, and whatever boots the plan's stages add to it."""
     kernels = {name: arm.kernel.folder for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
+    bench = _bench(request, facts, built)
+    at_once = guests_at_once(facts.mode, facts.shape.cpus)
+    while True:
+        plan = facts.plan
+        keep(facts)
+        done = {boot.index for boot in plan.boots if finished_boot(folder, boot)}
+        teller.begin("measure", _said(plan))
+        told = BootsTold(plan, teller, done)
+        measure(plan, kernels, bench, folder, at_once=at_once, listener=told, stop=stop)
+        teller.end("interrupted" if stop.is_set() else f"{len(plan.boots)} boots")
+        longer = None if stop.is_set() else further_boots(folder, plan)
+        if longer is None:
+            return facts
+        facts = replace(facts, plan=longer)
+
+
+def _said(plan: Plan) -> str:
+    confirming = [boot for boot in plan.boots if boot.stage == "confirm"]
+    if not confirming:
+        return f"{len(plan.boots)} boots, {len(plan.cases)} cases each"
+    return f"{len(confirming)} more boots of {len(confirming[-1].cases)} open cases"
+
+
+def _bench(request: RunRequest, facts: RunFacts, built: Built) -> Bench:
     programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
     view = guest_programs()
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
@@ -208,7 +241,7 @@ def _measure(
         inside = [*guest_view(folders, programs=view, shape=facts.shape), *vng_argv(facts.shape, agent_command())]
         return limited(inside, cpus=housekeeping)
 
-    bench = Bench(
+    return Bench(
         programs=programs,
         shape=facts.shape,
         forbidden=FORBIDDEN,
@@ -217,46 +250,3 @@ def _measure(
         seconds_per_guest_second=_SECONDS_PER_GUEST_SECOND[facts.mode],
         hang_after=request.hang_after,
     )
-    watch = BootsTold(facts.plan, teller, {boot.index for boot in facts.plan.boots if finished_boot(folder, boot)})
-    teller.begin("measure", f"{len(facts.plan.boots)} boots, {len(facts.plan.cases)} cases each")
-    at_once = guests_at_once(facts.mode, facts.shape.cpus)
-    measure(facts.plan, kernels, bench, folder, at_once=at_once, listener=watch, stop=stop)
-    teller.end("interrupted" if stop.is_set() else f"{len(facts.plan.boots)} boots")
-
-
-class BootsTold:
-    """Turns what the boots tell into progress: the share of guest seconds that is measured."""
-
-    def __init__(self, plan: Plan, teller: Teller, done: set[int]) -> None:
-        self._plan = plan
-        self._teller = teller
-        self._lock = threading.Lock()
-        self._total = plan.guest_seconds()
-        self._seconds = {boot.index: self._whole(boot) if boot.index in done else 0.0 for boot in plan.boots}
-        self._begun = {boot.index: 0 for boot in plan.boots}
-
-    def _whole(self, boot: PlannedBoot) -> float:
-        return float(sum(self._plan.cases[case].guest_seconds for case in boot.cases))
-
-    def boot_begins(self, boot: PlannedBoot) -> None:
-        self._tell(boot, "starting")
-
-    def case_begins(self, boot: PlannedBoot, case: str) -> None:
-        with self._lock:
-            done = boot.cases[: self._begun[boot.index]]
-            self._seconds[boot.index] = float(sum(self._plan.cases[each].guest_seconds for each in done))
-            self._begun[boot.index] += 1
-        self._tell(boot, case.partition("-")[2])
-
-    def boot_ends(self, boot: PlannedBoot, end: BootEnd | None) -> None:
-        with self._lock:
-            self._seconds[boot.index] = self._whole(boot)
-        status = end.status if end is not None else "not started"
-        if status not in ("complete", "stopped"):
-            self._teller.note(f"boot {boot.index} ({boot.arm}): {status}")
-        self._tell(boot, status)
-
-    def _tell(self, boot: PlannedBoot, what: str) -> None:
-        with self._lock:
-            share = sum(self._seconds.values()) / self._total
-        self._teller.advance(share, f"boot {boot.index} of {len(self._plan.boots)} ({boot.arm}): {what}")

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from toy import Silent, change, git, request, run_toy
 
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.results import ResultProblem, Run, read_run
+from cliffwatch.stats.stages import Look, Stages
 from cliffwatch_runner.cache_entries import Stopped
 from cliffwatch_runner.failure import Failure
 
@@ -30,6 +34,13 @@ def failure(ended: Run | tuple[Failure, ...]) -> Failure:
 def good(ended: Run | tuple[Failure, ...]) -> Run:
     assert isinstance(ended, Run), ended
     return ended
+
+
+def compared(run: Run) -> ComparisonSet:
+    traits = load_catalogue().traits
+    found = compare(run.arms["base"], run.arms["head"], traits, Method(stages=run.stages))
+    assert isinstance(found, ComparisonSet)
+    return found
 
 
 def test_a_slower_head_is_measured_beside_its_base(repository: Path, tmp_path: Path) -> None:
@@ -238,3 +249,25 @@ def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Pat
     reasons = {row["benchmark"]: (row["status"], row["reason"]) for row in run.record["left_out"]}
     assert reasons["strncmp-helper"][0] == "failed"
     assert "came with linux 5.17" in reasons["strncmp-helper"][1]
+
+
+def test_what_the_screen_leaves_open_is_confirmed_on_fresh_boots(repository: Path, tmp_path: Path) -> None:
+    """A benchmark that nobody knows to be exact is noisy: five boots make it a candidate, six more of it decide."""
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    stages = Stages(screen=5, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
+    run = good(run_toy(request(repository, tmp_path, suites=("discovered", "local-storage"), boots=stages)))
+
+    confirming = [boot for boot in run.arms["head"].boots if boot.stage == "confirm"]
+    assert len(run.arms["head"].boots) == 11
+    assert len(confirming) == 6
+    assert {sample.case.benchmark for boot in confirming for sample in boot.samples} == {"qp-trie-lookup"}
+    row = next(row for row in compared(run).primary_rows() if row.case.suite == "discovered")
+    assert (row.verdict, row.n_base, row.n_head) == ("regression", 6, 6)
+
+
+def test_a_run_in_stages_is_complete_where_the_screen_decides_all(repository: Path, tmp_path: Path) -> None:
+    stages = Stages(screen=5, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
+    run = good(run_toy(request(repository, tmp_path, suites=("discovered",), boots=stages)))
+
+    assert len(run.arms["head"].boots) == 5
+    assert {row.verdict for row in compared(run).primary_rows()} == {"unchanged"}

@@ -6,8 +6,9 @@
 #
 #   agent.sh INPUT RESULTS
 #
-# INPUT (read-only): `cases`, one line a case: name <tab> deadline in seconds <tab> arguments of bench; `forbidden`, one
-# pattern a line for lines of the configuration; `wanted`, one `name value` a line that the guest must show; `bench`, the program's folder.
+# INPUT (read-only): `cases`, one line a case: name <tab> deadline by the clock <tab> CPU seconds that it may use <tab>
+# arguments of bench; `forbidden`, one pattern a line for lines of the configuration; `wanted`, one `name value` a line that
+# the guest must show; `bench`, the folder of the programs.
 # RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
 set -u
 input=$1
@@ -71,12 +72,13 @@ check() {
 
 # Output goes to memory and is copied when the case is done: writing through to the host while a case runs would be measured.
 run_case() {
-  name=$1 deadline=$2 arguments=$3
+  name=$1 deadline=$2 busy=$3 arguments=$4
   echo "$name" > "$results/current"
   echo "cliffwatch: case $name" > /dev/kmsg
   out=$scratch/$name.out err=$scratch/$name.err
   # shellcheck disable=SC2086 # names and values of parameters have no blanks, and no preload is no word
-  (cd "$scratch" && exec timeout -k 5 "$deadline" env $preload ./bench $arguments) > "$out" 2> "$err" < /dev/null
+  # shellcheck disable=SC3045 # in every shell of note
+  (cd "$scratch" && ulimit -t "$busy" && exec timeout -k 5 "$deadline" env $preload ./bench $arguments) > "$out" 2> "$err" < /dev/null
   status=$?
   head -c 4194304 "$out" > "$results/cases/$name.out"
   head -c 1048576 "$err" > "$results/cases/$name.err"
@@ -92,10 +94,10 @@ if [ -z "$refused" ]; then
   cp "$input"/bench/* "$scratch"
   preload=""
   [ -e "$scratch/fixed_seed.so" ] && preload="LD_PRELOAD=$scratch/fixed_seed.so"
-  (cd "$scratch" && ./bench -l) > "$results/bench-list" 2> "$results/bench-list.err" < /dev/null
+  (cd "$scratch" && timeout -k 5 60 env $preload ./bench -l) > "$results/bench-list" 2> "$results/bench-list.err" < /dev/null
   # The list comes in on descriptor 3: a benchmark that reads its standard input must not eat it.
-  while IFS=$tab read -r name deadline arguments <&3; do
-    run_case "$name" "$deadline" "$arguments"
+  while IFS=$tab read -r name deadline busy arguments <&3; do
+    run_case "$name" "$deadline" "$busy" "$arguments"
   done 3< "$input/cases"
 fi
 cat /proc/stat > "$results/guest/stat-after"
