@@ -16,12 +16,15 @@ from cliffwatch.stats.history.clipping import clipped
 from cliffwatch.stats.rank_tables import Values
 
 WINDOW = 100
-SURE = 1e-5
-LEAST = 0.01
-"""The smallest step that is told, as a fraction."""
+SURE = 2e-5
+LEAST = 0.0075
+"""The smallest step that is a candidate, as a fraction; what is told of it is for the fresh comparison to say."""
 
 BEFORE, AFTER = 10, 6
 """Points that must lie on each side before a step is a candidate: the ends of a series are where false steps are."""
+
+REACH_OF_CLIPPING = 5
+"""Points on either side of a step whose running median looks across it."""
 
 _SPLIT = 10 * SURE
 _SHORTEST = 3
@@ -47,7 +50,7 @@ def steps(logs: Values) -> list[Step]:
     cuts: set[int] = set()
     for start in range(0, max(1, len(rest) - WINDOW // 2), WINDOW // 2):
         _split(rest, start, min(len(rest), start + WINDOW), cuts)
-    return [_step(rest, *place) for place in _joined(rest, sorted(cuts))]
+    return [_step(np.asarray(logs, dtype=float), rest, *place) for place in _joined(rest, sorted(cuts))]
 
 
 def candidates(logs: Values) -> list[Step]:
@@ -116,9 +119,24 @@ def _size(rest: Values, left: int, cut: int, right: int) -> float:
     return math.expm1(float(rest[cut:right].mean() - rest[left:cut].mean()))
 
 
-def _step(rest: Values, left: int, cut: int, right: int, p: float) -> Step:
+def _step(logs: Values, rest: Values, left: int, cut: int, right: int, p: float) -> Step:
     first, last = _range(rest[left:right], cut - left)
-    return Step(index=cut, size=_size(rest, left, cut, right), p=p, first=left + first, last=left + last)
+    index = left + placed(logs[left:right], cut - left)
+    return Step(
+        index=index,
+        size=_size(rest, left, cut, right),
+        p=p,
+        first=min(left + first, index),
+        last=max(left + last, index),
+    )
+
+
+def placed(values: Values, cut: int) -> int:
+    """The cut nearby with the least absolute deviations from the two levels: clipping blurs the edge of a step."""
+    low, high = float(np.median(values[:cut])), float(np.median(values[cut:]))
+    gain = np.cumsum(np.abs(values - high) - np.abs(values - low))
+    places = np.arange(max(1, cut - REACH_OF_CLIPPING), min(len(values) - 1, cut + REACH_OF_CLIPPING) + 1)
+    return int(places[np.argmax(gain[places - 1])])
 
 
 def _range(values: Values, cut: int) -> tuple[int, int]:

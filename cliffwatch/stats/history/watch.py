@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cliffwatch.stats.history.clipping import OUTLIER, TO_SIGMA
-from cliffwatch.stats.history.steps import LEAST, Step, candidates
+from cliffwatch.stats.history.steps import LEAST, Step, candidates, placed
 from cliffwatch.stats.rank_tables import Values
 
 HORIZON = 150
@@ -35,7 +35,9 @@ class Watch:
         self.logs.append(log)
         start = max(0, len(self.logs) - HORIZON)
         recent = np.array(self.logs[start:])
-        found = [_moved(step, start) for step in [*candidates(recent), *_sudden(recent)]]
+        settled = max([start, *self.told])
+        found = [_moved(step, start) for step in candidates(recent)]
+        found += [_moved(step, settled) for step in _sudden(np.array(self.logs[settled:]))]
         new = []
         for step in found:
             if all(abs(step.index - told) > NEAR for told in self.told):
@@ -57,6 +59,6 @@ def _sudden(recent: Values) -> list[Step]:
     reach = max(OUTLIER * TO_SIGMA * float(np.median(np.abs(level - centre))), 2 * LEAST)
     if not (bool((newest > centre + reach).all()) or bool((newest < centre - reach).all())):
         return []
-    index = len(recent) - FAST
+    index = placed(recent[-FAST - _SETTLED :], _SETTLED) + len(recent) - FAST - _SETTLED
     size = float(np.expm1(np.median(newest) - centre))
     return [Step(index=index, size=size, p=0.0, first=index - 1, last=index)]
