@@ -13,7 +13,7 @@ from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.components import components
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.measured import Blocks, Measured
-from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots, pooled_spread
+from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots, rank_spread
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.shapes import two_modes
 from cliffwatch.stats.stages import Stages
@@ -63,7 +63,7 @@ def _told(
     ranked = used.ranked(in_pairs=decision.in_pairs)
     change = math.expm1(float(ranked.shift))
     low, high = (_bound(bound) for bound in ranked.interval(1 - alpha))
-    spread = float(pooled_spread(used.base, used.head))
+    spread = rank_spread(used.base, used.head, math.log1p(notable))
     sees = _sees(spread, used, alpha, family, stages)
     verdict, reason, needs = _verdict(decision, change, spread, row.traits.better, notable, alpha, family, stages)
     judged = replace(

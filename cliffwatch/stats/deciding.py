@@ -4,7 +4,8 @@ Every decision follows from the samples and the plan alone, so that it can be ma
 says why it is done so; docs/calibration.md how often it is wrong.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,7 +14,8 @@ import numpy as np
 from cliffwatch.stats.equivalence import equivalent
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.measured import Measured
-from cliffwatch.stats.power import boots_needed, pooled_spread
+from cliffwatch.stats.power import boots_needed, rank_spread
+from cliffwatch.stats.ranks import Ranked
 from cliffwatch.stats.stages import Family, Stages, confirm_alone, confirm_together, screen
 
 Outcome = Literal["changed", "changed-small", "equivalent", "open"]
@@ -63,118 +65,144 @@ class Staged:
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, entropy: Entropy) -> list[Decision]:
     """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
-    directions = [
-        int(
-            screen(
-                row.screened.base[None], row.screened.head[None], alpha=stages.screen_alpha, least=np.log1p(margin) / 4
-            )[0]
-        )
-        for row in family
-    ]
+    directions = [_direction(row.screened, stages, margin) for row in family]
     decisions = [
         _screened(row.screened, direction, stages, margin) for row, direction in zip(family, directions, strict=True)
     ]
-    related = [decision.in_pairs for decision in decisions]
-    for number, look in enumerate(stages.looks, start=1):
-        reached = [
-            index
+    for number in range(1, len(stages.looks) + 1):
+        look = _Look(stages=stages, number=number, margin=margin)
+        reached = {
+            index: _Reached(decisions[index], row.screened, row.confirming.first(look.boots))
             for index, row in enumerate(family)
-            if decisions[index].waiting
-            and row.confirming is not None
-            and len(row.confirming.base)
-            and _boots(row) >= look.boots
-        ]
+            if decisions[index].waiting and row.confirming is not None and _boots(row.confirming) >= look.boots
+        }
         if not reached:
             break
-        _look(family, decisions, reached, related, stages, number, margin, entropy)
+        sharing = Family(
+            metrics=len(family),
+            candidates=sum(direction != 0 for direction in directions),
+            confirmed=sum(decision.outcome in ("changed", "changed-small") for decision in decisions),
+        )
+        found = _found(reached, sharing, look, entropy)
+        for index, row in reached.items():
+            decisions[index] = _looked(row, look, found.get(index))
     return decisions
 
 
-def _boots(row: Staged) -> int:
-    """Of the smaller arm; a boot that failed and was not redone leaves a row short, so that one missing does not stop it."""
-    assert row.confirming is not None
-    return min(len(row.confirming.base), len(row.confirming.head)) + 1
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """The `number`-th look of a plan, from 1."""
+
+    stages: Stages
+    number: int
+    margin: float
+
+    @property
+    def boots(self) -> int:
+        return self.stages.looks[self.number - 1].boots
+
+    @property
+    def alpha(self) -> float:
+        return self.stages.looks[self.number - 1].alpha
+
+    @property
+    def last(self) -> bool:
+        return self.number == len(self.stages.looks)
+
+    def shows_equivalence(self, ranked: Ranked) -> bool:
+        return bool(equivalent(ranked, margin=self.margin, look=self.number, looks=1 + len(self.stages.looks)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A metric that has the boots of a look: the decision so far, the screen's boots, and the fresh ones of the look."""
+
+    so_far: Decision
+    screened: Measured
+    fresh: Measured
+
+
+def _hint(margin: float) -> float:
+    """The least shift that makes a candidate, and that fresh boots must bear out for it to stay one."""
+    return math.log1p(margin) / 4
+
+
+def _direction(row: Measured, stages: Stages, margin: float) -> int:
+    return int(screen(row.base[None], row.head[None], alpha=stages.screen_alpha, least=_hint(margin))[0])
+
+
+def _boots(row: Measured) -> int:
+    """Of the smaller arm; one boot that failed and was not redone does not hold a look up."""
+    return min(len(row.base), len(row.head)) + 1 if len(row.base) and len(row.head) else 0
 
 
 def _screened(row: Measured, direction: int, stages: Stages, margin: float) -> Decision:
     in_pairs = row.related()
     ranked = row.ranked(in_pairs=in_pairs)
-    p = float(ranked.p())
     done = direction == 0 and bool(equivalent(ranked, margin=margin, look=0, looks=1 + len(stages.looks)))
     waiting = direction != 0 or (not done and _within_reach(row, stages, margin))
-    outcome: Outcome = "equivalent" if done else "open"
-    return Decision(outcome=outcome, used=row, in_pairs=in_pairs, p=p, q=1.0, direction=direction, waiting=waiting)
+    return Decision(
+        outcome="equivalent" if done else "open",
+        used=row,
+        in_pairs=in_pairs,
+        p=float(ranked.p()),
+        q=1.0,
+        direction=direction,
+        waiting=waiting,
+    )
 
 
 def _within_reach(row: Measured, stages: Stages, margin: float) -> bool:
-    """Whether the plan's last look has the boots that would show that nothing changed."""
-    spread = float(pooled_spread(row.base, row.head))
-    return boots_needed(float(np.log1p(margin)), spread, 0.1) <= stages.screen + stages.looks[-1].boots
+    """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
+    shift = math.log1p(margin)
+    return boots_needed(shift, rank_spread(row.base, row.head, shift), 0.1) <= stages.screen + stages.looks[0].boots
 
 
-def _look(
-    family: Sequence[Staged],
-    decisions: list[Decision],
-    reached: list[int],
-    related: list[bool],
-    stages: Stages,
-    number: int,
-    margin: float,
-    entropy: Entropy,
-) -> None:
-    """Makes one look at the rows that have its boots, and writes what it decides into `decisions`."""
-    look = stages.looks[number - 1]
-    last = number == len(stages.looks)
-    fresh = {index: confirming.first(look.boots) for index in reached if (confirming := family[index].confirming)}
-    candidates = [index for index in reached if decisions[index].direction]
-    sharing = Family(
-        metrics=len(family),
-        candidates=sum(decision.direction != 0 for decision in decisions),
-        confirmed=sum(decision.outcome in ("changed", "changed-small") for decision in decisions),
-    )
-    ways = np.array([decisions[index].direction for index in candidates], dtype=int)
-    together = sharing.broad and len(candidates) > 1 and len({len(fresh[index].base) for index in candidates}) == 1
-    if together:
+def _found(
+    reached: Mapping[int, _Reached], sharing: Family, look: _Look, entropy: Entropy
+) -> dict[int, tuple[float, float]]:
+    """The p and q of the candidates that this look confirms."""
+    candidates = {index: row for index, row in reached.items() if row.so_far.direction}
+    p_values = [_one_sided(row) for row in candidates.values()]
+    sizes = {(len(row.fresh.base), len(row.fresh.head)) for row in candidates.values()}
+    if sharing.broad and len(candidates) > 1 and len(sizes) == 1:
         adjusted = confirm_together(
-            np.stack([fresh[index].base for index in candidates]),
-            np.stack([fresh[index].head for index in candidates]),
-            ways,
+            np.stack([row.fresh.base for row in candidates.values()]),
+            np.stack([row.fresh.head for row in candidates.values()]),
+            np.array([row.so_far.direction for row in candidates.values()]),
             alpha=look.alpha,
             generator=entropy(),
         )
-    p_values = [_one_sided(fresh[index], way, related[index]) for index, way in zip(candidates, ways, strict=True)]
-    if not together:
+    else:
         adjusted = confirm_alone(p_values, sharing)
-    for index, p, q in zip(candidates, p_values, adjusted, strict=True):
-        if q <= look.alpha:
-            outcome = _size(fresh[index], related[index], margin)
-            decisions[index] = replace(
-                decisions[index],
-                outcome=outcome,
-                used=fresh[index],
-                p=p,
-                q=q * stages.alpha / look.alpha,
-                waiting=False,
-            )
-        decisions[index] = replace(decisions[index], looks=number)
-    for index in reached:
-        if decisions[index].outcome == "open":
-            pooled = fresh[index] if decisions[index].direction else family[index].screened.joined(fresh[index])
-            ranked = pooled.ranked(in_pairs=related[index])
-            shown = bool(equivalent(ranked, margin=margin, look=number, looks=1 + len(stages.looks)))
-            decisions[index] = replace(
-                decisions[index],
-                outcome="equivalent" if shown else "open",
-                used=pooled,
-                p=float(ranked.p()),
-                looks=number,
-                waiting=not shown and not last,
-            )
+    return {index: (p, q) for index, p, q in zip(candidates, p_values, adjusted, strict=True) if q <= look.alpha}
 
 
-def _one_sided(row: Measured, direction: int, in_pairs: bool) -> float:
-    ranked = row.ranked(in_pairs=in_pairs)
-    return float(ranked.p_greater() if direction > 0 else ranked.p_less())
+def _looked(row: _Reached, look: _Look, found: tuple[float, float] | None) -> Decision:
+    """The decision after a look: confirmed, shown to be equivalent, given up, or open for the next."""
+    so_far = replace(row.so_far, looks=look.number)
+    if found is not None:
+        p, q = found
+        outcome = _size(row.fresh, so_far.in_pairs, look.margin)
+        spent = q * look.stages.alpha / look.alpha
+        return replace(so_far, outcome=outcome, used=row.fresh, p=p, q=spent, waiting=False)
+    # The screen chose a candidate by its value, so that only fresh boots say what it is worth.
+    pooled = row.fresh if so_far.direction else row.screened.joined(row.fresh)
+    ranked = pooled.ranked(in_pairs=so_far.in_pairs)
+    shown = look.shows_equivalence(ranked)
+    borne_out = so_far.direction == 0 or so_far.direction * float(ranked.shift) >= _hint(look.margin)
+    return replace(
+        so_far,
+        outcome="equivalent" if shown else "open",
+        used=pooled,
+        p=float(ranked.p()),
+        waiting=borne_out and not shown and not look.last,
+    )
+
+
+def _one_sided(row: _Reached) -> float:
+    ranked = row.fresh.ranked(in_pairs=row.so_far.in_pairs)
+    return float(ranked.p_greater() if row.so_far.direction > 0 else ranked.p_less())
 
 
 def _size(row: Measured, in_pairs: bool, margin: float) -> Outcome:

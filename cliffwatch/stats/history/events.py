@@ -12,6 +12,10 @@ SHARE = 0.15
 
 FEWEST = 3
 NEAR = 2
+"""Steps at most so far apart are of one event."""
+
+BLUR = 5
+"""How far from an event a step may be placed and still be its: a small step under noise is seen a few points off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,7 @@ def machine_events(
 def blamed(found: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -> dict[str, list[int]]:
     """What is left for commits: the steps that no event explains."""
     return {
-        name: [index for index in indexes if all(abs(index - event.index) > NEAR for event in events)]
+        name: [index for index in indexes if all(abs(index - event.index) > BLUR for event in events)]
         for name, indexes in found.items()
     }
 

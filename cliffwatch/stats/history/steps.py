@@ -16,11 +16,11 @@ from cliffwatch.stats.history.clipping import clipped
 from cliffwatch.stats.rank_tables import Values
 
 WINDOW = 100
-SURE = 2e-5
+SURE = 3e-5
 LEAST = 0.0075
 """The smallest step that is a candidate, as a fraction; what is told of it is for the fresh comparison to say."""
 
-BEFORE, AFTER = 10, 6
+BEFORE, AFTER = 10, 7
 """Points that must lie on each side before a step is a candidate: the ends of a series are where false steps are."""
 
 REACH_OF_CLIPPING = 5

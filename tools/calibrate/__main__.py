@@ -1,0 +1,87 @@
+"""Calibrates the method and writes docs/calibration.md.
+
+    make calibrate                   everything, about an hour on two cores
+    python tools/calibrate --quick   a part of it, on the screen: what CI runs
+
+`--nights FILE` names the real nights (CSV with variant, commit, benchmark, night, seconds, gzipped); without it their figures
+are left out, and the page says so.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from calibrate import families, history, intervals, neighbours, real  # noqa: E402
+from calibrate.figures import Figure  # noqa: E402
+from calibrate.nights import groups, read_nights  # noqa: E402
+from calibrate.page import page  # noqa: E402
+
+_LEAST_NIGHTS = 58
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--nights", type=Path, default=ROOT.parent / "shared" / "data" / "sandmark-navajo-aa.csv.gz")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "calibration.md")
+    options = parser.parse_args()
+    began = time.monotonic()
+    found: list[Figure] = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for figure in _figures(pool, options.nights, quick=options.quick):
+            found.append(figure)
+            mark = {True: "met", False: "MISSED", None: ""}[figure.met]
+            print(f"{figure.bar:>8}  {mark:<6}  {figure.measured:<28}  {figure.what} ({figure.method})", flush=True)
+    if not options.quick:
+        options.out.write_text(page(found, minutes=(time.monotonic() - began) / 60, nights=options.nights.exists()))
+    return 0
+
+
+def _figures(pool: ProcessPoolExecutor, nights: Path, *, quick: bool) -> Iterator[Figure]:
+    scale = 20 if quick else 1
+    repeats = 4000 // scale
+    yield from families.staged_figures(2000 // scale, pool)
+    yield from families.rival_figures(500 // scale, pool)
+    yield from families.cost_figures(500 // scale, pool)
+    for part in (
+        intervals.coverage,
+        intervals.equivalence,
+        intervals.boots_and_readings,
+        intervals.drift,
+        intervals.needs,
+        intervals.modes,
+    ):
+        yield from part(repeats)
+    yield from history.cost()
+    yield from history.machine()
+    yield from history.synthetic(600 // scale, pool)
+    if nights.exists():
+        yield from _on_nights(pool, nights, scale)
+    if not quick:
+        yield from neighbours.benchstat_figures(100)
+
+
+def _on_nights(pool: ProcessPoolExecutor, path: Path, scale: int) -> Iterator[Figure]:
+    series = read_nights(path)
+    long = {
+        host: np.log(np.stack([nights[:_LEAST_NIGHTS] for nights in held.values() if len(nights) >= _LEAST_NIGHTS]))
+        for host, held in groups(series).items()
+        if sum(len(nights) >= _LEAST_NIGHTS for nights in held.values()) > 1
+    }
+    yield from real.real_figures(long, 400 // scale, pool)
+    yield from history.real_nights(series, max(1, 6 // scale))
+    if scale == 1:
+        yield from neighbours.history_figures(series, 2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""B4 to B7 and B13: what is said of one metric, on noise of four shapes."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from calibrate.figures import Figure, share
+from calibrate.noise import NOISES, SHAPES, Shape, Values, drifting
+from cliffwatch.stats.equivalence import equivalent
+from cliffwatch.stats.measured import measured
+from cliffwatch.stats.power import boots_needed, rank_spread
+from cliffwatch.stats.ranks import two_samples
+from cliffwatch.stats.shapes import two_modes
+
+SPREAD = 0.02
+_SEED = 4
+
+
+def _draw(shape: Shape, repeats: int, boots: int, seed: int) -> tuple[Values, Values]:
+    generator = np.random.default_rng((_SEED, seed, SHAPES.index(shape)))
+    noise = NOISES[shape]
+    return noise(generator, (repeats, boots), SPREAD), noise(generator, (repeats, boots), SPREAD)
+
+
+def coverage(repeats: int) -> Iterator[Figure]:
+    for level, low, high in ((0.95, 0.94, 0.97), (0.99, 0.985, 0.995)):
+        for shape in SHAPES:
+            seen = []
+            for boots in (5, 7, 10, 15, 21):
+                base, head = _draw(shape, repeats, boots, boots)
+                bounds = two_samples(base, head + 0.03).interval(level)
+                seen.append(float(np.mean((bounds[0] <= 0.03) & (bounds[1] >= 0.03))))
+            yield Figure(
+                bar="B4",
+                what=f"{shape}: a {level:.0%} interval holds the truth, 5 7 10 15 21 boots",
+                method="ours",
+                measured=" ".join(f"{100 * value:.1f}" for value in seen) + " %",
+                wanted=f"{100 * low:g} to {100 * high:g} %",
+                met=all(low <= value <= high + 2 * math.sqrt(high * (1 - high) / repeats) for value in seen),
+            )
+
+
+def equivalence(repeats: int) -> Iterator[Figure]:
+    """Looks at 10, 21 and 42 boots with a margin of 2 % at a spread of 2 %."""
+    for shape in SHAPES:
+        told = {}
+        for shift in (math.log1p(0.02), 0.0):
+            base, head = _draw(shape, repeats, 42, 5)
+            shown = np.zeros(repeats, dtype=bool)
+            for look, boots in enumerate((10, 21, 42)):
+                ranked = two_samples(base[:, :boots], head[:, :boots] + shift)
+                shown |= equivalent(ranked, margin=0.02, look=look, looks=3)
+            told[shift] = int(shown.sum())
+        wrong, right = told.values()
+        yield Figure(
+            bar="B5",
+            what=f"{shape}: called unchanged at the margin; called unchanged when nothing changed",
+            method="ours",
+            measured=f"{share(wrong, repeats)}; {share(right, repeats)}",
+            wanted="at most 5 %; at least 95 %",
+            met=wrong <= 0.05 * repeats and right >= 0.95 * repeats,
+        )
+
+
+def boots_and_readings(repeats: int) -> Iterator[Figure]:
+    """Boots differ by 2 %, ten readings within a boot by 1 %: a test of boots, and one of pooled readings."""
+    generator = np.random.default_rng((_SEED, 6))
+    arms = [
+        generator.normal(0, 0.02, size=(repeats, 5, 1)) + generator.normal(0, 0.01, size=(repeats, 5, 10))
+        for _ in range(2)
+    ]
+    for method, pooled in (("ours", False), ("readings pooled", True)):
+        base, head = (arm.reshape(repeats, -1) if pooled else arm.mean(axis=2) for arm in arms)
+        wrong = int((two_samples(base, head).p() <= 0.05).sum())
+        yield Figure(
+            bar="B6",
+            what="5 boots of 10 readings, nothing changed, at 5 %: flagged",
+            method=method,
+            measured=share(wrong, repeats),
+            wanted="at most 6 %" if not pooled else "",
+            met=wrong <= 0.06 * repeats if not pooled else None,
+        )
+
+
+def drift(repeats: int) -> Iterator[Figure]:
+    """A host that grows slower by 2 % over the run: arms in random order within blocks, and one arm after the other."""
+    generator = np.random.default_rng((_SEED, 7))
+    noise = generator.normal(0, SPREAD, size=(repeats, 42))
+    for method, blocked in (("ours, interleaved", False), ("one arm after the other", True)):
+        wrong = 0
+        for row in range(repeats):
+            first = generator.integers(0, 2, size=21)
+            places = np.arange(42).reshape(21, 2)
+            mine = places[np.arange(21), first] if not blocked else np.arange(21)
+            other = places[np.arange(21), 1 - first] if not blocked else np.arange(21, 42)
+            values = drifting(noise[row], 0.02, np.arange(42) / 41)
+            arms = measured(values[mine], values[other])
+            wrong += float(arms.ranked(in_pairs=arms.related()).p()) <= 0.05
+        yield Figure(
+            bar="B7",
+            what="21 boots, the host drifts by 2 %, nothing changed, at 5 %: flagged",
+            method=method,
+            measured=share(wrong, repeats),
+            wanted="" if blocked else "at most 6 %",
+            met=None if blocked else wrong <= 0.06 * repeats,
+        )
+
+
+def needs(repeats: int) -> Iterator[Figure]:
+    """`N boots would tell`, held against the number with which a change of 1 % is found four times in five."""
+    alpha, shift = 0.01, math.log1p(0.01)
+    for shape in SHAPES:
+        truth = _boots_for_power(shape, shift, alpha, repeats)
+        for boots in (10, 21, 52):
+            base, head = _draw(shape, repeats, boots, 13 + boots)
+            spreads = [rank_spread(base[row], head[row], shift) for row in range(repeats)]
+            said = np.array([boots_needed(shift, spread, alpha) for spread in spreads])
+            near = int(((said >= truth / 1.3) & (said <= truth * 1.3)).sum())
+            yield Figure(
+                bar="B13",
+                what=f"{shape}: {truth} boots would tell; said within a factor 1.3 from {boots} boots",
+                method="ours",
+                measured=share(near, repeats),
+                wanted="at least 80 %",
+                met=near >= 0.8 * repeats,
+            )
+
+
+def _boots_for_power(shape: Shape, shift: float, alpha: float, repeats: int) -> int:
+    low, high = 2, 400
+    while high - low > 1:
+        middle = (low + high) // 2
+        base, head = _draw(shape, min(repeats, 500), middle, 1000 + middle)
+        found = float(np.mean(two_samples(base, head + shift).p() <= alpha))
+        low, high = (low, middle) if found >= 0.8 else (middle, high)
+    return high
+
+
+def modes(repeats: int) -> Iterator[Figure]:
+    for shape in SHAPES:
+        base, head = _draw(shape, repeats, 21, 99)
+        told = sum(two_modes(base[row], head[row]) is not None for row in range(repeats))
+        split = np.random.default_rng((_SEED, 98))
+        far = sum(
+            two_modes(*(split.normal(0, 0.002, size=(2, 21)) + 0.05 * (split.random((2, 21)) < 0.3))) is not None
+            for _ in range(repeats)
+        )
+        if shape == "gauss":
+            yield Figure(
+                bar="modes",
+                what="two modes told: of normal noise; of boots 5 % slower three times in ten",
+                method="ours",
+                measured=f"{share(told, repeats)}; {share(far, repeats)}",
+                wanted="at most 2 %; at least 90 %",
+                met=told <= 0.02 * repeats and far >= 0.9 * repeats,
+            )

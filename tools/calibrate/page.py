@@ -1,0 +1,38 @@
+"""docs/calibration.md, from what was measured."""
+
+from collections.abc import Sequence
+
+from calibrate.figures import Figure
+
+_HEAD = """# Calibration
+
+How often the method is wrong, and how much it sees, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
+on two cores); every draw comes from a seed, so that the same command gives the same figures. [method.md](method.md) says
+what the method is.
+
+- Families have 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance belongs to the boot), or
+  mixed (Gaussian, log-normal, bimodal, spikes). Notable is 1 %.
+- Neighbours get the same draws; their figures are there to compare.
+{nights}
+"""
+
+_NIGHTS = """- Real nights are those of one dedicated host of Sandmark (OCaml benchmarks, MIT licence) at fixed commits: nothing changed. They
+  also helped to choose the clip, the guard and the threshold of the step detector, so its figures on them flatter it; another host's
+  nights would be a fairer judge, and are not to be had here.
+"""
+_NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
+
+
+def page(found: Sequence[Figure], *, minutes: float, nights: bool) -> str:
+    ours = [figure for figure in found if figure.met is not None]
+    missed = [figure for figure in ours if not figure.met]
+    lines = [_HEAD.format(minutes=minutes, nights=_NIGHTS if nights else _NO_NIGHTS)]
+    lines += [f"Of {len(ours)} figures with a bar, {len(ours) - len(missed)} meet it, {len(missed)} miss it.", ""]
+    for bar in dict.fromkeys(figure.bar for figure in found):
+        lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]
+        for figure in found:
+            if figure.bar == bar:
+                mark = {True: "met", False: "**missed**", None: ""}[figure.met]
+                lines.append(f"| {figure.what} | {figure.method} | {figure.measured} | {figure.wanted} | {mark} |")
+        lines.append("")
+    return "\n".join(lines)
