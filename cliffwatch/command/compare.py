@@ -15,6 +15,7 @@ from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
+from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.surroundings import case_traits
 from cliffwatch.exits import Exit
@@ -43,26 +44,31 @@ _WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
 @click.command()
 @click.argument("base")
 @click.argument("head", required=False)
+@click.option("--less", metavar="LOOP", help="Subtract the times of an empty loop: a run or file with the same cases.")
 @report_options
-def compare(base: str, head: str | None, report: ReportOptions) -> NoReturn:
+def compare(base: str, head: str | None, less: str | None, report: ReportOptions) -> NoReturn:
     """Compare two runs, or any two files of an import format.
 
     One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
     name other arms. Files may be bench output, Go benchmark format, veristat CSV or Bencher Metric Format.
     """
+    loop = _side(less) if less is not None else None
     if head is None:
-        raise SystemExit(report_of_run(Path(base), report))
-    first, second = read_side(base), read_side(head)
-    for side in (first, second):
-        if isinstance(side, Unreadable):
-            click.echo(f"cliffwatch: {side.reason}\n  {side.next_step}", err=True)
-            raise SystemExit(Exit.USAGE)
-    assert not isinstance(first, Unreadable)
-    assert not isinstance(second, Unreadable)
-    raise SystemExit(_report(Sides(first, second), NO_CONTEXT, report, Method(notable=report.notable, one_run=False)))
+        raise SystemExit(report_of_run(Path(base), report, loop))
+    sides = Sides(_side(base), _side(head), loop=loop)
+    raise SystemExit(_report(sides, NO_CONTEXT, report, Method(notable=report.notable, one_run=False)))
 
 
-def report_of_run(folder: Path, report: ReportOptions) -> Exit:
+def _side(name: str) -> Arm:
+    """The named side; ends the command where it cannot be read."""
+    side = read_side(name)
+    if isinstance(side, Unreadable):
+        click.echo(f"cliffwatch: {side.reason}\n  {side.next_step}", err=True)
+        raise SystemExit(Exit.USAGE)
+    return side
+
+
+def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
     """Writes the report of a result directory; the exit code tells what it found."""
     run = read_run(folder)
     if isinstance(run, ResultProblem):
@@ -72,7 +78,7 @@ def report_of_run(folder: Path, report: ReportOptions) -> Exit:
         click.echo(f"cliffwatch: {folder} has no base and head to compare", err=True)
         return Exit.USAGE
     cpus = int((run.record.get("guest") or {}).get("cpus") or 1)
-    sides = Sides(run.arms["base"], run.arms["head"], run.arms.get("control"), cpus)
+    sides = Sides(run.arms["base"], run.arms["head"], run.arms.get("control"), loop, cpus)
     ended = _report(sides, context_of_run(run), report, Method(notable=report.notable, stages=run.stages))
     return ended if ended is Exit.USAGE else _blame(run) or ended
 
@@ -93,17 +99,18 @@ def _blame(run: Run) -> Exit | None:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is compared; `cpus` are those of the guests."""
+    """What is compared; `loop` is an empty loop to subtract, `cpus` are those of the guests."""
 
     base: Arm
     head: Arm
     control: Arm | None = None
+    loop: Arm | None = None
     cpus: int = 1
 
 
 def _report(sides: Sides, context: ReportContext, report: ReportOptions, method: Method) -> Exit:
     traits = partial(case_traits, load_catalogue().traits, sides.cpus)
-    compared = compare_arms(sides.base, sides.head, traits, method, control=sides.control)
+    compared = _compared(sides, traits, method)
     if isinstance(compared, Incomparable):
         click.echo(f"cliffwatch: {compared.reason}\n  {compared.next_step}", err=True)
         return Exit.USAGE
@@ -120,6 +127,15 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions, method:
     counts = compared.counts()
     met = any(counts[verdict] for verdict in counts if verdict in report.fail_on)
     return Exit.FAIL_ON_MET if met else Exit.DONE
+
+
+def _compared(sides: Sides, traits: Traits, method: Method) -> ComparisonSet | Incomparable:
+    def plainly(base: Arm, head: Arm) -> ComparisonSet | Incomparable:
+        return compare_arms(base, head, traits, method, control=sides.control)
+
+    if sides.loop is None:
+        return plainly(sides.base, sides.head)
+    return compare_less(sides.base, sides.head, sides.loop, plainly)
 
 
 def _written(

@@ -118,7 +118,7 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
         yield ""
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
-        yield f"Unchanged: {len(quiet)} rows; the median row would have shown {statistics.median(quiet):.2%}."
+        yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; the median one would have shown {statistics.median(quiet):.2%}."
     for row in rows:
         if row.verdict not in ("regression", "improvement", "unchanged"):
             yield f"  {row.case}: {row.verdict}: {row.reason}"

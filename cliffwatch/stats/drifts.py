@@ -1,7 +1,7 @@
 """Drift within a run: a host that grows slower while it measures.
 
-Kendall's tau of the boots, each less the centre of its arm, against their order (Mann, Econometrica 13, 1945), with the
-slope of Theil and Sen. Interleaved arms share a drift, so that it widens intervals; arms one after the other do not.
+Kendall's test of each arm's boots against their order, both arms' scores together (Mann, Econometrica 13, 1945; seasons as in
+Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of Theil and Sen. Interleaved arms share a drift, so that it widens intervals; arms one after the other do not.
 """
 
 from dataclasses import dataclass
@@ -28,11 +28,14 @@ def drift(values: Values, order: Values, arms: Values) -> Drift | None:
     """Of boots with log `values` at places `order`, of arms 0 and 1; None of fewer than eight boots or all alike."""
     if len(values) < _FEWEST:
         return None
-    level = np.array([np.median(values[arms == arm]) for arm in (0, 1)])
-    rest = values - level[arms.astype(int)]
-    if np.ptp(rest) == 0 or np.ptp(order) == 0:
+    parts = [(order[arms == arm], values[arms == arm]) for arm in (0, 1)]
+    if np.ptp(order) == 0 or all(np.ptp(part) == 0 for _, part in parts if len(part)):
         return None
-    return Drift(total=slope(order, rest) * float(np.ptp(order)), p=trend(order, rest))
+    slopes = np.concatenate([slopes_of(places, part) for places, part in parts])
+    score = sum(_score(places, part) for places, part in parts)
+    variance = sum(_variance(len(part)) for _, part in parts)
+    p = float(2 * special.ndtr(-abs(score) / np.sqrt(variance)))
+    return Drift(total=float(np.median(slopes)) * float(np.ptp(order)), p=p)
 
 
 def interleaved(order: Values, arms: Values) -> bool:
@@ -43,16 +46,22 @@ def interleaved(order: Values, arms: Values) -> bool:
     return float(two_samples(first, second).p()) > SURE
 
 
-def trend(order: Values, rest: Values) -> float:
-    """Kendall's test by its normal approximation, good from eight values on."""
-    score = float(np.sign(np.subtract.outer(order, order) * np.subtract.outer(rest, rest)).sum() / 2)
-    count = len(order)
-    return float(2 * special.ndtr(-abs(score) / np.sqrt(count * (count - 1) * (2 * count + 5) / 18)))
+def trend(order: Values, values: Values) -> float:
+    """The p-value of Kendall's test by its normal approximation, good from eight values on."""
+    return float(2 * special.ndtr(-abs(_score(order, values)) / np.sqrt(_variance(len(values)))))
 
 
-def slope(order: Values, rest: Values) -> float:
-    """The median of the slopes between all pairs."""
+def slopes_of(order: Values, values: Values) -> Values:
+    """The slopes between all pairs of values at different places; their median is the estimate of Theil and Sen."""
     first, second = np.triu_indices(len(order), 1)
     apart = order[second] != order[first]
     first, second = first[apart], second[apart]
-    return float(np.median((rest[second] - rest[first]) / (order[second] - order[first])))
+    return np.asarray((values[second] - values[first]) / (order[second] - order[first]))
+
+
+def _score(order: Values, values: Values) -> float:
+    return float(np.sign(np.subtract.outer(order, order) * np.subtract.outer(values, values)).sum() / 2)
+
+
+def _variance(count: int) -> float:
+    return count * (count - 1) * (2 * count + 5) / 18

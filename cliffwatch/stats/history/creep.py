@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cliffwatch.stats.drifts import slope, trend
+from cliffwatch.stats.drifts import slopes_of, trend
 from cliffwatch.stats.history.clipping import clipped
 from cliffwatch.stats.rank_tables import Values
 
@@ -33,5 +33,5 @@ def creep(logs: Values) -> Creep | None:
     means = clipped(np.asarray(logs, dtype=float))[-count * _BLOCK :].reshape(count, _BLOCK).mean(axis=1)
     places = np.arange(count, dtype=float)
     p = trend(places, means)
-    total = float(np.expm1(slope(places, means) * (count - 1)))
+    total = float(np.expm1(np.median(slopes_of(places, means)) * (count - 1)))
     return Creep(total=total, p=p) if p <= SURE and abs(total) >= LEAST else None

@@ -1,0 +1,105 @@
+"""Reports for mail, pull requests and browsers, and how a verdict came about."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arms import CONTROL, INT_GET, SEQ_GET, arm, noisy
+from golden import assert_golden
+
+from cliffwatch.comparing.compare import compare
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.reports.context import ArmFailure, ReportContext
+from cliffwatch.reports.explain import explain_report
+from cliffwatch.reports.html import html_report
+from cliffwatch.reports.mail import mail_report
+from cliffwatch.reports.markdown import LONGEST, markdown_report
+from cliffwatch.samples import CaseKey
+
+CONTEXT = ReportContext(
+    setting=("config abea2d6b9145", "gcc (Debian 12.2.0-14) 12.2.0"),
+    notes=("built without network",),
+    failures=(),
+    folder=None,
+)
+
+
+def boots(seed: int, centre: float, spread: float) -> list[float]:
+    return [round(float(value), 3) for value in centre * np.exp(np.random.default_rng(seed).normal(0, spread, 12))]
+
+
+@pytest.fixture
+def compared() -> ComparisonSet:
+    base = {SEQ_GET: boots(1, 30, 0.003), INT_GET: boots(2, 25, 0.04), CONTROL: boots(3, 67, 0.002)}
+    head = {SEQ_GET: boots(4, 32, 0.003), INT_GET: boots(5, 25, 0.04), CONTROL: boots(6, 67, 0.002)}
+    control = {SEQ_GET: boots(7, 30, 0.003), INT_GET: boots(8, 25, 0.04), CONTROL: boots(9, 67, 0.002)}
+    found = compare(
+        arm("base", base, mode="walltime"),
+        arm("head", head, mode="walltime"),
+        noisy,
+        control=arm("control", control, mode="walltime"),
+    )
+    assert isinstance(found, ComparisonSet)
+    return found
+
+
+def test_a_mail_has_the_layout_of_the_robot(compared: ComparisonSet) -> None:
+    assert_golden("report.mail", mail_report(compared, CONTEXT))
+
+
+def test_a_pull_request_reads_what_changed_first(compared: ComparisonSet) -> None:
+    assert_golden("report.md", markdown_report(compared, CONTEXT))
+
+
+def test_a_page_needs_nothing_else(compared: ComparisonSet) -> None:
+    page = html_report(compared, CONTEXT)
+
+    assert_golden("report.html", page)
+    assert not re.search(r"<script|<link|<img|src=|https?:", page)
+
+
+def test_a_verdict_is_explained_step_by_step(compared: ComparisonSet) -> None:
+    explained = explain_report(compared, "seq-get")
+
+    assert explained is not None
+    assert_golden("explain.txt", explained)
+
+
+def test_an_explanation_of_nothing_is_none(compared: ComparisonSet) -> None:
+    assert explain_report(compared, "no-such-case") is None
+    assert explain_report(compared, "local-storage/*int-get*") is not None
+
+
+HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @torvalds https://evil.example | `\n# big"
+
+
+def test_what_a_branch_can_name_becomes_no_markup(compared: ComparisonSet) -> None:
+    case = CaseKey("<b>suite", "bench|`@all", (("a", "<script>"),))
+    rows = (replace(compared.rows[0], case=case, unit="<i>", reason=HOSTILE, verdict="failed"),)
+    hostile = replace(compared, rows=rows, base=replace(compared.base, label=HOSTILE))
+    failure = ArmFailure(arm="head", message=HOSTILE, evidence=f"````\n{HOSTILE}")
+    context = replace(CONTEXT, notes=(HOSTILE,), failures=(failure,))
+
+    page, comment, mail = (report(hostile, context) for report in (html_report, markdown_report, mail_report))
+    assert "<img" not in page
+    assert "<script" not in page
+    text = re.sub(r"(?s)````\n.*?\n````\n", "", comment)
+    assert "<img" not in text
+    assert "@torvalds" not in text
+    assert not re.search(r"(?<!\\)\]\(", text)
+    assert "https://" not in text
+    assert "\x1b" not in mail
+
+
+def test_a_comment_fits_however_many_rows_there_are(compared: ComparisonSet) -> None:
+    row = compared.rows[0]
+    rows = tuple(
+        replace(row, verdict="unchanged", case=CaseKey(f"suite-{suite}", f"bench-{number}", row.case.params))
+        for suite in range(30)
+        for number in range(100)
+    )
+    comment = markdown_report(replace(compared, rows=rows), CONTEXT)
+
+    assert len(comment) <= LONGEST + 200
+    assert "more cases do not fit here" in comment

@@ -1,0 +1,81 @@
+"""Where noise comes from: readings, boots, modes, drift, layout."""
+
+import numpy as np
+import pytest
+
+from cliffwatch.stats.components import components
+from cliffwatch.stats.drifts import drift, interleaved
+from cliffwatch.stats.layouts import layout_spread
+from cliffwatch.stats.shapes import two_modes
+
+
+def test_variance_is_split_into_boots_and_readings() -> None:
+    generator = np.random.default_rng(1)
+    boots = [100 * (1 + generator.normal(0, 0.02) + generator.normal(0, 0.01, 10)) for _ in range(400)]
+    parts = components([list(boot) for boot in boots])
+
+    assert parts is not None
+    assert parts.boot == pytest.approx(0.02, rel=0.1)
+    assert parts.within == pytest.approx(0.01, rel=0.05)
+    assert parts.correlation == pytest.approx(0.8, abs=0.05)
+    assert parts.worth == 2
+
+
+def test_one_boot_says_nothing_of_boots() -> None:
+    assert components([[1.0, 1.1, 0.9]]) is None
+
+
+def test_readings_are_worth_most_where_boots_are_alike() -> None:
+    generator = np.random.default_rng(2)
+    parts = components([list(100 + generator.normal(0, 5, 10)) for _ in range(20)])
+
+    assert parts is not None
+    assert parts.worth > 10
+
+
+def test_two_modes_are_told_with_their_shares_and_never_averaged_away() -> None:
+    generator = np.random.default_rng(3)
+    base = generator.normal(0, 0.002, 20) + 0.05 * (np.arange(20) < 4)
+    head = generator.normal(0, 0.002, 20) + 0.05 * (np.arange(20) < 14)
+    modes = two_modes(base, head)
+
+    assert modes is not None
+    assert modes.slow - modes.fast == pytest.approx(0.05, abs=0.003)
+    assert (modes.base_share, modes.head_share) == (0.2, 0.7)
+    assert modes.p < 0.01
+
+
+def test_a_shift_between_arms_is_not_two_modes() -> None:
+    generator = np.random.default_rng(4)
+
+    assert two_modes(generator.normal(0, 0.002, 20), generator.normal(0.05, 0.002, 20)) is None
+
+
+def test_a_drift_is_seen_and_its_size_told() -> None:
+    generator = np.random.default_rng(5)
+    order = np.arange(40.0)
+    arms = np.tile([0.0, 1.0], 20)
+    seen = drift(generator.normal(0, 0.005, 40) + 0.05 * order / 39 + 0.1 * arms, order, arms)
+
+    assert seen is not None
+    assert seen.p < 0.001
+    assert seen.total == pytest.approx(0.05, abs=0.01)
+    assert interleaved(order, arms)
+
+
+def test_one_arm_after_the_other_is_no_interleaving() -> None:
+    assert not interleaved(np.arange(40.0), np.repeat([0.0, 1.0], 20))
+
+
+def test_layout_is_told_apart_from_noise() -> None:
+    generator = np.random.default_rng(6)
+    moved = [list(generator.normal(0, 0.02) + generator.normal(0, 0.002, 5)) for _ in range(12)]
+    quiet = [list(generator.normal(0, 0.002, 5)) for _ in range(12)]
+    lucky, steady = layout_spread(moved), layout_spread(quiet)
+
+    assert lucky is not None
+    assert steady is not None
+    assert lucky.p < 0.001 < steady.p
+    assert lucky.layout == pytest.approx(0.02, rel=0.5)
+    assert lucky.covers(0.03, 1, 1)
+    assert not lucky.covers(0.03, 12, 12)

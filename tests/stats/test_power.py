@@ -1,0 +1,63 @@
+"""What could have been seen, and how many boots it takes."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cliffwatch.stats.power import (
+    EFFICIENCY,
+    boots_needed,
+    detectable,
+    detectable_staged,
+    detection_power,
+    least_boots,
+    pooled_spread,
+    rank_spread,
+)
+
+
+def test_power_is_that_of_the_noncentral_t() -> None:
+    noncentral = 0.03 / (0.02 * math.sqrt(2 / 21 / EFFICIENCY))
+    wanted = stats.nct.sf(stats.t.isf(0.025, 40), 40, noncentral)
+
+    assert detection_power(0.03, 0.02, 21, 21, 0.05) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_what_is_detectable_is_detected_four_times_in_five() -> None:
+    shift = detectable(0.02, 10, 12, 0.01)
+
+    assert shift is not None
+    assert detection_power(shift, 0.02, 10, 12, 0.01) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_few_boots_can_detect_nothing_at_a_strict_level() -> None:
+    assert detectable(0.02, 3, 3, 0.01) is None
+    assert least_boots(0.01) == 5
+
+
+def test_boots_needed_are_the_fewest_that_do() -> None:
+    needed = boots_needed(0.01, 0.02, 0.05)
+
+    assert detection_power(0.01, 0.02, needed, needed, 0.05) >= 0.8
+    assert detection_power(0.01, 0.02, needed - 1, needed - 1, 0.05) < 0.8
+
+
+def test_a_screen_in_front_sees_less_than_the_confirmation_alone() -> None:
+    staged = detectable_staged(0.02, 10, 0.1, 42, 0.006)
+    alone = detectable(0.02, 42, 42, 0.012)
+
+    assert staged is not None
+    assert alone is not None
+    assert staged > alone
+
+
+def test_rare_slow_boots_cost_a_rank_test_little() -> None:
+    generator = np.random.default_rng(1)
+    quiet = generator.normal(0, 0.01, size=(2, 200))
+    spiked = quiet + 0.3 * (generator.random((2, 200)) < 0.05)
+
+    assert float(pooled_spread(*spiked)) > 4 * float(pooled_spread(*quiet))
+    assert rank_spread(*spiked, 0.01) < 1.3 * rank_spread(*quiet, 0.01)
+    assert rank_spread(*quiet, 0.01) == pytest.approx(0.01, rel=0.15)
