@@ -1,6 +1,7 @@
 """Verdicts: what is real, what is notable, and what could not be told."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
@@ -60,6 +61,16 @@ def test_a_step_of_the_printed_digits_is_no_change() -> None:
     head = arm("head", {SEQ_GET: [0.437]}, resolution=0.001)
 
     assert only(compare(base, head, exact)).verdict == "unchanged"
+
+
+def test_readings_that_disagree_within_a_boot_blur_the_row() -> None:
+    base, head = arm("base", {SEQ_GET: [0.798]}), arm("head", {SEQ_GET: [0.803]})
+    (boot,) = base.boots
+    restless = replace(boot, samples=(replace(boot.samples[0], readings=(0.804, 0.792)),))
+    row = only(compare(replace(base, boots=(restless,)), head, exact))
+
+    assert row.verdict == "unchanged"
+    assert row.mde == pytest.approx(0.0075, rel=0.01)
 
 
 FAST = [100.0, 100.4, 99.7, 100.2, 99.9]
