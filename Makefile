@@ -53,6 +53,16 @@ test: setup ## every test, the real kernel's among them
 test-fast: setup ## the tests that need no kernel
 	$(BIN)/pytest -n auto -m 'not kernel' $(TEST_ARGS)
 
+.PHONY: calibrate
+calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour)
+	@tools/install-benchstat.sh
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate
+
+.PHONY: plots
+plots: setup ## draw the plots of docs/method.md
+	$(BIN)/uv run --quiet --no-project --isolated --python 3.11 --with matplotlib==3.10.7 --with numpy==$$($(BIN)/python -c 'import numpy; print(numpy.__version__)') \
+	  --with scipy==$$($(BIN)/python -c 'import scipy; print(scipy.__version__)') tools/plot_method.py
+
 .PHONY: lock
 lock: setup ## pin the requirements anew, with hashes
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
