@@ -8,14 +8,15 @@ from pathlib import Path
 import matplotlib as mpl
 
 mpl.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
+import matplotlib.pyplot as plt
+import numpy as np
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from calibrate.families import METRICS, staged_family  # noqa: E402
 from calibrate.noise import Values, family  # noqa: E402
+
 from cliffwatch.stats.deciding import Staged, decide_staged  # noqa: E402
 from cliffwatch.stats.families import holm  # noqa: E402
 from cliffwatch.stats.measured import measured  # noqa: E402
@@ -28,7 +29,9 @@ REPEATS = 150
 
 
 def main() -> int:
-    plt.rcParams.update({"svg.hashsalt": "cliffwatch", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
+    plt.rcParams.update(
+        {"svg.hashsalt": "cliffwatch", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
+    )
     _draw("method-false-alarms.svg", false_alarms)
     _draw("method-power.svg", power)
     return 0

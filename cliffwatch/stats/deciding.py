@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from cliffwatch.stats.equivalence import equivalent
+from cliffwatch.stats.equivalence import ALPHA, equivalent
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.measured import Measured
-from cliffwatch.stats.power import boots_needed, rank_spread
+from cliffwatch.stats.power import POWER, detection_power, rank_spread
 from cliffwatch.stats.ranks import Ranked
 from cliffwatch.stats.stages import Family, Stages, confirm_alone, confirm_together, screen
 
@@ -65,7 +65,7 @@ class Staged:
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, entropy: Entropy) -> list[Decision]:
     """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
-    directions = [_direction(row.screened, stages, margin) for row in family]
+    directions = _directions([row.screened for row in family], stages, margin)
     decisions = [
         _screened(row.screened, direction, stages, margin) for row, direction in zip(family, directions, strict=True)
     ]
@@ -127,8 +127,19 @@ def _hint(margin: float) -> float:
     return math.log1p(margin) / 4
 
 
-def _direction(row: Measured, stages: Stages, margin: float) -> int:
-    return int(screen(row.base[None], row.head[None], alpha=stages.screen_alpha, least=_hint(margin))[0])
+def _directions(rows: Sequence[Measured], stages: Stages, margin: float) -> list[int]:
+    """The screen's direction of every row; rows with the same numbers of boots are screened in one call."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for index, row in enumerate(rows):
+        alike.setdefault((len(row.base), len(row.head)), []).append(index)
+    directions = [0] * len(rows)
+    for group in alike.values():
+        base = np.stack([rows[index].base for index in group])
+        head = np.stack([rows[index].head for index in group])
+        found = screen(base, head, alpha=stages.screen_alpha, least=_hint(margin))
+        for index, direction in zip(group, found, strict=True):
+            directions[index] = int(direction)
+    return directions
 
 
 def _boots(row: Measured) -> int:
@@ -154,8 +165,8 @@ def _screened(row: Measured, direction: int, stages: Stages, margin: float) -> D
 
 def _within_reach(row: Measured, stages: Stages, margin: float) -> bool:
     """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
-    shift = math.log1p(margin)
-    return boots_needed(shift, rank_spread(row.base, row.head, shift), 0.1) <= stages.screen + stages.looks[0].boots
+    shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
+    return detection_power(shift, rank_spread(row.base, row.head, shift), boots, boots, 2 * ALPHA) >= POWER
 
 
 def _found(

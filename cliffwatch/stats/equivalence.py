@@ -14,9 +14,6 @@ from cliffwatch.stats.ranks import Ranked
 ALPHA = 0.05
 """The error of `unchanged`, over all looks at one metric."""
 
-SHARES = (0.2, 0.3, 0.5)
-"""Of the error, spent at each of up to three looks."""
-
 
 def equivalent(ranked: Ranked, *, margin: float, look: int, looks: int) -> NDArray[np.bool_]:
     """Whether a shift of `margin` (a fraction, to either side) is ruled out at look 0, 1, … of `looks` planned."""
@@ -25,6 +22,5 @@ def equivalent(ranked: Ranked, *, margin: float, look: int, looks: int) -> NDArr
 
 
 def error_of_look(look: int, looks: int) -> float:
-    """The error that a look may spend; one look spends all of it, more than three none after the third."""
-    shares = SHARES[-looks:] if looks < len(SHARES) else SHARES
-    return ALPHA * shares[look] / sum(shares) if look < len(shares) else 0.0
+    """The error that a look may spend: in proportion to its number, as later looks have more boots to spend it on."""
+    return ALPHA * 2 * (look + 1) / (looks * (looks + 1))
