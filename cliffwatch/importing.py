@@ -53,23 +53,34 @@ def _file(path: Path) -> Arm | Unreadable:
 
 
 def read_text(path: Path) -> str | Unreadable:
-    """A file's text, at most 64 MiB of it, invalid UTF-8 replaced."""
+    """A file's text, invalid UTF-8 replaced; a file of more than 64 MiB is refused rather than cut."""
     try:
         with path.open("rb") as file:
-            return file.read(LARGEST_FILE_BYTES).decode(errors="replace")
+            content = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
         return Unreadable(reason=f"{path} cannot be read: {error.strerror}", next_step="check the path")
+    if len(content) > LARGEST_FILE_BYTES:
+        most = LARGEST_FILE_BYTES >> 20
+        return Unreadable(
+            reason=f"{path} is larger than {most} MiB", next_step="split it by benchmark and compare the parts"
+        )
+    return content.decode(errors="replace")
 
 
 def arm_from_parsed(parsed: Parsed, label: str) -> Arm:
     """The n-th value of a metric of a case is taken for the n-th boot."""
     catalogue = load_catalogue()
     boots: dict[int, list[Sample]] = {}
-    seen: dict[tuple[CaseKey, str], int] = {}
+    seen: dict[tuple[int, str], int] = {}
+    cases: dict[tuple[str | None, str, tuple[tuple[str, str], ...]], CaseKey] = {}
     for value in parsed.values:
-        sample = _sample(value, value.suite or catalogue.suite_of(value.benchmark) or "unknown")
-        index = seen[sample.case, sample.metric] = seen.get((sample.case, sample.metric), 0) + 1
-        boots.setdefault(index, []).append(sample)
+        params = tuple(value.params.items())
+        case = cases.get((value.suite, value.benchmark, params))
+        if case is None:
+            suite = value.suite or catalogue.suite_of(value.benchmark) or "unknown"
+            case = cases[value.suite, value.benchmark, params] = CaseKey(suite, value.benchmark, params)
+        index = seen[id(case), value.metric] = seen.get((id(case), value.metric), 0) + 1
+        boots.setdefault(index, []).append(_sample(value, case))
     return Arm(
         name=Path(label).name,
         label=label,
@@ -79,9 +90,9 @@ def arm_from_parsed(parsed: Parsed, label: str) -> Arm:
     )
 
 
-def _sample(value: Value, suite: str) -> Sample:
+def _sample(value: Value, case: CaseKey) -> Sample:
     return Sample(
-        case=CaseKey(suite, value.benchmark, tuple(value.params.items())),
+        case=case,
         metric=value.metric,
         unit=value.unit,
         value=value.value,

@@ -9,9 +9,13 @@ from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
 _FAILED = ("failed", "panic", "timeout")
 
 
-def one_sided(found: Comparison, base: Arm, head: Arm) -> Comparison:
-    """A metric that one side lacks: failed if that side's boots say so, else missing."""
+def one_sided(found: Comparison, base: Arm, head: Arm, other_unit: str | None) -> Comparison:
+    """A metric that one side lacks: failed if that side's boots say so, else missing; invalid if it has it in another unit."""
     lacking, name = (base, "base") if found.n_base == 0 else (head, "head")
+    if other_unit is not None:
+        return replace(
+            found, verdict="invalid", reason=f"the sides have different units: {found.unit} and {other_unit}"
+        )
     if lacking.failure is not None:
         return replace(found, verdict="failed", reason=f"{name}: {lacking.failure}")
     outcome = _worst(lacking, found.case)

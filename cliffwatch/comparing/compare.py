@@ -12,7 +12,7 @@ from cliffwatch.comparing.noisy import judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.summing import means_of
 from cliffwatch.comparing.sweeps import sweeps_of
-from cliffwatch.comparing.validity import different_surroundings, judge_drift, too_many_failed
+from cliffwatch.comparing.validity import different_surroundings, judge_drift, odd_values, too_many_failed
 from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
@@ -65,7 +65,7 @@ def compare(
         alpha=method.alpha,
         rows=tuple(told),
         left_out=left_out(base, head),
-        means=tuple(means_of(rows)),
+        means=tuple(means_of([row for row, each in zip(rows, told, strict=False) if each.change is not None])),
         control=seen,
         sweeps=tuple(sweeps_of(told)),
         waiting=waiting,
@@ -92,7 +92,8 @@ def _judged(
         ]
         judged, open_rows = judge_family(
             [found[index] for index in family],
-            [rows[index] if method.one_run else _unpaired(rows[index]) for index in family],
+            [rows[index] for index in family],
+            one_run=method.one_run,
             notable=method.notable_noisy(),
             alpha=method.alpha,
             stages=method.stages if primary else None,
@@ -107,24 +108,16 @@ def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, su
     """What can be said of a row without its family; noisy rows come back inconclusive without a reason."""
     found = blank(row, base.platform or head.platform, mode)
     if not row.base or not row.head:
-        return one_sided(found, base, head)
+        return one_sided(found, base, head, row.other_unit)
     unfair = surroundings or too_many_failed(row.case, base, head)
     if unfair is not None:
         return replace(found, verdict="invalid", reason=unfair)
-    if found.base == 0 and found.head == 0:
-        return replace(found, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")
-    if min(each.sample.value for each in row.both()) <= 0:
-        return replace(found, verdict="inconclusive", reason="a zero or negative value has no relative change")
+    odd = odd_values(found, row)
+    if odd is not None:
+        return odd
     if row.traits.assume == "exact":
         return judge_exact(found, row, method.notable_exact())
     return replace(found, verdict="inconclusive")
-
-
-def _unpaired(row: Row) -> Row:
-    """The row with head's blocks moved beyond base's: boots of two runs have nothing to do with each other."""
-    after = 1 + max(each.boot.block for each in row.base)
-    moved = tuple(replace(each, boot=replace(each.boot, block=each.boot.block + after)) for each in row.head)
-    return replace(row, head=moved)
 
 
 def _held_against_control(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,39 +13,75 @@ from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.components import components
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.measured import Blocks, Measured
-from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots, rank_spread
+from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots
 from cliffwatch.stats.rank_tables import Values
-from cliffwatch.stats.shapes import two_modes
+from cliffwatch.stats.shapes import TwoModes
 from cliffwatch.stats.stages import Stages
+from cliffwatch.stats.summaries import Summary, summarised
 
 NOTABLE = 0.01
+_BLIND = math.log(1000)
+"""A row that could see nothing below a factor of a thousand could see nothing."""
+
 _SEED = 20121
 """Of the permutations for broad changes: any fixed one, so that a verdict comes out the same when it is made again."""
 
 
 def judge_family(
-    found: Sequence[Comparison], rows: Sequence[Row], *, notable: float, alpha: float, stages: Stages | None
+    found: Sequence[Comparison],
+    rows: Sequence[Row],
+    *,
+    one_run: bool,
+    notable: float,
+    alpha: float,
+    stages: Stages | None,
 ) -> tuple[list[Comparison], list[int]]:
     """Comparisons of one family of noisy rows, decided together; and the indexes of those that wait for a further look."""
-    screened = [_measured(row, "screen") for row in rows]
+    screened = [_measured(row, "screen", one_run=one_run) for row in rows]
     if stages is None:
         decisions = decide_fixed(screened, margin=notable, alpha=alpha)
     else:
         family = [
-            Staged(screened=first, confirming=_measured(row, "confirm"))
+            Staged(screened=first, confirming=_measured(row, "confirm", one_run=one_run))
             for row, first in zip(rows, screened, strict=True)
         ]
         decisions = decide_staged(family, stages, margin=notable, entropy=lambda: np.random.default_rng(_SEED))
+    summaries = summarised(
+        [decision.used for decision in decisions],
+        [decision.in_pairs for decision in decisions],
+        level=1 - alpha,
+        notable=notable,
+    )
+    setting = _Setting(notable=notable, alpha=alpha, family=len(rows), stages=stages)
     judged = [
-        _told(each, row, decision, notable, alpha, len(rows), stages)
-        for each, row, decision in zip(found, rows, decisions, strict=True)
+        _told(each, row, decision, summary, setting)
+        for each, row, decision, summary in zip(found, rows, decisions, summaries, strict=True)
     ]
     return judged, [index for index, decision in enumerate(decisions) if decision.waiting]
 
 
-def _measured(row: Row, stage: Stage) -> Measured:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """What all rows of a family share."""
+
+    notable: float
+    alpha: float
+    family: int
+    stages: Stages | None
+
+    @property
+    def row_alpha(self) -> float:
+        """The error that one row has to itself in the worst case."""
+        return self.alpha / self.family
+
+
+def _measured(row: Row, stage: Stage, *, one_run: bool) -> Measured:
+    """A row's boots of one stage. Boots of two runs have nothing to do with each other, so that they share no block."""
     ours, theirs = ([each for each in side if each.boot.stage == stage] for side in (row.base, row.head))
-    return Measured(base=_logs(ours), head=_logs(theirs), base_blocks=_blocks(ours), head_blocks=_blocks(theirs))
+    base_blocks, head_blocks = _blocks(ours), _blocks(theirs)
+    if not one_run:
+        head_blocks = head_blocks + 1 + base_blocks.max(initial=0)
+    return Measured(base=_logs(ours), head=_logs(theirs), base_blocks=base_blocks, head_blocks=head_blocks)
 
 
 def _logs(measurements: Sequence[Measurement]) -> Values:
@@ -56,79 +92,64 @@ def _blocks(measurements: Sequence[Measurement]) -> Blocks:
     return np.array([each.boot.block for each in measurements], dtype=int)
 
 
-def _told(
-    found: Comparison, row: Row, decision: Decision, notable: float, alpha: float, family: int, stages: Stages | None
-) -> Comparison:
+def _told(found: Comparison, row: Row, decision: Decision, summary: Summary, setting: _Setting) -> Comparison:
     used = decision.used
-    ranked = used.ranked(in_pairs=decision.in_pairs)
-    change = math.expm1(float(ranked.shift))
-    low, high = (_bound(bound) for bound in ranked.interval(1 - alpha))
-    spread = rank_spread(used.base, used.head, math.log1p(notable))
-    sees = _sees(spread, used, alpha, family, stages)
-    verdict, reason, needs = _verdict(decision, change, spread, row.traits.better, notable, alpha, family, stages)
+    verdict, reason, needs = _verdict(decision, summary, row.traits.better, setting)
     judged = replace(
         found,
         n_base=len(used.base),
         n_head=len(used.head),
-        base=math.exp(float(np.median(used.base))),
-        head=math.exp(float(np.median(used.head))),
-        change=change,
-        ci_low=low,
-        ci_high=high,
+        base=math.exp(summary.base),
+        head=math.exp(summary.head),
+        change=math.expm1(summary.shift),
+        ci_low=_bound(summary.low),
+        ci_high=_bound(summary.high),
         p=decision.p,
         q=decision.q,
-        mde=sees,
+        mde=_sees(summary.spread, used, setting),
         verdict=verdict,
         reason=reason,
         needs=needs,
-        notes=_notes(used),
+        notes=_notes(summary.modes),
     )
-    return replace(judged, steps=tuple(_steps(judged, row, decision, spread, notable, alpha, family, stages)))
+    return replace(judged, steps=tuple(_steps(judged, row, decision, summary.spread, setting)))
 
 
-def _bound(log: Values) -> float | None:
-    return math.expm1(float(log)) if math.isfinite(float(log)) else None
+def _bound(log: float) -> float | None:
+    return math.expm1(log) if math.isfinite(log) else None
 
 
-def _sees(spread: float, used: Measured, alpha: float, family: int, stages: Stages | None) -> float | None:
-    n, m = len(used.base), len(used.head)
+def _sees(spread: float, used: Measured, setting: _Setting) -> float | None:
+    n, m, stages = len(used.base), len(used.head), setting.stages
     if stages is None:
-        shift = detectable(spread, n, m, alpha / family)
+        shift = detectable(spread, n, m, setting.row_alpha)
     else:
-        shift = detectable_staged(
-            spread, stages.screen, stages.screen_alpha, stages.looks[-1].boots, stages.looks[-1].alpha
-        )
-    return None if shift is None else math.expm1(shift)
+        last = stages.looks[-1]
+        shift = detectable_staged(spread, stages.screen, stages.screen_alpha, last.boots, last.alpha)
+    return None if shift is None or shift > _BLIND else math.expm1(shift)
 
 
 def _verdict(
-    decision: Decision,
-    change: float,
-    spread: float,
-    better: Better,
-    notable: float,
-    alpha: float,
-    family: int,
-    stages: Stages | None,
+    decision: Decision, summary: Summary, better: Better, setting: _Setting
 ) -> tuple[Verdict, str, int | None]:
     if decision.outcome == "changed":
-        return direction(change, better), f"q = {decision.q:.2g}", None
+        return direction(summary.shift, better), f"q = {decision.q:.2g}", None
     if decision.outcome == "changed-small":
-        return "unchanged", f"real, but below the notable {notable:.2%}", None
+        return "unchanged", f"real, but below the notable {setting.notable:.2%}", None
     if decision.outcome == "equivalent":
-        return "unchanged", f"a change of {notable:.1%} is ruled out", None
+        return "unchanged", f"a change of {setting.notable:.1%} is ruled out", None
     boots = min(len(decision.used.base), len(decision.used.head))
-    least = least_boots(alpha / family if stages is None else alpha)
+    error = setting.row_alpha if setting.stages is None else setting.alpha
+    least = least_boots(error)
     if boots < 2:
         return "inconclusive", f"{boots} boot is too few to tell; {least} an arm are the least", None
-    needs = max(least, boots_needed(math.log1p(notable), spread, alpha / family if stages is None else 0.1))
+    needs = max(least, boots_needed(math.log1p(setting.notable), summary.spread, error))
     if needs <= boots:
         return "inconclusive", "near the notable: more boots may tell", None
     return "inconclusive", f"{needs} boots an arm would tell, {needs - boots} more", needs
 
 
-def _notes(used: Measured) -> tuple[str, ...]:
-    modes = two_modes(used.base, used.head)
+def _notes(modes: TwoModes | None) -> tuple[str, ...]:
     if modes is None:
         return ()
     apart = math.expm1(modes.slow - modes.fast)
@@ -136,16 +157,8 @@ def _notes(used: Measured) -> tuple[str, ...]:
     return (f"two modes, {apart:.1%} apart: {shares} (p = {modes.p:.2g})",)
 
 
-def _steps(
-    found: Comparison,
-    row: Row,
-    decision: Decision,
-    spread: float,
-    notable: float,
-    alpha: float,
-    family: int,
-    stages: Stages | None,
-) -> Sequence[str]:
+def _steps(found: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
+    notable, alpha, family, stages = setting.notable, setting.alpha, setting.family, setting.stages
     steps = [f"noisy values, one a boot: {found.n_base} boots of base, {found.n_head} of head; spread {spread:.2%}"]
     parts = components([each.sample.readings for each in row.base])
     if parts is not None:

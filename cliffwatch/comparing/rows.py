@@ -1,5 +1,6 @@
 """Rows of a comparison: a metric of a case, with the samples that each side has of it."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric of a case, one measurement a boot and side."""
+    """A metric of a case, one measurement a boot and side; `other_unit` is that of the other side where they differ."""
 
     case: CaseKey
     metric: str
@@ -29,6 +30,7 @@ class Row:
     traits: MetricTraits
     base: tuple[Measurement, ...]
     head: tuple[Measurement, ...]
+    other_unit: str | None = None
 
     def both(self) -> tuple[Measurement, ...]:
         return (*self.base, *self.head)
@@ -37,9 +39,14 @@ class Row:
 def rows_of(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Iterable[Row]:
     """Every metric that either side measured, in the order of the plan."""
     ours, theirs = _by_metric(base), _by_metric(head)
+    units: dict[tuple[CaseKey, str], set[str]] = {}
+    for case, metric, unit in [*ours, *theirs]:
+        units.setdefault((case, metric), set()).add(unit)
     for key in dict.fromkeys([*ours, *theirs]):
         case, metric, unit = key
-        yield Row(case, metric, unit, traits(case, metric, unit, mode), ours.get(key, ()), theirs.get(key, ()))
+        mine, other = ours.get(key, ()), theirs.get(key, ())
+        elsewhere = None if mine and other else units.get((case, metric), {unit}) - {unit}
+        yield Row(case, metric, unit, traits(case, metric, unit, mode), mine, other, next(iter(elsewhere or ()), None))
 
 
 def _by_metric(arm: Arm) -> dict[tuple[CaseKey, str, str], tuple[Measurement, ...]]:
@@ -79,10 +86,20 @@ def blank(row: Row, platform: str | None, mode: Mode | None) -> Comparison:
 
 
 def _spread(measurements: tuple[Measurement, ...]) -> float | None:
+    """The standard deviation as a fraction of the mean, of at least two positive values."""
     values = [each.sample.value for each in measurements]
-    mean = statistics.fmean(values) if values else 0.0
-    return statistics.stdev(values) / mean if len(values) >= 2 and mean > 0 else None
+    count = len(values)
+    if count < 2 or not 0 < min(values) <= max(values) < math.inf:
+        return None
+    largest = max(values)
+    shares = [value / largest for value in values]
+    mean = math.fsum(shares) / count
+    return math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (count - 1)) / mean
 
 
 def _centre(measurements: tuple[Measurement, ...]) -> float | None:
-    return statistics.median(each.sample.value for each in measurements) if measurements else None
+    """The median; None of nothing, and where it is no number."""
+    if not measurements:
+        return None
+    centre = statistics.median(each.sample.value for each in measurements)
+    return centre if math.isfinite(centre) else None

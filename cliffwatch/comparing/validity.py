@@ -13,6 +13,9 @@ from cliffwatch.stats.drifts import SURE, drift, interleaved
 MOST_FAILED = 0.2
 """The share of boots of an arm in which a case may fail before what is left is a selection."""
 
+LARGEST_RATIO = 1e12
+"""Between two boots of one row; beyond it something else than a benchmark was read."""
+
 _SHARED = ("failed", "panic", "timeout")
 
 
@@ -33,6 +36,21 @@ def too_many_failed(case: CaseKey, base: Arm, head: Arm) -> str | None:
         failed = sum(status in _SHARED for status in ended)
         if failed and failed > MOST_FAILED * len(ended):
             return f"{arm.name} failed in {failed} of {len(ended)} boots"
+    return None
+
+
+def odd_values(found: Comparison, row: Row) -> Comparison | None:
+    """The verdict on values of which no ratio can be taken; None where one can."""
+    values = [each.sample.value for each in row.both()]
+    if not all(map(math.isfinite, values)):
+        return replace(found, base=None, head=None, verdict="invalid", reason="a value that is no finite number")
+    if found.base == 0 and found.head == 0:
+        return replace(found, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")
+    if min(values) <= 0:
+        return replace(found, verdict="inconclusive", reason="a zero or negative value has no relative change")
+    if max(values) > LARGEST_RATIO * min(values):
+        reason = f"values {min(values):.3g} and {max(values):.3g} are not of one thing measured"
+        return replace(found, verdict="invalid", reason=reason)
     return None
 
 

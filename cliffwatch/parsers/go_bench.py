@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 from cliffwatch.parsers.cleaning import clean_lines
@@ -75,16 +77,18 @@ def _read_result(
         values.append(Value(suite=suite, benchmark=benchmark, params=params, metric=metric, unit=shown, value=value))
 
 
-def _name(name: str) -> tuple[str, dict[str, str]]:
+@lru_cache(maxsize=1 << 16)
+def _name(name: str) -> tuple[str, Mapping[str, str]]:
     procs = _PROCS.search(name)
     bare = name[: procs.start()] if procs else name
     if bare.startswith(_OURS):
         benchmark, *parts = bare.removeprefix(_OURS).split("/")
         pairs = (part.partition("=") for part in parts)
-        return unquote(benchmark), {unquote(key): unquote(value) for key, _, value in pairs}
-    return bare, {"procs": procs[1]} if procs else {}
+        return unquote(benchmark), MappingProxyType({unquote(key): unquote(value) for key, _, value in pairs})
+    return bare, MappingProxyType({"procs": procs[1]} if procs else {})
 
 
+@lru_cache(maxsize=4096)
 def metric_of(unit: str) -> tuple[str, str]:
     """Metric and unit from a unit of the format: ours carry the metric before the last dash."""
     for compact, shown in _COMPACT.items():

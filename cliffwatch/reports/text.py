@@ -1,24 +1,21 @@
 """The report for a terminal."""
 
-import io
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Verdict
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.styles import Styles, plain
 
-_COLOURS = {
-    "regression": "bold red",
-    "improvement": "bold green",
-    "failed": "bold red",
-    "missing": "yellow",
-    "invalid": "yellow",
+_STYLES: dict[Verdict, str] = {
+    "regression": "worse",
+    "improvement": "better",
+    "failed": "worse",
+    "missing": "doubt",
+    "invalid": "doubt",
 }
-_MARKS = {
+_MARKS: dict[Verdict, str] = {
     "regression": "▲ regression",
     "improvement": "▼ improvement",
     "unchanged": "  unchanged",
@@ -29,125 +26,121 @@ _MARKS = {
 }
 """Worse and better by shape as well: colours alone do not reach everybody."""
 
+_HEADS = ("", "base", "head", "unit", "n", "change", "interval", "could see", "verdict")
+_RIGHT = (False, True, True, False, True, True, True, True, False)
+_LEAST_NAME = 16
+_TOLD_FAILURE_LINES = 30
+
+Cell = tuple[str, str | None]
+"""A text and the name of its style."""
+
 
 def text_report(
     compared: ComparisonSet, context: ReportContext, *, colour: bool, width: int = 120, all_metrics: bool = False
 ) -> str:
-    """The report as text of at most `width` columns; the primary metric of each case, or all of them."""
-    stream = io.StringIO()
-    console = Console(
-        file=stream, width=width, force_terminal=colour, color_system="standard" if colour else None, highlight=False
-    )
-    _failures(console, context)
-    console.print(f"[bold]{sentence(compared)}[/]" if compared.rows else "[bold]nothing was compared[/]")
-    _about(console, compared, context)
+    """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them."""
+    styles = Styles(colour=colour)
     rows = compared.rows if all_metrics else compared.primary_rows()
+    lines = [*_failures(context, styles)]
+    lines.append(styles("strong", sentence(compared) if compared.rows else "nothing was compared"))
+    lines += _about(compared, context)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
-        console.print()
-        console.print(_table(suite, list(group), all_metrics=all_metrics))
-    _explanations(console, rows)
-    _sweeps(console, compared)
-    _left_out(console, compared)
-    _footer(console, compared, context)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        lines += ["", *_table(suite, list(group), styles, width, all_metrics=all_metrics)]
+    lines += _explanations(rows)
+    lines += _sweeps(compared)
+    lines += _left_out(compared, styles)
+    lines += _footer(compared, context, styles)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _failures(console: Console, context: ReportContext) -> None:
+def _failures(context: ReportContext, styles: Styles) -> Iterator[str]:
     for failure in context.failures:
-        console.print(f"[bold red]{escape(failure.arm)}: {escape(failure.message)}[/]")
-        for line in failure.evidence.splitlines()[:30]:
-            console.print(f"    {escape(line)}", soft_wrap=True)
-        console.print()
+        yield styles("worse", plain(f"{failure.arm}: {failure.message}"))
+        for line in failure.evidence.splitlines()[:_TOLD_FAILURE_LINES]:
+            yield f"    {plain(line)}"
+        yield ""
 
 
-def _about(console: Console, compared: ComparisonSet, context: ReportContext) -> None:
+def _about(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for name, side in (("base", compared.base), ("head", compared.head)):
-        console.print(f"  {name}  {escape(side.label)}", soft_wrap=True)
+        yield f"  {name}  {plain(side.label)}"
     where = [trials(compared), compared.mode or "unknown mode", compared.platform or "unknown platform"]
-    console.print(f"  {', '.join([*where, *map(escape, context.setting)])}", soft_wrap=True)
+    yield f"  {plain(', '.join([*where, *context.setting]))}"
 
 
-def _table(suite: str, rows: list[Comparison], *, all_metrics: bool) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left", header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column(f"[bold not dim]{escape(suite)}[/]", no_wrap=True)
-    for name in ("base", "head"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("unit", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    for name in ("change", "interval", "could see"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+def _table(suite: str, rows: Sequence[Comparison], styles: Styles, width: int, *, all_metrics: bool) -> Iterator[str]:
+    lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in _HEADS[1:]))]
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
-        table.add_row(f"  {escape(benchmark)}")
-        for row in group:
-            table.add_row(*_cells(row, all_metrics=all_metrics))
-    return table
+        lines.append(((f"  {plain(benchmark)}", None),))
+        lines += [_cells(row, all_metrics=all_metrics) for row in group]
+    widths = [max((len(line[column][0]) for line in lines if column < len(line)), default=0) for column in range(9)]
+    widths[0] = max(_LEAST_NAME, min(widths[0], width - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    for line in lines:
+        yield "  ".join(_padded(cell, widths[column], styles, right=_RIGHT[column]) for column, cell in enumerate(line))
 
 
-def _cells(row: Comparison, *, all_metrics: bool) -> tuple[str, ...]:
+def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:
+    text, style = cell
+    shown = text if len(text) <= width else f"{text[: width - 1]}…"
+    blanks = " " * (width - len(shown))
+    styled = styles(style, shown)
+    return f"{blanks}{styled}" if right else f"{styled}{blanks}"
+
+
+def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
     params = " ".join(f"{name}={value}" for name, value in row.case.params) or "(defaults)"
-    name = f"{params}  {row.metric}" if all_metrics else params
-    change = figures.change(row)
-    verdict = _MARKS[row.verdict]
-    if row.verdict in _COLOURS:
-        colour = _COLOURS[row.verdict]
-        verdict = f"[{colour}]{verdict}[/]"
-        change = f"[{colour}]{change}[/]" if row.beyond_noise else change
+    style = _STYLES.get(row.verdict)
     return (
-        f"    {escape(name)}",
-        figures.value(row.base),
-        figures.value(row.head),
-        escape(row.unit),
-        figures.counts(row),
-        change,
-        figures.interval(row),
-        figures.sees(row),
-        verdict,
+        (plain(f"    {params}  {row.metric}" if all_metrics else f"    {params}"), None),
+        (figures.value(row.base), None),
+        (figures.value(row.head), None),
+        (plain(row.unit), None),
+        (figures.counts(row), None),
+        (figures.change(row), style if row.beyond_noise else None),
+        (figures.interval(row), None),
+        (figures.sees(row), None),
+        (_MARKS[row.verdict], style),
     )
 
 
-def _explanations(console: Console, rows: tuple[Comparison, ...]) -> None:
+def _explanations(rows: Sequence[Comparison]) -> list[str]:
     told = [row for row in rows if row.verdict in ("failed", "missing", "inconclusive", "invalid") and row.reason]
-    if told or any(row.notes for row in rows):
-        console.print()
-    for row in told:
-        console.print(f"  {escape(str(row.case))}: {row.verdict}: {escape(row.reason)}", soft_wrap=True)
-    for row in rows:
-        for note in row.notes:
-            console.print(f"  {escape(str(row.case))}: {escape(note)}", soft_wrap=True)
+    lines = [f"  {plain(f'{row.case}: {row.verdict}: {row.reason}')}" for row in told]
+    lines += [f"  {plain(f'{row.case}: {note}')}" for row in rows for note in row.notes]
+    return ["", *lines] if lines else []
 
 
-def _sweeps(console: Console, compared: ComparisonSet) -> None:
-    if compared.sweeps:
-        console.print()
-    for sweep in compared.sweeps:
-        console.print(f"  {escape(sweep.benchmark)}: {escape(sweep.words)}", soft_wrap=True)
+def _sweeps(compared: ComparisonSet) -> list[str]:
+    lines = [f"  {plain(f'{sweep.benchmark}: {sweep.words}')}" for sweep in compared.sweeps]
+    return ["", *lines] if lines else []
 
 
-def _left_out(console: Console, compared: ComparisonSet) -> None:
-    if not compared.left_out:
-        return
+def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for outcome in compared.left_out:
         reasons.setdefault(f"{outcome.status}: {outcome.reason}", []).append(str(outcome.case))
-    console.print()
+    if reasons:
+        yield ""
     for reason, cases in reasons.items():
         shown = ", ".join(dict.fromkeys(cases[:4])) + (f" and {len(cases) - 4} more" if len(cases) > 4 else "")
-        console.print(f"  [dim]{escape(shown)}: {escape(reason)}[/]", soft_wrap=True)
+        yield f"  {styles('quiet', plain(f'{shown}: {reason}'))}"
 
 
-def _footer(console: Console, compared: ComparisonSet, context: ReportContext) -> None:
-    console.print()
+def _footer(compared: ComparisonSet, context: ReportContext, styles: Styles) -> Iterator[str]:
+    yield ""
+    for line in _said_below(compared, context):
+        yield styles("quiet", plain(line))
+
+
+def _said_below(compared: ComparisonSet, context: ReportContext) -> Iterable[str]:
     for mean in compared.means:
         if mean.rows > 1:
-            said = f"geometric mean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows"
-            console.print(f"[dim]{escape(said)}[/]", soft_wrap=True)
+            yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows"
     if compared.control is not None:
-        console.print(f"[dim]base against itself: {figures.control(compared.control)}[/]", soft_wrap=True)
+        yield f"base against itself: {figures.control(compared.control)}"
     if compared.mode is not None:
-        console.print(f"[dim]{SIGHT[compared.mode]}.[/]", soft_wrap=True)
-    console.print(f"[dim]Notable from {compared.notable:.1%} on; ~ is within the noise.[/]", soft_wrap=True)
-    for note in context.notes:
-        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
+        yield f"{SIGHT[compared.mode]}."
+    yield f"Notable from {compared.notable:.1%} on; ~ is within the noise."
+    yield from context.notes
     if context.folder is not None:
-        console.print(f"[dim]Results: {escape(context.folder)}[/]", soft_wrap=True)
+        yield f"Results: {context.folder}"

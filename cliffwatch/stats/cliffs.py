@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from cliffwatch.stats.rank_tables import Values
 
@@ -81,6 +80,8 @@ def _sharpest(x: Values, y: Values, noise: Values) -> tuple[float, Values, float
     fits = [_fit(_stick(x, place), y, noise) for place in places]
     best = int(np.argmin([misfit for misfit, _ in fits]))
     misfit, coefficients = fits[best]
+    from scipy import special  # noqa: PLC0415 - half a second to load, for sweeps alone
+
     freedom = max(1, len(x) - 4)
     p = float(special.fdtrc(2, freedom, (straight - misfit) / 2 / max(1.0, misfit / freedom)))
     return float(places[best]), coefficients, p
@@ -92,6 +93,8 @@ def _departure(x: Values, y: Values, noise: Values, place: float, sign: float) -
     On the course is what lies no higher than the points before it; off it what no further point of the course would reach
     nineteen times in twenty.
     """
+    from scipy import special  # noqa: PLC0415 - see above
+
     count = max(2, int((x <= place + 1e-9).sum()))
     rest = sign * (y - _course(x, y, count))
     while count < len(x) and rest[count] <= rest[:count].max() + noise[count]:

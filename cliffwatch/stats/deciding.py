@@ -13,7 +13,7 @@ import numpy as np
 
 from cliffwatch.stats.equivalence import ALPHA, equivalent
 from cliffwatch.stats.families import holm
-from cliffwatch.stats.measured import Measured
+from cliffwatch.stats.measured import Measured, alike, ranked_alike
 from cliffwatch.stats.power import POWER, detection_power, rank_spread
 from cliffwatch.stats.ranks import Ranked
 from cliffwatch.stats.stages import Family, Stages, confirm_alone, confirm_together, screen
@@ -44,15 +44,24 @@ class Decision:
 
 def decide_fixed(family: Sequence[Measured], *, margin: float, alpha: float) -> list[Decision]:
     """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a fraction."""
-    found = []
-    for row in family:
-        in_pairs = row.related()
-        found.append((in_pairs, float(row.ranked(in_pairs=in_pairs).p())))
-    adjusted = holm([p for _, p in found])
+    in_pairs = [row.related() for row in family]
+    p_values, shifts, equal = np.ones(len(family)), np.zeros(len(family)), np.zeros(len(family), dtype=bool)
+    for indexes, ranked in ranked_alike(family, in_pairs):
+        p_values[indexes], shifts[indexes] = ranked.p(), ranked.shift
+        equal[indexes] = equivalent(ranked, margin=margin, look=0, looks=1)
+    adjusted = holm(p_values)
     return [
-        _judged(row, in_pairs, p, q, margin=margin, alpha=alpha, look=0, looks=1)
-        for row, (in_pairs, p), q in zip(family, found, adjusted, strict=True)
+        Decision(
+            outcome=_outcome(q <= alpha, float(shift), bool(shown), margin), used=row, in_pairs=paired, p=float(p), q=q
+        )
+        for row, paired, p, q, shift, shown in zip(family, in_pairs, p_values, adjusted, shifts, equal, strict=True)
     ]
+
+
+def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> Outcome:
+    if confirmed:
+        return "changed" if abs(math.expm1(shift)) >= margin else "changed-small"
+    return "equivalent" if shown else "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,15 +138,10 @@ def _hint(margin: float) -> float:
 
 def _directions(rows: Sequence[Measured], stages: Stages, margin: float) -> list[int]:
     """The screen's direction of every row; rows with the same numbers of boots are screened in one call."""
-    alike: dict[tuple[int, int], list[int]] = {}
-    for index, row in enumerate(rows):
-        alike.setdefault((len(row.base), len(row.head)), []).append(index)
     directions = [0] * len(rows)
-    for group in alike.values():
-        base = np.stack([rows[index].base for index in group])
-        head = np.stack([rows[index].head for index in group])
+    for indexes, base, head in alike(rows):
         found = screen(base, head, alpha=stages.screen_alpha, least=_hint(margin))
-        for index, direction in zip(group, found, strict=True):
+        for index, direction in zip(indexes, found, strict=True):
             directions[index] = int(direction)
     return directions
 
@@ -166,7 +170,7 @@ def _screened(row: Measured, direction: int, stages: Stages, margin: float) -> D
 def _within_reach(row: Measured, stages: Stages, margin: float) -> bool:
     """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
-    return detection_power(shift, rank_spread(row.base, row.head, shift), boots, boots, 2 * ALPHA) >= POWER
+    return detection_power(shift, float(rank_spread(row.base, row.head, shift)), boots, boots, 2 * ALPHA) >= POWER
 
 
 def _found(
@@ -194,7 +198,8 @@ def _looked(row: _Reached, look: _Look, found: tuple[float, float] | None) -> De
     so_far = replace(row.so_far, looks=look.number)
     if found is not None:
         p, q = found
-        outcome = _size(row.fresh, so_far.in_pairs, look.margin)
+        shift = float(row.fresh.ranked(in_pairs=so_far.in_pairs).shift)
+        outcome = _outcome(True, shift, False, look.margin)
         spent = q * look.stages.alpha / look.alpha
         return replace(so_far, outcome=outcome, used=row.fresh, p=p, q=spent, waiting=False)
     # The screen chose a candidate by its value, so that only fresh boots say what it is worth.
@@ -214,20 +219,3 @@ def _looked(row: _Reached, look: _Look, found: tuple[float, float] | None) -> De
 def _one_sided(row: _Reached) -> float:
     ranked = row.fresh.ranked(in_pairs=row.so_far.in_pairs)
     return float(ranked.p_greater() if row.so_far.direction > 0 else ranked.p_less())
-
-
-def _size(row: Measured, in_pairs: bool, margin: float) -> Outcome:
-    notable = abs(np.expm1(float(row.ranked(in_pairs=in_pairs).shift))) >= margin
-    return "changed" if notable else "changed-small"
-
-
-def _judged(
-    row: Measured, in_pairs: bool, p: float, q: float, *, margin: float, alpha: float, look: int, looks: int
-) -> Decision:
-    ranked = row.ranked(in_pairs=in_pairs)
-    outcome: Outcome = "open"
-    if q <= alpha:
-        outcome = _size(row, in_pairs, margin)
-    elif bool(equivalent(ranked, margin=margin, look=look, looks=looks)):
-        outcome = "equivalent"
-    return Decision(outcome=outcome, used=row, in_pairs=in_pairs, p=p, q=q)

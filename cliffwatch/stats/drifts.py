@@ -4,10 +4,10 @@ Kendall's test of each arm's boots against their order, both arms' scores togeth
 Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of Theil and Sen. Interleaved arms share a drift, so that it widens intervals; arms one after the other do not.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import two_samples
@@ -34,7 +34,7 @@ def drift(values: Values, order: Values, arms: Values) -> Drift | None:
     slopes = np.concatenate([slopes_of(places, part) for places, part in parts])
     score = sum(_score(places, part) for places, part in parts)
     variance = sum(_variance(len(part)) for _, part in parts)
-    p = float(2 * special.ndtr(-abs(score) / np.sqrt(variance)))
+    p = math.erfc(abs(score) / math.sqrt(2 * variance))
     return Drift(total=float(np.median(slopes)) * float(np.ptp(order)), p=p)
 
 
@@ -48,7 +48,7 @@ def interleaved(order: Values, arms: Values) -> bool:
 
 def trend(order: Values, values: Values) -> float:
     """The p-value of Kendall's test by its normal approximation, good from eight values on."""
-    return float(2 * special.ndtr(-abs(_score(order, values)) / np.sqrt(_variance(len(values)))))
+    return math.erfc(abs(_score(order, values)) / math.sqrt(2 * _variance(len(values))))
 
 
 def slopes_of(order: Values, values: Values) -> Values:

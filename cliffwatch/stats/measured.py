@@ -1,5 +1,6 @@
 """One metric of both arms as the statistics see it: one value a boot, on a log scale, with the block it was measured in."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +29,15 @@ class Measured:
 
     def paired(self) -> "Measured":
         """The boots whose block holds both arms, in the order of blocks."""
+        if np.array_equal(self.base_blocks, self.head_blocks):
+            return self
         both, ours, theirs = np.intersect1d(self.base_blocks, self.head_blocks, return_indices=True)
         return Measured(base=self.base[ours], head=self.head[theirs], base_blocks=both, head_blocks=both)
 
     def related(self) -> bool:
         """Whether boots of one block move together so much that comparing within blocks sees more."""
+        if self.base_blocks.max(initial=-1) < self.head_blocks.min(initial=0):
+            return False
         twins = self.paired()
         if len(twins.base) < FEWEST_PAIRS or np.ptp(twins.base) == 0 or np.ptp(twins.head) == 0:
             return False
@@ -63,6 +68,28 @@ class Measured:
             base_blocks=self.base_blocks[ours],
             head_blocks=self.head_blocks[theirs],
         )
+
+
+def alike(rows: Sequence[Measured]) -> Iterator[tuple[list[int], Values, Values]]:
+    """Rows with the same numbers of boots together: their indexes, and both arms as (rows, boots)."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for index, row in enumerate(rows):
+        groups.setdefault((len(row.base), len(row.head)), []).append(index)
+    for indexes in groups.values():
+        yield (
+            indexes,
+            np.stack([rows[index].base for index in indexes]),
+            np.stack([rows[index].head for index in indexes]),
+        )
+
+
+def ranked_alike(rows: Sequence[Measured], in_pairs: Sequence[bool]) -> Iterator[tuple[list[int], Ranked]]:
+    """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its ranks in their order."""
+    for paired, compare in ((True, pairs), (False, two_samples)):
+        chosen = [index for index, each in enumerate(in_pairs) if each == paired]
+        used = [rows[index].paired() if paired else rows[index] for index in chosen]
+        for places, base, head in alike(used):
+            yield [chosen[place] for place in places], compare(base, head)
 
 
 def measured(base: Values, head: Values) -> Measured:

@@ -11,7 +11,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 Values = NDArray[np.float64]
 
@@ -59,6 +58,8 @@ def _tail(counts: list[int]) -> Values:
 
 
 def _normal_tail(largest: int, variance: float) -> Values:
+    from scipy import special  # noqa: PLC0415 - half a second to load, for large samples alone
+
     values = np.arange(largest + 1)
     return np.asarray(special.ndtr((largest / 2 - values + 0.5) / math.sqrt(variance)), dtype=float)
 

@@ -5,6 +5,7 @@ width (Ashman, Bird and Zepf, Astronomical Journal 108, 1994: D > 2 separates; `
 neither is a few outliers; the share of slow boots is compared by Fisher's exact test.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ SEPARATION = 6.0
 
 LEAST_SHARE = 0.1
 LEAST_BOOTS = 3
+LEAST_APART = 1e-3
+"""Modes closer than a thousandth are nobody's concern, and rounding."""
+
 _FEWEST = 8
 
 
@@ -30,20 +34,27 @@ class TwoModes:
     p: float
 
 
-def two_modes(base: Values, head: Values) -> TwoModes | None:
-    """Two groups of boots among the logs of both arms, (n,) and (m,); None where one arm or neither shows them.
+def two_modes(base: Values, head: Values) -> list[TwoModes | None]:
+    """Two groups of boots among the logs of both arms, (rows, n) and (rows, m); None where neither arm shows them.
 
     The arms are split each for itself, so that a shift between them is not taken for two modes; the one with the clearer
     groups says where the other is divided.
     """
-    found = [split for arm in (base, head) if (split := _split(np.sort(arm))) is not None]
-    if not found:
-        return None
-    fast, slow = max(found, key=lambda groups: groups[1] - groups[0])
-    border = (fast + slow) / 2
-    slow_base, slow_head = int((base > border).sum()), int((head > border).sum())
+    ours, theirs = _splits(base), _splits(head)
+    apart = np.stack([slow - fast for fast, slow in (ours, theirs)])
+    clearer = np.argmax(np.nan_to_num(apart, nan=-1.0), axis=0)
+    found: list[TwoModes | None] = [None] * len(base)
+    for row in np.flatnonzero(np.isfinite(apart).any(axis=0)):
+        fast, slow = (theirs if clearer[row] else ours)[0][row], (theirs if clearer[row] else ours)[1][row]
+        found[row] = _shares(base[row], head[row], float(fast), float(slow))
+    return found
+
+
+def _shares(base: Values, head: Values, fast: float, slow: float) -> TwoModes:
     from scipy import stats  # noqa: PLC0415 - takes a second to load, and few arms have two modes
 
+    border = (fast + slow) / 2
+    slow_base, slow_head = int((base > border).sum()), int((head > border).sum())
     table = [[slow_base, len(base) - slow_base], [slow_head, len(head) - slow_head]]
     return TwoModes(
         fast=fast,
@@ -54,19 +65,22 @@ def two_modes(base: Values, head: Values) -> TwoModes | None:
     )
 
 
-def _split(ordered: Values) -> tuple[float, float] | None:
-    """The centres of two groups of sorted values, if there are two."""
-    count = len(ordered)
-    least = max(LEAST_BOOTS, int(np.ceil(LEAST_SHARE * count)))
-    if count < _FEWEST:
-        return None
-    best: tuple[float, float, float] | None = None
-    for cut in range(least, count - least + 1):
-        low, high = ordered[:cut], ordered[cut:]
-        width = float(low.var() * len(low) + high.var() * len(high))
-        if best is None or width < best[0]:
-            best = (width, float(low.mean()), float(high.mean()))
-    if best is None:
-        return None
-    width = np.sqrt(best[0] / (count - 2))
-    return (best[1], best[2]) if best[2] - best[1] > SEPARATION * width and best[2] > best[1] else None
+def _splits(arms: Values) -> tuple[Values, Values]:
+    """The centres of the two groups of each row, NaN where there are none: the cut of least squares, over all cuts at once."""
+    count = arms.shape[-1]
+    least = max(LEAST_BOOTS, math.ceil(LEAST_SHARE * count))
+    nothing = np.full(arms.shape[:-1], np.nan)
+    if count < max(_FEWEST, 2 * least):
+        return nothing, nothing
+    ordered = np.sort(arms, axis=-1)
+    cuts = np.arange(least, count - least + 1)
+    sums = np.cumsum(ordered, axis=-1)
+    low = sums[..., cuts - 1] / cuts
+    high = (sums[..., -1:] - sums[..., cuts - 1]) / (count - cuts)
+    squares = (ordered**2).sum(axis=-1, keepdims=True)
+    width = np.maximum(squares - cuts * low**2 - (count - cuts) * high**2, 0.0)
+    best = np.argmin(width, axis=-1)[..., None]
+    fast, slow = (np.take_along_axis(each, best, axis=-1)[..., 0] for each in (low, high))
+    spread = np.sqrt(np.take_along_axis(width, best, axis=-1)[..., 0] / (count - 2))
+    clear = (slow - fast > SEPARATION * spread) & (slow - fast > LEAST_APART)
+    return np.where(clear, fast, np.nan), np.where(clear, slow, np.nan)

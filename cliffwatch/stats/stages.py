@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from cliffwatch.stats.families import holm, max_t
 from cliffwatch.stats.rank_tables import Values
@@ -109,6 +108,8 @@ def _welch(base: Values, head: Values) -> Values:
     n, m = base.shape[-1], head.shape[-1]
     if min(n, m) < 2:
         return np.ones(base.shape[:-1])
+    from scipy import special  # noqa: PLC0415 - half a second to load, for plans in stages alone
+
     ours, theirs = base.var(axis=-1, ddof=1) / n, head.var(axis=-1, ddof=1) / m
     error = np.maximum(ours + theirs, 1e-300)
     freedom = error**2 / np.maximum(ours**2 / (n - 1) + theirs**2 / (m - 1), 1e-300)

@@ -37,7 +37,7 @@ def test_two_modes_are_told_with_their_shares_and_never_averaged_away() -> None:
     generator = np.random.default_rng(3)
     base = generator.normal(0, 0.002, 20) + 0.05 * (np.arange(20) < 4)
     head = generator.normal(0, 0.002, 20) + 0.05 * (np.arange(20) < 14)
-    modes = two_modes(base, head)
+    (modes,) = two_modes(base[None], head[None])
 
     assert modes is not None
     assert modes.slow - modes.fast == pytest.approx(0.05, abs=0.003)
@@ -48,7 +48,7 @@ def test_two_modes_are_told_with_their_shares_and_never_averaged_away() -> None:
 def test_a_shift_between_arms_is_not_two_modes() -> None:
     generator = np.random.default_rng(4)
 
-    assert two_modes(generator.normal(0, 0.002, 20), generator.normal(0.05, 0.002, 20)) is None
+    assert two_modes(generator.normal(0, 0.002, (1, 20)), generator.normal(0.05, 0.002, (1, 20))) == [None]
 
 
 def test_a_drift_is_seen_and_its_size_told() -> None:

@@ -1,0 +1,42 @@
+"""What a report says of each metric of a family, worked out for all that have as many boots at once."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cliffwatch.stats.measured import Measured, alike, ranked_alike
+from cliffwatch.stats.power import rank_spread
+from cliffwatch.stats.shapes import TwoModes, two_modes
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread that ranks see."""
+
+    base: float
+    head: float
+    shift: float
+    low: float
+    high: float
+    spread: float
+    modes: TwoModes | None
+
+
+def summarised(rows: Sequence[Measured], in_pairs: Sequence[bool], *, level: float, notable: float) -> list[Summary]:
+    """Summaries in the order of the rows; `level` is that of the intervals, `notable` the change that the spread is for."""
+    bounds = np.zeros((3, len(rows)))
+    for indexes, ranked in ranked_alike(rows, in_pairs):
+        bounds[0, indexes] = ranked.shift
+        bounds[1:, indexes] = ranked.interval(level)
+    found: list[Summary | None] = [None] * len(rows)
+    for indexes, base, head in alike(rows):
+        centres = np.median(base, axis=1), np.median(head, axis=1)
+        columns = [*centres, *bounds[:, indexes], rank_spread(base, head, math.log1p(notable))]
+        for index, modes, numbers in zip(
+            indexes, two_modes(base, head), np.stack(columns, axis=1).tolist(), strict=True
+        ):
+            ours, theirs, shift, low, high, spread = numbers
+            found[index] = Summary(ours, theirs, shift, low, high, spread, modes)
+    return [summary for summary in found if summary is not None]
