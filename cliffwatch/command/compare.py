@@ -150,5 +150,5 @@ def _written(
         return go_bench_report(arms, traits)
     on_terminal = report.out is None and sys.stdout.isatty()
     colour = report.colour == "always" or (report.colour == "auto" and on_terminal)
-    width = max(100, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
+    width = max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
     return text_report(compared, context, colour=colour, width=width, all_metrics=report.all_metrics)

@@ -28,7 +28,11 @@ _MARKS: dict[Verdict, str] = {
 
 _HEADS = ("", "base", "head", "unit", "n", "change", "interval", "could see", "verdict")
 _RIGHT = (False, True, True, False, True, True, True, True, False)
-_LEAST_NAME = 16
+_NARROW = (0, 1, 2, 3, 5, 8)
+"""Columns of the first of two lines."""
+
+_LEAST_NAME = 24
+_BAREST_NAME = 12
 _TOLD_FAILURE_LINES = 30
 
 Cell = tuple[str, str | None]
@@ -69,14 +73,35 @@ def _about(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 
 def _table(suite: str, rows: Sequence[Comparison], styles: Styles, width: int, *, all_metrics: bool) -> Iterator[str]:
+    """A line a row; two where the columns do not fit."""
     lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in _HEADS[1:]))]
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
         lines.append(((f"  {plain(benchmark)}", None),))
         lines += [_cells(row, all_metrics=all_metrics) for row in group]
-    widths = [max((len(line[column][0]) for line in lines if column < len(line)), default=0) for column in range(9)]
-    widths[0] = max(_LEAST_NAME, min(widths[0], width - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    columns = tuple(range(len(_HEADS)))
+    widths = _widths(lines, columns, width)
+    narrow = widths[0] < min(_LEAST_NAME, max(len(line[0][0]) for line in lines))
+    if narrow:
+        columns = _NARROW
+        widths = _widths(lines, columns, width)
     for line in lines:
-        yield "  ".join(_padded(cell, widths[column], styles, right=_RIGHT[column]) for column, cell in enumerate(line))
+        if len(line) == 1:
+            yield _padded(line[0], width, styles, right=False)
+            continue
+        chosen = [column for column in columns if column < len(line)]
+        cells = zip(chosen, widths, strict=False)
+        yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
+        if narrow and line[0][1] is None:
+            n, interval, sees = (line[column][0] for column in (4, 6, 7))
+            yield f"      n {n}, interval {interval}, could see {sees}"
+
+
+def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: int) -> list[int]:
+    """Of the chosen columns; the first gets what the others leave it."""
+    full = [line for line in lines if len(line) > 1]
+    widths = [max(len(line[column][0]) for line in full) for column in columns]
+    widths[0] = min(widths[0], max(_BAREST_NAME, width - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    return widths
 
 
 def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:

@@ -15,6 +15,7 @@ from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import LONGEST, markdown_report
+from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CaseKey
 
 CONTEXT = ReportContext(
@@ -69,6 +70,16 @@ def test_a_verdict_is_explained_step_by_step(compared: ComparisonSet) -> None:
 def test_an_explanation_of_nothing_is_none(compared: ComparisonSet) -> None:
     assert explain_report(compared, "no-such-case") is None
     assert explain_report(compared, "local-storage/*int-get*") is not None
+
+
+@pytest.mark.parametrize("width", [72, 80, 200])
+@pytest.mark.parametrize("colour", [False, True])
+def test_text_fits_the_terminal(compared: ComparisonSet, width: int, colour: bool) -> None:
+    text = text_report(compared, CONTEXT, colour=colour, width=width)
+
+    assert_golden(f"report-{width}{'-colour' if colour else ''}.txt", text)
+    table = [line for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines() if "ns/op" in line]
+    assert max(map(len, table)) <= width
 
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @torvalds https://evil.example | `\n# big"
