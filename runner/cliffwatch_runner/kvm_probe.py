@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cliffwatch_runner import process
 
-DEADLINE_SECONDS = 3.0
+DEADLINE_SECONDS = 1.5
 ROUNDS = 100_000_000
 
 _PROOF = 0x2A
@@ -67,7 +67,7 @@ def _judged(ended: process.Finished) -> KvmProbe:
         return KvmProbe(usable=False, reason=f"QEMU could not run a probe guest: {last}")
     told = {line for line in lines if line.strip("12") == ""}
     reached = "".join(sorted(told))
-    within = f"within {DEADLINE_SECONDS:.0f} s"
+    within = f"within {DEADLINE_SECONDS:g} s"
     if _LONG_MODE.decode() in reached:
         slow = "the probe guest started but did not finish its hundred million rounds"
         return KvmProbe(usable=False, reason=f"{slow} {within}: its code is emulated, not run")
