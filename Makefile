@@ -20,7 +20,7 @@ $(VENV)/.ready: requirements/setup.txt requirements/dev.txt pyproject.toml runne
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cliffwatch needs Python 3.11 or newer: make setup PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e runner -e service
 	@touch $@
 

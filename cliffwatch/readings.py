@@ -1,11 +1,14 @@
 """What one raw output holds: values, and the lines that could not be read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(NamedTuple):
     """One metric of one case, as one output gives it.
 
     `value` is the boot's number in `unit`; `samples` are the readings within the boot that it was made from, warm-up
@@ -16,10 +19,10 @@ class Value:
 
     suite: str | None
     benchmark: str
-    params: Mapping[str, str] = field(default_factory=dict)
     metric: str
     unit: str
     value: float
+    params: Mapping[str, str] = NO_PARAMS
     samples: tuple[float, ...] = ()
     resolution: float = 0.0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from cliffwatch.catalogue.read import CatalogueError, read_suite
@@ -85,6 +85,7 @@ def _twice(suites: list[Suite]) -> list[CatalogueError]:
     return errors
 
 
+@cache
 def load_catalogue() -> Catalogue:
     """The catalogue that came with this Cliffwatch, which `make lint` holds free of errors."""
     catalogue, errors = read_catalogue(suites_folder())

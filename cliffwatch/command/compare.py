@@ -1,5 +1,6 @@
 """`cliffwatch compare`: two runs, or any two files, held against each other."""
 
+import gc
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -52,6 +53,7 @@ def compare(base: str, head: str | None, less: str | None, report: ReportOptions
     One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
     name other arms. Files may be bench output, Go benchmark format, veristat CSV or Bencher Metric Format.
     """
+    gc.disable()  # hundreds of thousands of small objects that all live to the end: collecting only walks them
     loop = _side(less) if less is not None else None
     if head is None:
         raise SystemExit(report_of_run(Path(base), report, loop))

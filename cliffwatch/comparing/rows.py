@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode, Sample
@@ -12,8 +13,7 @@ Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Answers for a case, metric, unit and mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(NamedTuple):
     """A sample and the boot that it comes from."""
 
     sample: Sample

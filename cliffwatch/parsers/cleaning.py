@@ -1,7 +1,7 @@
 """Undoes what terminals, mail and web pages do to a pasted output. Total."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
@@ -15,8 +15,7 @@ _ODD = re.compile(r"[^\n\x20-\x7eµ±\t]|(?:^|\n)\s?>|\[\s*\d{1,7}\.\d{6}\]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A cleaned line with its number in the text as it came, counted from 1."""
 
     number: int

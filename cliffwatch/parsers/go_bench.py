@@ -13,11 +13,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import quote, unquote
 
-from cliffwatch.parsers.cleaning import clean_lines
+from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.readings import Parsed, Problem, Value
 from cliffwatch.samples import Arm, MetricTraits
 
-_RESULT = re.compile(r"^Benchmark(?P<name>\S*)\s+(?P<iterations>\d+)(?P<rest>(?:\s+\S+\s+\S+)+)\s*$")
 _CONFIG = re.compile(r"^(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)$")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
 _PROCS = re.compile(r"-(\d+)$")
@@ -43,9 +42,9 @@ def parse_go_bench(text: str) -> Parsed:
     problems: list[Problem] = []
     config: dict[str, str] = {}
     for line in clean_lines(text):
-        result = _RESULT.match(line.text)
-        if result:
-            _read_result(result, config, values, problems, line.number, line.text)
+        words = line.text.split()
+        if len(words) >= 4 and words[0].startswith("Benchmark") and words[1].isdecimal() and len(words) % 2 == 0:
+            _read_result(words, config, values, problems, line)
         elif setting := _CONFIG.match(line.text):
             config[setting["key"]] = setting["value"].strip()
         elif not _CHATTER.match(line.text):
@@ -55,26 +54,22 @@ def parse_go_bench(text: str) -> Parsed:
 
 
 def _read_result(
-    result: re.Match[str],
-    config: Mapping[str, str],
-    values: list[Value],
-    problems: list[Problem],
-    number: int,
-    text: str,
+    words: list[str], config: Mapping[str, str], values: list[Value], problems: list[Problem], line: Line
 ) -> None:
-    benchmark, params = _name(result["name"])
-    words = result["rest"].split()
-    for amount, unit in zip(words[::2], words[1::2], strict=True):
+    """`words` are the name, the iterations, and then a number and a unit each."""
+    benchmark, params = _name(words[0].removeprefix("Benchmark"))
+    suite = config.get("suite") or config.get("pkg")
+    for amount, unit in zip(words[2::2], words[3::2], strict=True):
         try:
             value = float(amount)
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            problems.append(Problem(line=number, text=text[:400], reason=f"'{amount[:40]}' is no number"))
+            reason = f"'{amount[:40]}' is no number"
+            problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
             continue
         metric, shown = metric_of(unit)
-        suite = config.get("suite") or config.get("pkg")
-        values.append(Value(suite=suite, benchmark=benchmark, params=params, metric=metric, unit=shown, value=value))
+        values.append(Value(suite, benchmark, metric, shown, value, params))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from cliffwatch.stats.rank_tables import Values
+from cliffwatch.stats.ranks import sorted_median
 
 EFFICIENCY = 3 / math.pi
 POWER = 0.8
@@ -101,7 +102,7 @@ def rank_spread(base: Values, head: Values, shift: float) -> Values:
     American Statistical Association 82, 1987), so that rare slow boots cost it little. Where all pairs or none do, it is the
     standard deviation.
     """
-    arms = (arm - np.median(arm, axis=-1, keepdims=True) for arm in (base, head))
+    arms = (arm - sorted_median(np.sort(arm, axis=-1))[..., None] for arm in (base, head))
     rest = np.sort(np.concatenate(list(arms), axis=-1), axis=-1)
     first, second = np.triu_indices(rest.shape[-1], 1)
     near = (rest[..., second] - rest[..., first] < shift).sum(axis=-1)

@@ -26,7 +26,7 @@ class Ranked:
     @property
     def shift(self) -> Values:
         """The Hodges-Lehmann estimate."""
-        return np.asarray(np.median(self.differences, axis=-1), dtype=float)
+        return sorted_median(self.differences)
 
     def interval(self, level: float) -> tuple[Values, Values]:
         """Bounds where the test at 1 - level just does not reject; infinite where there are too few boots."""
@@ -51,6 +51,13 @@ class Ranked:
 
     def _at(self, statistic: NDArray[np.int_]) -> Values:
         return np.asarray(self.tail[statistic], dtype=float)
+
+
+def sorted_median(ordered: Values) -> Values:
+    """The median along the last axis of sorted values."""
+    middle = ordered.shape[-1] // 2
+    upper: Values = ordered[..., middle]
+    return upper if ordered.shape[-1] % 2 else (ordered[..., middle - 1] + upper) / 2
 
 
 def two_samples(base: Values, head: Values) -> Ranked:

@@ -51,18 +51,23 @@ def two_modes(base: Values, head: Values) -> list[TwoModes | None]:
 
 
 def _shares(base: Values, head: Values, fast: float, slow: float) -> TwoModes:
-    from scipy import stats  # noqa: PLC0415 - takes a second to load, and few arms have two modes
-
     border = (fast + slow) / 2
     slow_base, slow_head = int((base > border).sum()), int((head > border).sum())
-    table = [[slow_base, len(base) - slow_base], [slow_head, len(head) - slow_head]]
     return TwoModes(
         fast=fast,
         slow=slow,
         base_share=slow_base / len(base),
         head_share=slow_head / len(head),
-        p=float(stats.fisher_exact(np.array(table))[1]),
+        p=_fisher(slow_base, len(base), slow_head, len(head)),
     )
+
+
+def _fisher(slow_base: int, n: int, slow_head: int, m: int) -> float:
+    """Two-sided: how likely shares at least as uneven are where both arms have one."""
+    slow = slow_base + slow_head
+    ways = [math.comb(n, k) * math.comb(m, slow - k) for k in range(max(0, slow - m), min(n, slow) + 1)]
+    seen = math.comb(n, slow_base) * math.comb(m, slow_head)
+    return sum(each for each in ways if each <= seen) / math.comb(n + m, slow)
 
 
 def _splits(arms: Values) -> tuple[Values, Values]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cliffwatch.stats.measured import Measured, alike, ranked_alike
 from cliffwatch.stats.power import rank_spread
+from cliffwatch.stats.ranks import sorted_median
 from cliffwatch.stats.shapes import TwoModes, two_modes
 
 
@@ -32,7 +33,7 @@ def summarised(rows: Sequence[Measured], in_pairs: Sequence[bool], *, level: flo
         bounds[1:, indexes] = ranked.interval(level)
     found: list[Summary | None] = [None] * len(rows)
     for indexes, base, head in alike(rows):
-        centres = np.median(base, axis=1), np.median(head, axis=1)
+        centres = (sorted_median(np.sort(arm, axis=1)) for arm in (base, head))
         columns = [*centres, *bounds[:, indexes], rank_spread(base, head, math.log1p(notable))]
         for index, modes, numbers in zip(
             indexes, two_modes(base, head), np.stack(columns, axis=1).tolist(), strict=True

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from cliffwatch.stats.components import components
 from cliffwatch.stats.drifts import drift, interleaved
 from cliffwatch.stats.layouts import layout_spread
-from cliffwatch.stats.shapes import two_modes
+from cliffwatch.stats.shapes import _fisher, two_modes
 
 
 def test_variance_is_split_into_boots_and_readings() -> None:
@@ -79,3 +80,10 @@ def test_layout_is_told_apart_from_noise() -> None:
     assert lucky.layout == pytest.approx(0.02, rel=0.5)
     assert lucky.covers(0.03, 1, 1)
     assert not lucky.covers(0.03, 12, 12)
+
+
+def test_the_shares_are_compared_by_fishers_exact_test() -> None:
+    for table in ([4, 20, 14, 20], [0, 12, 6, 12], [3, 10, 3, 30]):
+        slow_base, n, slow_head, m = table
+        wanted = stats.fisher_exact(np.array([[slow_base, n - slow_base], [slow_head, m - slow_head]]))[1]
+        assert _fisher(slow_base, n, slow_head, m) == pytest.approx(wanted)
