@@ -86,6 +86,7 @@ def arm_from_parsed(parsed: Parsed, label: str) -> Arm:
         label=label,
         mode=None,
         platform=None,
+        assumed=parsed.assumed,
         boots=tuple(Boot(index=index, block=index, samples=tuple(samples)) for index, samples in sorted(boots.items())),
     )
 

@@ -1,9 +1,11 @@
 """What one raw output holds: values, and the lines that could not be read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+from cliffwatch.samples import Assumed
 
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
@@ -41,7 +43,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """All that a parser found. Parsers are total: whatever the input, this comes back and nothing is raised."""
+    """All that a parser found. Parsers are total: whatever the input, this comes back and nothing is raised.
+
+    `assumed` is what the output itself says of a metric, by metric and unit.
+    """
 
     values: tuple[Value, ...]
     problems: tuple[Problem, ...]
+    assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Mode = Literal["walltime", "icount"]
 Better = Literal["higher", "lower"]
@@ -82,13 +82,20 @@ class MetricTraits:
     primary: bool = True
 
 
+class Assumed(NamedTuple):
+    """What a file itself says of one of its metrics; None is what it does not say."""
+
+    better: Better | None
+    assume: Assume | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """One side of a comparison. `label` is what people read (revision and subject, or a file name).
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
-    processor, microcode. Empty where it is not known.
+    processor, microcode. Empty where it is not known. `assumed` is what an imported file says of metrics, by metric and unit.
     """
 
     name: str
@@ -99,3 +106,4 @@ class Arm:
     facts: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
 from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
-from cliffwatch.comparing.surroundings import case_traits
+from cliffwatch.comparing.surroundings import case_traits, said_by
 from cliffwatch.exits import Exit
 from cliffwatch.importing import Unreadable, read_side
 from cliffwatch.reports.commit import commit_report
@@ -111,7 +111,8 @@ class Sides:
 
 
 def _report(sides: Sides, context: ReportContext, report: ReportOptions, method: Method) -> Exit:
-    traits = partial(case_traits, load_catalogue().traits, sides.cpus)
+    known = partial(case_traits, load_catalogue().traits, sides.cpus)
+    traits = said_by([sides.base, sides.head], known)
     compared = _compared(sides, traits, method)
     if isinstance(compared, Incomparable):
         click.echo(f"cliffwatch: {compared.reason}\n  {compared.next_step}", err=True)

@@ -1,10 +1,29 @@
 """What the surroundings of a run do to what is known of its metrics."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from cliffwatch.comparing.rows import Traits
-from cliffwatch.samples import CaseKey, MetricTraits, Mode
+from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
 
 _SEVERAL_CPUS_REPEATABILITY = 0.001
 """Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
+
+
+def said_by(arms: Sequence[Arm], traits: Traits) -> Traits:
+    """Traits in which what the arms' own files say of a metric comes first."""
+    said = {key: each for arm in arms for key, each in arm.assumed.items()}
+    if not said:
+        return traits
+
+    def answer(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+        known = traits(case, metric, unit, mode)
+        own = said.get((metric, unit))
+        if own is None:
+            return known
+        return replace(known, better=own.better or known.better, assume=own.assume or known.assume)
+
+    return answer
 
 
 def case_traits(catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:

@@ -42,7 +42,7 @@ def too_many_failed(case: CaseKey, base: Arm, head: Arm) -> str | None:
 def odd_values(found: Comparison, row: Row) -> Comparison | None:
     """The verdict on values of which no ratio can be taken; None where one can."""
     values = [each.sample.value for each in row.both()]
-    if not all(map(math.isfinite, values)):
+    if not all(map(math.isfinite, values)) or found.base is None or found.head is None:
         return replace(found, base=None, head=None, verdict="invalid", reason="a value that is no finite number")
     if found.base == 0 and found.head == 0:
         return replace(found, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")

@@ -9,9 +9,6 @@ _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\x00]")
 _QUOTE = re.compile(r"^(?:\s?>)+ ?")
 _KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
 _STARTS = re.compile(r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:")
-_ODD = re.compile(r"[^\n\x20-\x7eµ±\t]|(?:^|\n)\s?>|\[\s*\d{1,7}\.\d{6}\]")
-"""Anything that asks for cleaning; most files have none of it."""
-
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -28,7 +25,7 @@ def clean_lines(text: str) -> list[Line]:
     A kernel message may begin in the middle of a line, when guest and console share one; what stood before it is joined
     with what follows, unless the next line begins something of its own.
     """
-    if not _ODD.search(text):
+    if _is_plain(text):
         return [Line(number, raw.rstrip()) for number, raw in enumerate(text.split("\n"), start=1)]
     lines: list[Line] = []
     broken: Line | None = None
@@ -52,6 +49,12 @@ def clean_lines(text: str) -> list[Line]:
         else:
             lines.append(current)
     return [*lines, broken] if broken is not None else lines
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing asks for cleaning, as in most files; asked of the whole text at once, which is quick."""
+    odd = any(sign in text for sign in ("\r", "\x1b", "\x00", "\n>", "\n >")) or text.startswith((">", " >"))
+    return not odd and text.isascii() and ("[" not in text or not _KERNEL_STAMP.search(text))
 
 
 def _plain(raw: str) -> str:

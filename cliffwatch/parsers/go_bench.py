@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.readings import Parsed, Problem, Value
-from cliffwatch.samples import Arm, MetricTraits
+from cliffwatch.samples import Arm, Assumed, MetricTraits
 
 _CONFIG = re.compile(r"^(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)$")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
@@ -41,16 +41,33 @@ def parse_go_bench(text: str) -> Parsed:
     values: list[Value] = []
     problems: list[Problem] = []
     config: dict[str, str] = {}
+    assumed: dict[tuple[str, str], Assumed] = {}
     for line in clean_lines(text):
         words = line.text.split()
         if len(words) >= 4 and words[0].startswith("Benchmark") and words[1].isdecimal() and len(words) % 2 == 0:
             _read_result(words, config, values, problems, line)
+        elif len(words) >= 3 and words[0] == "Unit":
+            assumed[metric_of(words[1])] = _assumed(words[2:], assumed.get(metric_of(words[1])))
         elif setting := _CONFIG.match(line.text):
             config[setting["key"]] = setting["value"].strip()
         elif not _CHATTER.match(line.text):
             reason = "neither a result nor a setting; it was passed over"
             problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
-    return Parsed(values=tuple(values), problems=tuple(problems))
+    return Parsed(values=tuple(values), problems=tuple(problems), assumed=assumed)
+
+
+def _assumed(words: list[str], before: Assumed | None) -> Assumed:
+    """A `Unit` line's words, such as better=higher and assume=exact; what is none of those is passed over."""
+    better, assume = before if before is not None else (None, None)
+    for word in words:
+        match word.split("="):
+            case ["better", ("higher" | "lower") as way]:
+                better = "higher" if way == "higher" else "lower"
+            case ["assume", ("exact" | "nothing") as kind]:
+                assume = "exact" if kind == "exact" else "nothing"
+            case _:
+                continue
+    return Assumed(better, assume)
 
 
 def _read_result(

@@ -73,7 +73,8 @@ def _about(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 
 def _table(suite: str, rows: Sequence[Comparison], styles: Styles, width: int, *, all_metrics: bool) -> Iterator[str]:
-    """A line a row; two where the columns do not fit."""
+    """A line a row; two where the columns do not fit. The metric is named where a case has several."""
+    all_metrics = all_metrics or len({row.case for row in rows}) < len(rows)
     lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in _HEADS[1:]))]
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
         lines.append(((f"  {plain(benchmark)}", None),))

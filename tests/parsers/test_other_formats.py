@@ -10,7 +10,7 @@ from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.go_bench import ExportedUnit, format_go_bench, metric_of, parse_go_bench, unit_of
 from cliffwatch.parsers.veristat import parse_veristat
-from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
+from cliffwatch.samples import Arm, Assumed, Boot, CaseKey, MetricTraits, Sample
 
 CILIUM = """\
 goos: linux
@@ -109,3 +109,18 @@ def test_the_format_is_told_by_the_content() -> None:
     assert parse_any(CILIUM).values[0].metric == "ns/op"
     assert parse_any(VERISTAT).values[0].suite == "veristat"
     assert parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).values == parse_any(CILIUM).values
+
+
+def test_unit_lines_say_what_may_be_assumed_of_a_metric() -> None:
+    parsed = parse_go_bench(
+        "Unit ns/op better=lower assume=exact\nUnit widgets better=higher\nBenchmarkX 1 5 ns/op 7 widgets\n"
+    )
+
+    assert parsed.assumed[("ns/op", "ns/op")] == Assumed("lower", "exact")
+    assert parsed.assumed[("widgets", "widgets")] == Assumed("higher", None)
+
+
+def test_the_verifier_counts_exactly_but_for_its_time() -> None:
+    parsed = parse_veristat("file_name,prog_name,verdict,duration,total_insns\na.o,p,success,120,300\n")
+
+    assert parsed.assumed == {("total_insns", "insns"): Assumed("lower", "exact")}

@@ -1,5 +1,7 @@
 """Outliers of a series: pulled in before steps are looked for, and named so that they can be measured again."""
 
+import statistics
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -25,15 +27,19 @@ def clipped(logs: Values) -> Values:
         return logs
     centre = running_median(logs)
     rest = logs - centre
-    reach = REACH * TO_SIGMA * float(np.median(np.abs(rest)))
+    reach = REACH * TO_SIGMA * float(statistics.median(np.abs(rest).tolist()))
     return centre + np.clip(rest, -reach, reach) if reach > 0 else logs
 
 
 def running_median(logs: Values) -> Values:
     """The median of `WIDTH` points around each, of fewer at the ends."""
-    half = min(WIDTH // 2, (len(logs) - 1) // 2)
-    padded = np.concatenate([np.full(half, np.nan), logs, np.full(half, np.nan)])
-    return np.asarray(np.nanmedian(sliding_window_view(padded, 2 * half + 1), axis=1))
+    count = len(logs)
+    half = min(WIDTH // 2, (count - 1) // 2)
+    medians = np.empty(count)
+    medians[half : count - half] = np.sort(sliding_window_view(logs, 2 * half + 1), axis=1)[:, half]
+    for index in (*range(half), *range(count - half, count)):
+        medians[index] = statistics.median(logs[max(0, index - half) : index + half + 1].tolist())
+    return medians
 
 
 def outliers(logs: Values) -> NDArray[np.bool_]:
