@@ -81,7 +81,7 @@ def _table(suite: str, rows: Sequence[Comparison], styles: Styles, width: int, *
         lines += [_cells(row, all_metrics=all_metrics) for row in group]
     columns = tuple(range(len(_HEADS)))
     widths = _widths(lines, columns, width)
-    narrow = widths[0] < min(_LEAST_NAME, max(len(line[0][0]) for line in lines))
+    narrow = widths[0] < min(_LEAST_NAME, max(len(line[0][0]) for line in lines if len(line) > 1))
     if narrow:
         columns = _NARROW
         widths = _widths(lines, columns, width)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +10,12 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, noisy
 from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.comparison import VERDICTS, ComparisonSet
+from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.html import html_report
+from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import LONGEST, markdown_report
 from cliffwatch.reports.text import text_report
@@ -114,3 +117,36 @@ def test_a_comment_fits_however_many_rows_there_are(compared: ComparisonSet) -> 
 
     assert len(comment) <= LONGEST + 200
     assert "more cases do not fit here" in comment
+
+
+def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> None:
+    row = compared.rows[0]
+    reasons = {
+        "regression": "q = 1e-05",
+        "improvement": "q = 1e-05",
+        "unchanged": "a change of 1.0% is ruled out",
+        "inconclusive": "40 boots an arm would tell, 28 more",
+        "missing": "head did not measure it",
+        "failed": "head: the kernel panicked in it",
+        "invalid": "base differs from itself by as much: the host is not quiet",
+    }
+    rows = []
+    for number, verdict in enumerate(VERDICTS):
+        change = {"regression": 0.05, "improvement": -0.05}.get(verdict, 0.001)
+        told = replace(
+            row,
+            case=CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", str(number + 1)),)),
+            verdict=verdict,
+            reason=reasons[verdict],
+            change=change,
+            ci_low=change - 0.004,
+            ci_high=change + 0.004,
+        )
+        if verdict in ("missing", "failed"):
+            told = replace(told, head=None, change=None, ci_low=None, ci_high=None, mde=None, n_head=0)
+        rows.append(told)
+    everything = replace(compared, rows=tuple(rows))
+
+    formats = {"txt": partial(text_report, colour=False), "md": markdown_report, "mail": mail_report}
+    for name, report in {**formats, "commit": commit_report, "html": html_report, "json": json_report}.items():
+        assert_golden(f"outcomes.{name}", report(everything, CONTEXT))
