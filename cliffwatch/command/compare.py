@@ -25,7 +25,6 @@ from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_run
 from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.go_bench import go_bench_report
-from cliffwatch.reports.html import html_report
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import markdown_report
@@ -33,12 +32,19 @@ from cliffwatch.reports.text import text_report
 from cliffwatch.results import ResultProblem, Run, read_run
 from cliffwatch.samples import Arm
 
+
+def _html_report(compared: ComparisonSet, context: ReportContext) -> str:
+    from cliffwatch.reports.html import html_report  # noqa: PLC0415 - the one report that needs a template engine
+
+    return html_report(compared, context)
+
+
 _WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
     "json": json_report,
     "commit": commit_report,
     "markdown": markdown_report,
     "mail": mail_report,
-    "html": html_report,
+    "html": _html_report,
 }
 
 

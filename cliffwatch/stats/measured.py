@@ -36,7 +36,7 @@ class Measured:
 
     def related(self) -> bool:
         """Whether boots of one block move together so much that comparing within blocks sees more."""
-        if self.base_blocks.max(initial=-1) < self.head_blocks.min(initial=0):
+        if not len(self.base) or not len(self.head) or self.base_blocks.max() < self.head_blocks.min():
             return False
         twins = self.paired()
         if len(twins.base) < FEWEST_PAIRS or np.ptp(twins.base) == 0 or np.ptp(twins.head) == 0:
