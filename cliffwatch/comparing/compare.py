@@ -12,7 +12,7 @@ from cliffwatch.comparing.noisy import judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.summing import means_of
 from cliffwatch.comparing.sweeps import sweeps_of
-from cliffwatch.comparing.validity import different_surroundings, judge_drift, odd_values, too_many_failed
+from cliffwatch.comparing.validity import different_surroundings, judge_drift, judge_layout, odd_values, too_many_failed
 from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
@@ -99,7 +99,8 @@ def _judged(
             stages=method.stages if primary else None,
         )
         for index, each in zip(family, judged, strict=True):
-            found[index] = judge_drift(each, rows[index], method.notable_noisy()) if method.one_run else each
+            steady = judge_drift(each, rows[index], method.notable_noisy()) if method.one_run else each
+            found[index] = judge_layout(steady, rows[index])
         waiting += [found[family[index]].case for index in open_rows]
     return found, tuple(dict.fromkeys(waiting))
 
@@ -115,6 +116,8 @@ def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, su
     odd = odd_values(found, row)
     if odd is not None:
         return odd
+    if not all(any(each.boot.stage == "screen" for each in side) for side in (row.base, row.head)):
+        return replace(found, verdict="inconclusive", reason="no boot of the screen has it on both sides")
     if row.traits.assume == "exact":
         return judge_exact(found, row, method.notable_exact())
     return replace(found, verdict="inconclusive")

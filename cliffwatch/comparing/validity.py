@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.comparing.rows import Row
+from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch.stats.drifts import SURE, drift, interleaved
+from cliffwatch.stats.layouts import layout_spread
 
 MOST_FAILED = 0.2
 """The share of boots of an arm in which a case may fail before what is left is a selection."""
+
+SURE_OF_LAYOUT = 0.01
 
 LARGEST_RATIO = 1e12
 """Between two boots of one row; beyond it something else than a benchmark was read."""
@@ -71,3 +74,24 @@ def judge_drift(found: Comparison, row: Row, notable: float) -> Comparison:
     return replace(
         found, verdict="invalid", reason=f"{words} and the arms did not take turns: measure them interleaved"
     )
+
+
+def judge_layout(found: Comparison, row: Row) -> Comparison:
+    """Says where a kernel was measured in several layouts and they alone could make a change of this size."""
+    if found.change is None or found.change <= -1:
+        return found
+    layouts = [_by_layout(side) for side in (row.base, row.head)]
+    seen = layout_spread(list(layouts[0].values()))
+    if seen is None or seen.p > SURE_OF_LAYOUT or not seen.covers(math.log1p(found.change), *map(len, layouts)):
+        return found
+    words = f"layouts of base spread by {seen.layout:.1%} (boots of one by {seen.boot:.1%}): the change may be luck of placement"
+    return replace(found, notes=(*found.notes, words))
+
+
+def _by_layout(side: tuple[Measurement, ...]) -> dict[str, list[float]]:
+    """Logs of the boots whose layout is known, by layout."""
+    found: dict[str, list[float]] = {}
+    for each in side:
+        if each.boot.layout is not None:
+            found.setdefault(each.boot.layout, []).append(math.log(each.sample.value))
+    return found

@@ -20,10 +20,10 @@ def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
     ]
     lines += [f"  {index:3d}  {case.key.suite}: {' '.join(case.argv)}" for index, case in enumerate(plan.cases)]
     lines += ["", f"boots ({len(plan.boots)}), each with its cases in order:"]
+    lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
         lines += [f"  then at most {last} boots more of each kernel, of the cases that these leave open"]
-    lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]

@@ -173,3 +173,28 @@ def test_the_empty_loop_is_subtracted_and_its_spread_carried() -> None:
     assert row.change == pytest.approx(0.1)
     assert row.ci_low == pytest.approx(2 / 21 - 0.0001)
     assert row.ci_high == pytest.approx(2 / 19 + 0.0001)
+
+
+def test_a_row_that_only_the_confirming_boots_have_is_not_judged() -> None:
+    base = staged(arm("base", {SEQ_GET: values(30, 8)}), 0)
+    head = staged(arm("head", {SEQ_GET: values(31, 8, 1.05)}), 8)
+    row = row_of(told(compare(base, head, noisy, Method(stages=STAGES))), SEQ_GET)
+
+    assert (row.verdict, row.reason) == ("inconclusive", "no boot of the screen has it on both sides")
+
+
+def test_a_change_within_the_spread_of_layouts_says_so() -> None:
+    """Four layouts of each kernel, three boots in each: placement moves a boot by two per cent, noise by a fifth of one."""
+    placed = np.repeat([-0.02, 0.01, 0.0, 0.02, 0.025, -0.015, 0.005, 0.0], 3)
+    logs = placed + np.random.default_rng(33).normal(0, 0.002, 24)
+    base, head = (
+        arm(name, {SEQ_GET: list(100 * np.exp(part))}) for name, part in (("base", logs[:12]), ("head", logs[12:]))
+    )
+    layouts = [
+        replace(side, boots=tuple(replace(boot, layout=f"{place // 3}") for place, boot in enumerate(side.boots)))
+        for side in (base, head)
+    ]
+
+    (note,) = [each for each in row_of(told(compare(*layouts, noisy)), SEQ_GET).notes if "layout" in each]
+    assert note.endswith("the change may be luck of placement")
+    assert not any("layout" in each for each in row_of(told(compare(base, head, noisy)), SEQ_GET).notes)
