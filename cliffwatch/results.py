@@ -80,7 +80,7 @@ def read_run(path: Path) -> Run | ResultProblem:
             reason=f"the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
             next_step="update Cliffwatch, or read them with the one that made them",
         )
-    order = _order(record)
+    order = plan_order(record)
     boots: dict[str, list[Boot]] = {}
     for folder in sorted((path / "boots").glob("*/boot.json")):
         boot = _read_boot(folder.parent, order)
@@ -88,7 +88,7 @@ def read_run(path: Path) -> Run | ResultProblem:
             return boot
         boots.setdefault(boot[0], []).append(boot[1])
     try:
-        arms = {name: _arm(name, record, boots.get(name, [])) for name in record["arms"]}
+        arms = {name: arm_from_json(name, record, boots.get(name, [])) for name in record["arms"]}
         stages = stages_from_json(record["plan"].get("stages"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _damaged(path / "run.json", repr(error))
@@ -110,9 +110,10 @@ def stages_from_json(content: Mapping[str, Any] | None) -> Stages | None:
     return Stages(screen=int(content["screen"]), screen_alpha=float(content["screen_alpha"]), looks=looks)
 
 
-def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
+def arm_from_json(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
+    """An arm of run.json with its boots. Raises KeyError, TypeError, AttributeError where the content is none of ours."""
     about = record["arms"][name]
-    facts = {key: str(value) for key, value in about.get("facts", {}).items()}
+    facts = {key: value for key, value in about.get("facts", {}).items() if isinstance(value, str)}
     return Arm(
         name=name,
         label=str(about["label"]),
@@ -121,11 +122,11 @@ def _arm(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Arm:
         boots=tuple(boots),
         facts=facts,
         failure=str(about["failure"]["message"]) if about.get("failure") else None,
-        environment=_environment(record, about),
+        environment=comparable_environment(record, about),
     )
 
 
-def _environment(record: Mapping[str, Any], arm: Mapping[str, Any]) -> dict[str, str]:
+def comparable_environment(record: Mapping[str, Any], arm: Mapping[str, Any]) -> dict[str, str]:
     """What must be equal for two arms to be compared; the processor only where it is not emulated."""
     toolchain, guest, host = (record.get(name) or {} for name in ("toolchain", "guest", "host"))
     cpu = host.get("cpu") or {}
@@ -143,7 +144,7 @@ def _environment(record: Mapping[str, Any], arm: Mapping[str, Any]) -> dict[str,
     return {name: str(value) for name, value in known.items() if value is not None}
 
 
-def _order(record: Mapping[str, Any]) -> dict[CaseKey, int]:
+def plan_order(record: Mapping[str, Any]) -> dict[CaseKey, int]:
     """The plan's order of cases, in which people read them; boots ran them in an order of their own."""
     try:
         return {case_from_json(case): index for index, case in enumerate(record["plan"]["cases"])}
@@ -159,17 +160,21 @@ def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] |
     if isinstance(held, ResultProblem):
         return held
     try:
-        boot = Boot(
-            index=int(about["index"]),
-            block=int(about["block"]),
-            stage="confirm" if about.get("stage") == "confirm" else "screen",
-            layout=None if about.get("layout") is None else str(about["layout"]),
-            samples=tuple(sorted(map(_sample, held["samples"]), key=lambda sample: order.get(sample.case, 0))),
-            outcomes=tuple(sorted(map(_outcome, held["outcomes"]), key=lambda outcome: order.get(outcome.case, 0))),
-        )
-        return str(about["arm"]), boot
+        return str(about["arm"]), boot_from_json(about, held, order)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _damaged(folder, repr(error))
+
+
+def boot_from_json(about: Mapping[str, Any], held: Mapping[str, Any], order: Mapping[CaseKey, int]) -> Boot:
+    """A boot of boot.json and samples.json. Raises KeyError, TypeError, ValueError, AttributeError for what is none of ours."""
+    return Boot(
+        index=int(about["index"]),
+        block=int(about["block"]),
+        stage="confirm" if about.get("stage") == "confirm" else "screen",
+        layout=None if about.get("layout") is None else str(about["layout"]),
+        samples=tuple(sorted(map(_sample, held["samples"]), key=lambda sample: order.get(sample.case, 0))),
+        outcomes=tuple(sorted(map(_outcome, held["outcomes"]), key=lambda outcome: order.get(outcome.case, 0))),
+    )
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

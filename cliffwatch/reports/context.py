@@ -37,13 +37,17 @@ NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
 
 
 def context_of_run(run: Run) -> ReportContext:
-    """The context of a result directory; what its record lacks is left out."""
-    record = run.record
+    """The context of a result directory."""
+    return context_of_record(run.record, str(run.path))
+
+
+def context_of_record(record: Mapping[str, Any], folder: str | None) -> ReportContext:
+    """The context of a run.json; what it lacks is left out."""
     return ReportContext(
         setting=_setting(record),
         notes=tuple(str(note) for note in record.get("notes", ())),
         failures=_failures(record),
-        folder=str(run.path),
+        folder=folder,
     )
 
 

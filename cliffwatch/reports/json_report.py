@@ -10,7 +10,11 @@ FORMAT_VERSION = 1
 
 
 def json_report(compared: ComparisonSet, context: ReportContext) -> str:
-    content = {
+    return json.dumps(comparison_set_to_json(compared, context), indent=1, allow_nan=False) + "\n"
+
+
+def comparison_set_to_json(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
+    return {
         "format": "cliffwatch-comparison",
         "format_version": FORMAT_VERSION,
         "method_version": METHOD_VERSION,
@@ -36,7 +40,6 @@ def json_report(compared: ComparisonSet, context: ReportContext) -> str:
             for each in compared.left_out
         ],
     }
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def _side(side: SideFacts) -> dict[str, object]:

@@ -5,6 +5,7 @@ is one call. Sources: Mann and Whitney 1947; Hodges and Lehmann 1963; interval b
 Wolfe, Nonparametric Statistical Methods, sections 3.3 (paired) and 4.3 (two samples).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,21 @@ def sorted_median(ordered: Values) -> Values:
     middle = ordered.shape[-1] // 2
     upper: Values = ordered[..., middle]
     return upper if ordered.shape[-1] % 2 else (ordered[..., middle - 1] + upper) / 2
+
+
+def median_rank(count: int, level: float) -> int | None:
+    """The k for which the k-th smallest and k-th largest (from 0) of `count` values hold their median at `level`.
+
+    None where even the extremes do not. Source: the sign test inverted, Hollander and Wolfe, section 3.6.
+    """
+    best = None
+    below = 0.0
+    for k in range(count // 2):
+        below += math.comb(count, k) / 2**count
+        if 2 * below > 1 - level:
+            break
+        best = k
+    return best
 
 
 def two_samples(base: Values, head: Values) -> Ranked:

@@ -11,7 +11,7 @@ from pathlib import Path
 from cliffwatch_runner import clock
 
 
-class Stopped(Exception):  # noqa: N818 - nothing went wrong: the user asked to stop
+class Stopped(Exception):
     """The user asked to stop while something waited or built."""
 
 

@@ -19,6 +19,9 @@ class Revision:
     subject: str
     author_date: str
     release: str
+    author: str = ""
+    commit_date: str = ""
+    parents: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:
@@ -31,7 +34,7 @@ class Revision:
 
 def describe(mirror: Path, commit: str) -> Revision | Failure:
     """A revision's facts, read from the mirror."""
-    shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%s", commit], git_dir=mirror)
+    shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%an%n%cI%n%P%n%s", commit], git_dir=mirror)
     makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
     release = _release(makefile.output) if makefile.ok else None
     if not shown.ok or release is None:
@@ -40,8 +43,17 @@ def describe(mirror: Path, commit: str) -> Revision | Failure:
             message=f"{commit[:12]} is no revision of a kernel tree",
             next_step="name a revision whose top Makefile has VERSION and PATCHLEVEL",
         )
-    full, tree, date, subject = (shown.output.split("\n", 3) + [""] * 4)[:4]
-    return Revision(commit=full, tree=tree, subject=subject.strip()[:200], author_date=date, release=release)
+    full, tree, date, author, committed, parents, subject = (shown.output.split("\n", 6) + [""] * 7)[:7]
+    return Revision(
+        commit=full,
+        tree=tree,
+        subject=subject.strip()[:200],
+        author_date=date,
+        release=release,
+        author=author[:200],
+        commit_date=committed,
+        parents=tuple(parents.split())[:20],
+    )
 
 
 def check_out(mirror: Path, revision: Revision, source: Path, index: Path) -> Failure | None:

@@ -1,0 +1,116 @@
+"""Speaks to the service over HTTP: the only module of the runner that knows how."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import zstandard
+
+PREFIX = "/api/v1"
+_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreached:
+    """No answer, after all tries: the network, or the service, is away. `reason` is of the last try."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The service answered and says no. `detail` says what is wrong and what to do."""
+
+    status: int
+    title: str
+    detail: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    status: int
+    body: Any
+
+
+Reply = Answered | Refused | Unreached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How often a request is tried, and how long is waited before each further try, in seconds."""
+
+    tries: int = 5
+    first: float = 0.5
+    longest: float = 30.0
+
+    def before(self, attempt: int) -> float:
+        return min(self.longest, self.first * 2.0 ** (attempt - 1))
+
+
+class Client:
+    """Requests to one service. Everything that is sent may be sent twice, so what fails on the way is sent again."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        patience: Patience | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        headers = {"User-Agent": "cliffwatch", **({"Authorization": f"Bearer {token}"} if token else {})}
+        self.url = url.rstrip("/")
+        self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT, trust_env=False)
+        self._patience = patience or Patience()
+        self._sleep = sleep
+
+    def get(self, path: str, **params: Any) -> Reply:
+        return self._send("GET", path, params={name: value for name, value in params.items() if value is not None})
+
+    def post(self, path: str, content: Any, *, key: str | None = None) -> Reply:
+        """`key` makes a request that must not be carried out twice safe to repeat."""
+        return self._send("POST", path, json=content, headers={"Idempotency-Key": key} if key else {})
+
+    def put(self, path: str, content: bytes, kind: str = "application/json") -> Reply:
+        packed = zstandard.ZstdCompressor().compress(content)
+        return self._send("PUT", path, content=packed, headers={"Content-Type": kind, "Content-Encoding": "zstd"})
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _send(self, method: str, path: str, **more: Any) -> Reply:
+        reply: Reply = Unreached(reason="not tried")
+        for attempt in range(1, self._patience.tries + 1):
+            if attempt > 1:
+                self._sleep(self._patience.before(attempt - 1))
+            try:
+                reply = _reply(self._http.request(method, PREFIX + quote(path, safe="/.?=&"), **more))
+            except (httpx2.TransportError, httpx2.InvalidURL) as error:
+                reply = Unreached(reason=f"{self.url}: {error or type(error).__name__}")
+                continue
+            if not isinstance(reply, Refused) or reply.status not in _AGAIN:
+                return reply
+        if isinstance(reply, Refused) and reply.status >= 500:
+            return Unreached(reason=f"{self.url}: {reply.title}: {reply.detail}")
+        return reply
+
+
+def _reply(response: httpx2.Response) -> Reply:
+    try:
+        body = response.json() if response.content else None
+    except ValueError:
+        body = None
+    if response.is_success:
+        return Answered(status=response.status_code, body=body)
+    held = body if isinstance(body, dict) else {}
+    return Refused(
+        status=response.status_code,
+        title=str(held.get("title", response.reason_phrase)),
+        detail=str(held.get("detail", response.text[:300])),
+        body=held,
+    )

@@ -1,0 +1,103 @@
+"""Sends a result directory to the service, boot by boot; whatever is there already is not sent again."""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cliffwatch.identities import run_digest
+from cliffwatch_runner.client import Answered, Client, Refused, Reply, Unreached
+
+_FILES = ("boot.json", "environment.json", "samples.json")
+_LARGEST_RAW = 48 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uploaded:
+    """What an upload came to: boots sent now and boots that were there, and what the service would not take."""
+
+    run: str
+    sent: int
+    there: int
+    refused: tuple[str, ...] = ()
+
+
+def upload_run(
+    client: Client,
+    folder: Path,
+    host: str,
+    *,
+    job: str | None = None,
+    told: Callable[[str], object] = lambda _: None,
+) -> Uploaded | Refused | Unreached:
+    """Sends what `folder` holds by now. Called again, it goes on: the service is asked which boots it has.
+
+    Raises OSError, ValueError where the folder is none of a run.
+    """
+    record = json.loads((folder / "run.json").read_text())
+    run = run_digest(record, host)
+    reply = client.put(f"/runs/{run}", json.dumps({"host": host, "record": record, "job": job}).encode())
+    if not isinstance(reply, Answered):
+        return reply
+    known = client.get(f"/runs/{run}")
+    if not isinstance(known, Answered):
+        return known
+    here = {boot["number"]: boot for boot in known.body["boots"]}
+    sent = there = 0
+    refused: list[str] = []
+    for boot in sorted((folder / "boots").glob("*/boot.json")):
+        outcome = _boot(client, run, boot.parent, here)
+        if isinstance(outcome, Unreached):
+            return outcome
+        if isinstance(outcome, Refused):
+            refused.append(f"{boot.parent.name}: {outcome.detail}")
+            continue
+        sent, there = sent + outcome, there + (not outcome)
+        if outcome:
+            told(f"boot {boot.parent.name} uploaded")
+    return Uploaded(run=run, sent=sent, there=there, refused=tuple(refused))
+
+
+def _boot(client: Client, run: str, folder: Path, here: dict[int, dict[str, Any]]) -> bool | Refused | Unreached:
+    """Whether the boot had to be sent."""
+    contents = [json.loads((folder / name).read_text()) for name in _FILES]
+    number = contents[0]["index"]
+    stored = here.get(number)
+    if stored is None:
+        reply = client.put(f"/runs/{run}/boots/{number}", boot_body(*contents))
+        if not isinstance(reply, Answered):
+            return reply
+    if stored is None or stored["raw_digest"] is None:
+        raw: Reply = client.put(f"/runs/{run}/boots/{number}/raw", raw_archive(folder), "application/x-tar")
+        if not isinstance(raw, Answered):
+            return raw
+    return stored is None
+
+
+def boot_body(about: dict[str, Any], environment: dict[str, Any], held: dict[str, Any]) -> bytes:
+    """What the service takes of a boot: its three files in one."""
+    content = {
+        "boot": about,
+        "environment": environment,
+        **{name: held[name] for name in ("samples", "outcomes", "problems")},
+    }
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def raw_archive(folder: Path) -> bytes:
+    """The boot's regular files as a tar archive that depends on nothing but their names and contents."""
+    buffer = io.BytesIO()
+    room = _LARGEST_RAW
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink() or not path.is_file() or path.name in _FILES:
+                continue
+            content = path.read_bytes()[:room]
+            room -= len(content)
+            member = tarfile.TarInfo(str(path.relative_to(folder)))
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()

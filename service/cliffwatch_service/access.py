@@ -1,0 +1,111 @@
+"""Who may do what: tokens, their scopes, and the audit of what was done."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
+
+from psycopg import Connection
+
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import tokens
+
+Scope = Literal["read", "upload", "work", "triage", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+IMPLIED: Mapping[str, frozenset[str]] = {
+    "read": frozenset({"read"}),
+    "upload": frozenset({"upload", "read"}),
+    "work": frozenset({"work", "upload", "read"}),
+    "triage": frozenset({"triage", "read"}),
+    "admin": frozenset(SCOPES),
+}
+"""What a scope lets its holder do: a host that works uploads, and whoever writes may read."""
+
+MARK = "cliffwatch_"
+"""What every token begins with, so that scanners of leaked secrets can know one."""
+
+_TOUCHED_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks. `token_id` is None for the public; `host` is the one host that the token is for, or None."""
+
+    name: str
+    token_id: int | None
+    scopes: frozenset[str]
+    host: str | None = None
+
+    def may(self, scope: Scope) -> bool:
+        return any(scope in IMPLIED[held] for held in self.scopes)
+
+
+PUBLIC = Caller(name="public", token_id=None, scopes=frozenset({"read"}))
+NOBODY = Caller(name="nobody", token_id=None, scopes=frozenset())
+
+
+def hashed(secret: str) -> bytes:
+    """Tokens hold 256 random bits: a plain hash of them cannot be guessed back."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def make_token(
+    connection: Connection[Any],
+    name: str,
+    scopes: Sequence[str],
+    *,
+    by: str,
+    now: datetime,
+    host: str | None = None,
+    expires: datetime | None = None,
+) -> str:
+    """A new token's secret, which is nowhere kept. Raises Refusal where the name is taken or nothing may be done with it."""
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        named = f"unknown scope {unknown[0]!r}" if unknown else "a token needs a scope"
+        raise Refusal(422, "no such scope", f"{named}; there are {', '.join(SCOPES)}")
+    secret = MARK + secrets.token_urlsafe(32)
+    fresh = tokens.insert_token(
+        connection, name=name, hashed=hashed(secret), scopes=sorted(set(scopes)), host=host, expires=expires, now=now
+    )
+    if not fresh:
+        raise Refusal(409, "name taken", f"there is or was a token {name!r}: choose another name")
+    detail = {"scopes": sorted(set(scopes)), "host": host, "expires": expires.isoformat() if expires else None}
+    tokens.write_audit(connection, who=by, action="make-token", what=name, detail=detail, now=now)
+    return secret
+
+
+def caller_of(connection: Connection[Any], secret: str, now: datetime) -> Caller:
+    """Whose token this is. Raises Refusal for an unknown, expired or revoked one, without saying which to strangers."""
+    row = tokens.token_by_hash(connection, hashed(secret))
+    if row is None:
+        raise Refusal(401, "token refused", "this token is not known: ask the service's operator for one")
+    if row["revoked"] is not None:
+        raise Refusal(
+            401, "token refused", f"token {row['name']!r} was revoked: ask the service's operator for a new one"
+        )
+    if row["expires"] is not None and row["expires"] <= now:
+        raise Refusal(
+            401, "token refused", f"token {row['name']!r} has expired: ask the service's operator for a new one"
+        )
+    if row["last_used"] is None or now - row["last_used"] > _TOUCHED_EVERY:
+        tokens.touch_token(connection, row["id"], now)
+    return Caller(name=row["name"], token_id=row["id"], scopes=frozenset(row["scopes"]), host=row["host"])
+
+
+def refuse_unless(caller: Caller, scope: Scope) -> None:
+    if caller.may(scope):
+        return
+    if caller.token_id is None:
+        raise Refusal(
+            401, "token needed", f"this needs a token of scope {scope!r}: send it as `Authorization: Bearer …`"
+        )
+    raise Refusal(403, "not allowed", f"token {caller.name!r} lacks the scope {scope!r}")
+
+
+def refuse_other_host(caller: Caller, host: str) -> None:
+    if caller.host is not None and caller.host != host:
+        raise Refusal(403, "another host's token", f"token {caller.name!r} is for host {caller.host!r}, not {host!r}")

@@ -1,0 +1,1 @@
+"""HTTP: turns requests into calls of use cases, and what those answer into responses."""

@@ -1,0 +1,126 @@
+"""Comparisons: of any two revisions, of a run, or with the nearest measured ancestor."""
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+from psycopg import Connection
+
+from cliffwatch.identities import digest_of
+from cliffwatch.reports.json_report import FORMAT_VERSION
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, cursor_of, identity, page, place_of
+from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.api.runs import RunId
+from cliffwatch_service.ingest import unpacked
+from cliffwatch_service.pairing import NEAREST, Answer, answers
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import comparisons, runs
+
+router = APIRouter(tags=["comparisons"])
+
+
+@router.get("/comparisons", summary="Comparisons, newest first")
+def list_comparisons(
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    platform: PlatformName = None,
+    mode: ModeName = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    (number,) = place_of(cursor, identity)
+    with service.transaction() as connection:
+        wanted = {"platform": platform, "mode": mode, "id": number, "limit": limit + 1}
+        found = comparisons.list_comparisons(connection, wanted)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), _listed))
+
+
+def _listed(row: Any) -> dict[str, Any]:
+    names = ("platform", "mode", "made", "counts", "base", "base_subject", "head", "head_subject")
+    return {"comparison": row["digest"], **{name: row[name] for name in names}}
+
+
+@router.get(
+    "/comparisons/{pair}",
+    summary="Compare two revisions wherever both were measured",
+    description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
+    " the nearest measured ancestor, which the answer names in `lanes`.",
+)
+def compare_revisions(
+    pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    platform: PlatformName = None,
+    mode: ModeName = None,
+) -> Response:
+    base, dots, head = pair.partition("...")
+    if not dots or not base or not head:
+        raise Refusal(422, "no pair", f"write BASE...HEAD, or {NEAREST}...HEAD")
+    with service.transaction() as connection:
+        head_row, found = answers(connection, base, head, platform, mode, service.now())
+        return _document(request, connection, head_row["commit"], found)
+
+
+@router.get("/runs/{run}/comparison", summary="The comparison of a run's own arms")
+def compare_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        row = runs.run_row(connection, run)
+        if row is None:
+            raise not_found("run", run)
+        arms = {arm["name"]: arm["id"] for arm in runs.arms_of(connection, row["id"])}
+        held = (
+            comparisons.comparison_of_arms(connection, arms["base"], arms["head"])
+            if {"base", "head"} <= set(arms)
+            else None
+        )
+        if held is None:
+            raise Refusal(
+                404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
+            )
+        body = _spliced(
+            {**held["summary"], "comparison": held["digest"]}, [comparisons.rows_of(connection, held["id"])]
+        )
+    return answer_bytes(request, body, JSON, tag=held["digest"])
+
+
+def _document(request: Request, connection: Connection[Any], head: str, found: list[Answer]) -> Response:
+    """The rows are stored as they are answered, so a comparison of thousands is put together without being read."""
+    tag = digest_of([each.comparison["digest"] for each in found])
+    if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
+        return answer_bytes(request, b"", JSON, tag=tag)
+    bases = {each.lane.base["commit"] for each in found}
+    first = found[0].comparison["summary"]
+    summary = {
+        "format": "cliffwatch-comparison",
+        "format_version": FORMAT_VERSION,
+        "method_version": found[0].comparison["method_version"],
+        "base": {**first["base"], "commit": found[0].lane.base["commit"]} if len(bases) == 1 else None,
+        "head": {**first["head"], "commit": head},
+        "lanes": [_lane(each) for each in found],
+    }
+    rows = [comparisons.rows_of(connection, each.comparison["id"]) for each in found]
+    return answer_bytes(request, _spliced(summary, rows), JSON, tag=tag)
+
+
+def _lane(found: Answer) -> dict[str, Any]:
+    summary = found.comparison["summary"]
+    return {
+        "platform": found.lane.platform,
+        "mode": found.lane.mode,
+        "base": found.lane.base["commit"],
+        "distance": found.lane.distance,
+        "comparison": found.comparison["digest"],
+        "runs": found.runs,
+        "counts": found.comparison["counts"],
+        "made": found.comparison["made"],
+        **{name: summary[name] for name in ("notable", "failures", "means", "control", "sweeps", "left_out")},
+    }
+
+
+def _spliced(summary: dict[str, Any], rows: list[bytes]) -> bytes:
+    opened = orjson.dumps(summary, option=orjson.OPT_UTC_Z)[:-1]
+    arrays = [unpacked(each)[1:-1] for each in rows]
+    return opened + b',"comparisons":[' + b",".join(array for array in arrays if array) + b"]}"

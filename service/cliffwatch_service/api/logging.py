@@ -1,0 +1,57 @@
+"""One line a request, under an id that every line about it carries and the client is told."""
+
+import secrets
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+REQUESTS = Counter("cliffwatch_requests", "Requests answered", ["method", "route", "status"])
+SECONDS = Histogram(
+    "cliffwatch_request_seconds",
+    "Time to answer",
+    ["method", "route"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+_log = structlog.get_logger("cliffwatch.http")
+
+
+class RequestLog:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, *, now: Callable[[], datetime]) -> None:
+        self._app, self._now = app, now
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = secrets.token_hex(8)
+        status = 500
+        began = time.perf_counter()
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request=request_id):
+            try:
+                await self._app(scope, receive, told)
+            finally:
+                self._tell(scope, status, time.perf_counter() - began)
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route: Any = scope.get("route")
+        path = getattr(route, "path", "none")
+        REQUESTS.labels(scope["method"], path, str(status)).inc()
+        SECONDS.labels(scope["method"], path).observe(seconds)
+        _log.info(
+            "answered", method=scope["method"], path=scope["path"], status=status, milliseconds=round(seconds * 1000, 1)
+        )

@@ -1,0 +1,198 @@
+"""Runs: uploading them boot by boot, and reading them back."""
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+from typing_extensions import TypedDict
+
+from cliffwatch_service.access import refuse_other_host
+from cliffwatch_service.api.answers import answer, answer_bytes, cursor_of, identity, moment, page, place_of
+from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere, Uploader
+from cliffwatch_service.api.documents import body_of, checked, described, plain_json
+from cliffwatch_service.ingest import Stored, put_boot, put_run, unpacked
+from cliffwatch_service.naming import revision_named
+from cliffwatch_service.raw import put_raw, raw_file
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import runs
+from cliffwatch_service.uploads import BOOT, MOST_BOOTS, RUN
+
+router = APIRouter(tags=["runs"])
+
+RunId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The run's identity")]
+BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS, description="The boot's number in the plan")]
+Body = Annotated[bytes, Depends(body_of)]
+
+
+class StoredAnswer(TypedDict):
+    """`fresh` is false where the very same was stored already."""
+
+    digest: str
+    fresh: bool
+
+
+def _stored(request: Request, stored: Stored) -> Response:
+    content = {"digest": stored.digest, "fresh": stored.fresh}
+    return answer(request, content, status=201 if stored.fresh else 200)
+
+
+@router.put(
+    "/runs/{run}",
+    summary="Upload run.json, or a later state of it",
+    openapi_extra=described("RunUpload", RUN),
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+)
+def upload_run(run: RunId, request: Request, body: Body, service: ServiceHere, caller: Uploader) -> Response:
+    raw = plain_json(body)
+    upload = checked(RUN, body)
+    refuse_other_host(caller, upload["host"])
+    assert caller.token_id is not None
+    with service.transaction() as connection:
+        stored = put_run(connection, run, upload, raw["record"], token_id=caller.token_id, now=service.now())
+    return _stored(request, stored)
+
+
+@router.put(
+    "/runs/{run}/boots/{number}",
+    summary="Upload a boot with all its samples",
+    openapi_extra=described("BootUpload", BOOT),
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+)
+def upload_boot(
+    run: RunId, number: BootNumber, request: Request, body: Body, service: ServiceHere, caller: Uploader
+) -> Response:
+    upload = checked(BOOT, body)
+    with service.transaction() as connection:
+        _refuse_foreign(connection, run, caller.host)
+        stored = put_boot(connection, service.columns, run, number, upload, body, now=service.now())
+    return _stored(request, stored)
+
+
+@router.put(
+    "/runs/{run}/boots/{number}/raw",
+    summary="Upload a boot's raw outputs as a tar archive",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+)
+async def upload_raw(
+    run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Uploader
+) -> Response:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-tar":
+        raise Refusal(415, "unknown content type", "send the archive as application/x-tar")
+    return await run_in_threadpool(_keep_raw, run, number, await request.body(), request, service, caller.host)
+
+
+def _keep_raw(run: str, number: int, body: bytes, request: Request, service: ServiceHere, host: str | None) -> Response:
+    with service.transaction() as connection:
+        _refuse_foreign(connection, run, host)
+        stored = put_raw(connection, run, number, body, service.now())
+    return _stored(request, stored)
+
+
+def _refuse_foreign(connection: Any, run: str, host: str | None) -> None:
+    """A token of one host adds nothing to the runs of another."""
+    if host is None:
+        return
+    owner = runs.host_of_run(connection, run)
+    if owner is not None and owner != host:
+        raise Refusal(403, "another host's run", f"run {run} is of host {owner!r}, the token is for {host!r}")
+
+
+@router.get("/runs", summary="Runs, newest first")
+def list_runs(
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    platform: PlatformName = None,
+    mode: ModeName = None,
+    revision: Annotated[str | None, Query(max_length=64, description="Runs that measured it")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    at, number = place_of(cursor, moment, identity)
+    with service.transaction() as connection:
+        wanted = {
+            "platform": platform,
+            "mode": mode,
+            "revision": revision_named(connection, revision)["id"] if revision is not None else None,
+            "at": at,
+            "id": number,
+            "limit": limit + 1,
+        }
+        found = runs.list_runs(connection, wanted)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["received"], row["id"]), _listed))
+
+
+def _listed(row: Any) -> dict[str, Any]:
+    names = ("platform", "mode", "status", "created", "received", "host", "boots", "arms")
+    return {"run": row["digest"], **{name: row[name] for name in names}}
+
+
+@router.get("/runs/{run}", summary="A run: its record, and which boots are here")
+def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        row = runs.run_row(connection, run)
+        if row is None:
+            raise not_found("run", run)
+        boots = runs.boots_of(connection, row["id"])
+    content = {
+        "run": run,
+        "status": row["status"],
+        "platform": row["platform"],
+        "mode": row["mode"],
+        "created": row["created"],
+        "received": row["received"],
+        "record": orjson.loads(unpacked(bytes(row["record"]))),
+        "boots": boots,
+    }
+    return answer(request, content)
+
+
+@router.get("/runs/{run}/boots/{number}", summary="A boot as it was uploaded")
+def read_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        row = runs.run_row(connection, run)
+        document = runs.boot_document(connection, row["id"], number) if row is not None else None
+    if document is None:
+        raise not_found("boot", f"{run}/{number}")
+    return answer_bytes(request, unpacked(document), "application/json")
+
+
+@router.get("/runs/{run}/boots/{number}/raw", summary="The raw outputs of a boot: names and sizes")
+def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        row = runs.run_row(connection, run)
+        about = runs.raw_about(connection, row["id"], number) if row is not None else None
+    if about is None:
+        raise not_found("raw output", f"{run}/{number}")
+    return answer(request, about)
+
+
+@router.get(
+    "/runs/{run}/boots/{number}/raw/{path:path}",
+    summary="One raw output, as the guest wrote it",
+    responses={200: {"content": {"text/plain": {}}}},
+    response_class=Response,
+)
+def read_raw(
+    run: RunId,
+    number: BootNumber,
+    path: Annotated[str, Path(max_length=500)],
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+) -> Response:
+    with service.transaction() as connection:
+        content = raw_file(connection, run, number, path)
+    response = answer_bytes(request, content, "text/plain; charset=utf-8")
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox"
+    return response

@@ -1,0 +1,98 @@
+"""`cliffwatch serve`: the service, with everything that it needs, in one command."""
+
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import psycopg
+import rich_click as click
+import uvicorn
+from psycopg_pool import PoolTimeout
+
+from cliffwatch.exits import Exit
+from cliffwatch_service import clock
+from cliffwatch_service.api.app import create_app
+from cliffwatch_service.api.context import Rates, Service
+from cliffwatch_service.database import open_pool
+from cliffwatch_service.logs import set_up_logs
+from cliffwatch_service.migrating import MigrationRefused
+from cliffwatch_service.postgres import Postgres, postgres
+from cliffwatch_service.settings import Settings, SettingsError, read_settings
+from cliffwatch_service.task_process import task_process
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the embedded PostgreSQL keeps its data."
+)
+def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
+    """Keep results, give work to hosts, and answer over HTTP.
+
+    Without DATABASE_URL an embedded PostgreSQL is started. Settings are CLIFFWATCH_* variables, or a TOML file that
+    CLIFFWATCH_SETTINGS names; docs/operations.md lists them.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _ended)
+    try:
+        settings = read_settings(data_dir=data_dir)
+        set_up_logs(json=not sys.stderr.isatty())
+        with postgres(settings) as database:
+            _serve(settings, database, host, port)
+    except SettingsError as error:
+        raise SystemExit(_failed(str(error), Exit.USAGE)) from None
+    except MigrationRefused as error:
+        raise SystemExit(_failed(str(error), Exit.HOST_FAILED)) from None
+    except (psycopg.Error, PoolTimeout, OSError, RuntimeError) as error:
+        raise SystemExit(_failed(f"the database cannot be used: {error}", Exit.HOST_FAILED)) from None
+    raise SystemExit(Exit.DONE)
+
+
+def _ended(*_: object) -> NoReturn:
+    """At any moment: what was begun is ended in its order. Uvicorn, which drains first, hands its signals on to this."""
+    raise SystemExit(Exit.DONE)
+
+
+def _failed(message: str, code: Exit) -> Exit:
+    click.echo(f"cliffwatch: {message.strip()}", err=True)
+    return code
+
+
+def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None:
+    pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
+    try:
+        service = Service(settings=settings, pool=pool, now=clock.now, rates=Rates(settings.requests_per_minute))
+        config = uvicorn.Config(
+            create_app(service),
+            host=host,
+            port=port,
+            log_config=None,
+            log_level=logging.WARNING,
+            access_log=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=10,
+            limit_concurrency=500,
+            server_header=False,
+        )
+        with task_process(settings, database.url):
+            asyncio.run(_Announced(config, database.where).serve())
+    finally:
+        pool.close()
+
+
+class _Announced(uvicorn.Server):
+    """Says where it is once it is there."""
+
+    def __init__(self, config: uvicorn.Config, where: str) -> None:
+        super().__init__(config)
+        self._where = where
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            address, port = self.servers[0].sockets[0].getsockname()[:2]
+            click.echo(f"Cliffwatch at http://{address}:{port}, on {self._where}", err=True)

@@ -1,0 +1,34 @@
+"""The PostgreSQL that the settings name, or the embedded one, brought to this version's schema."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_service.embedded import start_embedded
+from cliffwatch_service.migrating import migrate
+from cliffwatch_service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """`programs` is the folder of pg_dump and its like, None for those on PATH; `where` is for people."""
+
+    url: str
+    where: str
+    programs: Path | None
+
+
+@contextmanager
+def postgres(settings: Settings) -> Iterator[Postgres]:
+    """A database with the current schema. The embedded one ends with its last user."""
+    if settings.database_url is not None:
+        migrate(settings.database_url)
+        yield Postgres(settings.database_url, "the database of DATABASE_URL", None)
+        return
+    embedded = start_embedded(settings.data_dir)
+    try:
+        migrate(embedded.url)
+        yield Postgres(embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs)
+    finally:
+        embedded.stop()

@@ -1,0 +1,22 @@
+"""Why a request is not carried out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class Refusal(Exception):
+    """A refusal that its sender reads as a problem document (RFC 9457).
+
+    Raised, not returned: whatever its transaction has written by then must go. `title` is the same for all refusals of a
+    kind, `detail` says what and where, and what to do. `errors` are (place, message) where there are several.
+    """
+
+    def __init__(
+        self, status: int, title: str, detail: str, *, errors: Sequence[tuple[str, str]] = (), **more: Any
+    ) -> None:
+        super().__init__(f"{title}: {detail}")
+        self.status, self.title, self.detail, self.errors, self.more = status, title, detail, tuple(errors), more
+
+
+def not_found(what: str, name: str) -> Refusal:
+    return Refusal(404, f"no such {what}", f"there is no {what} {name!r}")

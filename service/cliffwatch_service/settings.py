@@ -1,0 +1,88 @@
+"""The service's settings: the environment first, then the file that CLIFFWATCH_SETTINGS names, then what is written here."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
+PREFIX = "CLIFFWATCH_"
+
+OTHER_PARTS = frozenset(
+    {FILE_VARIABLE, "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE", "CLIFFWATCH_URL", "CLIFFWATCH_CACHE"}
+)
+"""Variables of this prefix that belong to the worker and its commands."""
+
+
+def default_data_dir() -> Path:
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/share") / "cliffwatch"
+
+
+class Settings(BaseSettings):
+    """Every setting has the name of its environment variable, lower case and without CLIFFWATCH_."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL")] = None
+    """Any PostgreSQL from 15 on; None starts the embedded one."""
+    data_dir: Annotated[Path, Field(default_factory=default_data_dir)]
+    public_reading: bool = True
+    """Whether reading needs no token."""
+    largest_body_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
+    """Of a request's body, unpacked."""
+    requests_per_minute: Annotated[int, Field(ge=1)] = 6000
+    """Of one token, or of one address without a token."""
+    connections: Annotated[int, Field(ge=2, le=200)] = 8
+    statement_seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
+    lease_seconds: Annotated[int, Field(ge=10, le=3600)] = 90
+    keep_raw_days: Annotated[int | None, Field(ge=1)] = None
+    """Days after which raw outputs may go; None keeps them for ever. Samples are always kept."""
+    poll_seconds: Annotated[int, Field(ge=10)] = 300
+    """Between two looks at a followed branch."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        named = os.environ.get(FILE_VARIABLE)
+        file = (TomlConfigSettingsSource(settings_cls, toml_file=named),) if named else ()
+        return (init_settings, env_settings, *file)
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used; the message names each, and says what is allowed."""
+
+
+def read_settings(**given: Any) -> Settings:
+    """The settings, those that are `given` and not None first. Raises SettingsError."""
+    named = os.environ.get(FILE_VARIABLE)
+    if named and not Path(named).is_file():
+        raise SettingsError(f"{FILE_VARIABLE} names {named}, which is no file")
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in _names())
+    if unknown:
+        raise SettingsError(f"unknown setting {unknown[0]}; known are {', '.join(sorted(_names() - OTHER_PARTS))}")
+    try:
+        return Settings(**{_alias(name): value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SettingsError(f"setting {where}: {first['msg']} (it is {first.get('input')!r})") from None
+    except ValueError as error:
+        raise SettingsError(f"{named}: {error}") from None
+
+
+def _alias(name: str) -> str:
+    return "DATABASE_URL" if name == "database_url" else name
+
+
+def _names() -> frozenset[str]:
+    own = {PREFIX + name.upper() for name in Settings.model_fields if name != "database_url"}
+    return frozenset(own) | OTHER_PARTS

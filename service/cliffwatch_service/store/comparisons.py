@@ -1,0 +1,112 @@
+"""Comparisons with their documents, and the rows of theirs that are worth an index."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """A comparison as it is stored: `rows` is the array of Comparison JSON, zstd, `summary` the rest of it.
+
+    `told` are (series, verdict, change, low, high) of the rows that are worth an index.
+    """
+
+    digest: str
+    platform: str
+    mode: str
+    base_arm_id: int
+    head_arm_id: int
+    base_revision_id: int
+    head_revision_id: int
+    inputs: str
+    method_version: int
+    counts: Mapping[str, int]
+    summary: Mapping[str, Any]
+    rows: bytes
+    told: Sequence[tuple[int, str, float | None, float | None, float | None]]
+
+
+_INSERT = """
+INSERT INTO comparison (digest, platform, mode, base_arm_id, head_arm_id, base_revision_id, head_revision_id, inputs,
+                        method_version, made, counts, summary, rows)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)
+ON CONFLICT (base_arm_id, head_arm_id) DO UPDATE SET
+    digest = excluded.digest, inputs = excluded.inputs, method_version = excluded.method_version, made = excluded.made,
+    counts = excluded.counts, summary = excluded.summary, rows = excluded.rows
+RETURNING id
+"""
+
+
+def keep_comparison(connection: Connection[Any], row: ComparisonRow, now: datetime) -> int:
+    """Stores a comparison in place of an older one of the same arms."""
+    found = connection.execute(
+        _INSERT,
+        [
+            row.digest,
+            row.platform,
+            row.mode,
+            row.base_arm_id,
+            row.head_arm_id,
+            row.base_revision_id,
+            row.head_revision_id,
+            row.inputs,
+            row.method_version,
+            now,
+            Jsonb(row.counts),
+            Jsonb(row.summary),
+            row.rows,
+        ],
+    ).fetchone()
+    assert found is not None
+    comparison = int(found["id"])
+    connection.execute("DELETE FROM verdict WHERE comparison_id = %s", [comparison])
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO verdict (comparison_id, series_id, verdict, change, ci_low, ci_high) VALUES (%s, %s, %s, %s, %s, %s)",
+            [(comparison, *each) for each in row.told],
+        )
+    return comparison
+
+
+def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> Mapping[str, Any] | None:
+    """The comparison without its rows."""
+    return connection.execute(
+        "SELECT id, digest, inputs, method_version, counts, made, summary FROM comparison"
+        " WHERE base_arm_id = %s AND head_arm_id = %s",
+        [base, head],
+    ).fetchone()
+
+
+def comparison_by_id(connection: Connection[Any], identity: int) -> Mapping[str, Any] | None:
+    """The comparison without its rows."""
+    return connection.execute(
+        "SELECT id, digest, inputs, method_version, platform, mode, counts, made, summary, base_arm_id, head_arm_id,"
+        " base_revision_id, head_revision_id FROM comparison WHERE id = %s",
+        [identity],
+    ).fetchone()
+
+
+def rows_of(connection: Connection[Any], identity: int) -> bytes:
+    row = connection.execute("SELECT rows FROM comparison WHERE id = %s", [identity], binary=True).fetchone()
+    assert row is not None
+    return bytes(row["rows"])
+
+
+_LIST = """
+SELECT comparison.id, comparison.digest, comparison.platform, comparison.mode, comparison.made, counts,
+       base.commit AS base, base.subject AS base_subject, head.commit AS head, head.subject AS head_subject
+FROM comparison
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+WHERE (%(platform)s::text IS NULL OR platform = %(platform)s) AND (%(mode)s::text IS NULL OR mode = %(mode)s)
+  AND comparison.id < coalesce(%(id)s, 9223372036854775807)
+ORDER BY comparison.id DESC LIMIT %(limit)s
+"""
+
+
+def list_comparisons(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return connection.execute(_LIST, wanted).fetchall()

@@ -1,0 +1,315 @@
+"""Runs, their arms and boots, and what came with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A run as it is stored. `record` is run.json, zstd."""
+
+    digest: str
+    identity: str
+    platform: str
+    mode: str
+    status: str
+    host_id: int | None
+    environment_id: int
+    created: datetime
+    record: bytes
+    record_digest: str
+    uploaded_by: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootRow:
+    """A boot as it is stored: `samples` are of the series that `columns_id` names; `document` is zstd."""
+
+    run_id: int
+    number: int
+    arm_id: int
+    block: int
+    stage: str
+    layout: str | None
+    status: str
+    began: datetime | None
+    ended: datetime | None
+    digest: str
+    columns_id: int
+    samples: Sequence[float]
+    document: bytes
+
+
+def keep_environment(connection: Connection[Any], digest: str, epoch: str, facts: Mapping[str, Any]) -> int:
+    connection.execute(
+        "INSERT INTO environment (digest, epoch, facts) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        [digest, epoch, Jsonb(facts)],
+    )
+    row = connection.execute("SELECT id FROM environment WHERE digest = %s", [digest]).fetchone()
+    assert row is not None
+    return int(row["id"])
+
+
+def keep_kernel(
+    connection: Connection[Any], digest: str, revision_id: int, config: str | None, toolchain: Mapping[str, Any]
+) -> None:
+    connection.execute(
+        "INSERT INTO kernel (digest, revision_id, config_digest, toolchain) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        [digest, revision_id, config, Jsonb(toolchain)],
+    )
+
+
+def keep_platform(connection: Connection[Any], name: str) -> None:
+    connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [name])
+
+
+def run_row(connection: Connection[Any], digest: str, *, lock: bool = False) -> Mapping[str, Any] | None:
+    locked = "SELECT * FROM run WHERE digest = %s FOR NO KEY UPDATE"
+    return connection.execute(locked if lock else "SELECT * FROM run WHERE digest = %s", [digest]).fetchone()
+
+
+def run_by_id(connection: Connection[Any], run_id: int) -> Mapping[str, Any] | None:
+    return connection.execute("SELECT * FROM run WHERE id = %s", [run_id]).fetchone()
+
+
+def insert_run(connection: Connection[Any], row: RunRow, now: datetime) -> int | None:
+    """The new run's id; None where it is there already."""
+    found = connection.execute(
+        "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated,"
+        " record, record_digest, uploaded_by) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (digest) DO NOTHING RETURNING id",
+        [
+            row.digest,
+            row.identity,
+            row.platform,
+            row.mode,
+            row.status,
+            row.host_id,
+            row.environment_id,
+            row.created,
+            now,
+            now,
+            row.record,
+            row.record_digest,
+            row.uploaded_by,
+        ],
+    ).fetchone()
+    return None if found is None else int(found["id"])
+
+
+def update_run(
+    connection: Connection[Any], run_id: int, status: str, record: bytes, record_digest: str, now: datetime
+) -> None:
+    connection.execute(
+        "UPDATE run SET status = %s, record = %s, record_digest = %s, updated = %s WHERE id = %s",
+        [status, record, record_digest, now, run_id],
+    )
+
+
+def keep_arm(
+    connection: Connection[Any],
+    run_id: int,
+    name: str,
+    *,
+    revision_id: int | None,
+    kernel: str | None,
+    label: str,
+    failure: Mapping[str, Any] | None,
+) -> int:
+    row = connection.execute(
+        "INSERT INTO arm (run_id, name, revision_id, kernel_digest, label, failure) VALUES (%s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (run_id, name) DO UPDATE SET failure = excluded.failure RETURNING id",
+        [run_id, name, revision_id, kernel, label, None if failure is None else Jsonb(failure)],
+    ).fetchone()
+    assert row is not None
+    return int(row["id"])
+
+
+def arms_of(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
+    return connection.execute("SELECT * FROM arm WHERE run_id = %s ORDER BY id", [run_id]).fetchall()
+
+
+def insert_boot(connection: Connection[Any], boot: BootRow, now: datetime) -> bool:
+    """Whether the boot is new; what is there stays as it is."""
+    found = connection.execute(
+        "INSERT INTO boot (run_id, number, arm_id, block, stage, layout, status, began, ended, received, digest, columns_id,"
+        " samples) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
+        " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
+        [
+            boot.run_id,
+            boot.number,
+            boot.arm_id,
+            boot.block,
+            boot.stage,
+            boot.layout,
+            boot.status,
+            boot.began,
+            boot.ended,
+            now,
+            boot.digest,
+            boot.columns_id,
+            list(boot.samples),
+        ],
+    ).fetchone()
+    if found is None:
+        return False
+    connection.execute(
+        "INSERT INTO boot_document (run_id, number, content) VALUES (%s, %s, %b)",
+        [boot.run_id, boot.number, boot.document],
+    )
+    return True
+
+
+def boot_digest(connection: Connection[Any], run_id: int, number: int) -> str | None:
+    row = connection.execute("SELECT digest FROM boot WHERE run_id = %s AND number = %s", [run_id, number]).fetchone()
+    return None if row is None else str(row["digest"])
+
+
+def boots_of(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
+    """The boots of a run without their samples."""
+    return connection.execute(
+        "SELECT boot.number, arm.name AS arm, block, stage, layout, status, began, ended, boot.received, boot.digest,"
+        " cardinality(samples) AS samples, raw_output.digest AS raw_digest"
+        " FROM boot JOIN arm ON arm.id = arm_id"
+        " LEFT JOIN raw_output ON raw_output.run_id = boot.run_id AND raw_output.number = boot.number"
+        " WHERE boot.run_id = %s ORDER BY boot.number",
+        [run_id],
+    ).fetchall()
+
+
+def boot_numbers(connection: Connection[Any], run_id: int) -> set[int]:
+    rows = connection.execute("SELECT number FROM boot WHERE run_id = %s", [run_id]).fetchall()
+    return {row["number"] for row in rows}
+
+
+def boot_document(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
+    row = connection.execute(
+        "SELECT content FROM boot_document WHERE run_id = %s AND number = %s", [run_id, number], binary=True
+    ).fetchone()
+    return None if row is None else bytes(row["content"])
+
+
+def documents_of_arm(connection: Connection[Any], arm_id: int) -> list[bytes]:
+    rows = connection.execute(
+        "SELECT content FROM boot JOIN boot_document USING (run_id, number) WHERE arm_id = %s ORDER BY number",
+        [arm_id],
+        binary=True,
+    ).fetchall()
+    return [bytes(row["content"]) for row in rows]
+
+
+def samples_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
+    """Per boot of an arm: number, stage, columns_id and samples."""
+    return connection.execute(
+        "SELECT number, stage, columns_id, samples FROM boot WHERE arm_id = %s ORDER BY number", [arm_id], binary=True
+    ).fetchall()
+
+
+def boot_digests_of_arm(connection: Connection[Any], arm_id: int) -> list[str]:
+    rows = connection.execute("SELECT digest FROM boot WHERE arm_id = %s ORDER BY number", [arm_id]).fetchall()
+    return [row["digest"] for row in rows]
+
+
+def insert_raw(
+    connection: Connection[Any],
+    run_id: int,
+    number: int,
+    *,
+    digest: str,
+    files: Sequence[Mapping[str, Any]],
+    content: bytes,
+    now: datetime,
+) -> bool:
+    found = connection.execute(
+        "INSERT INTO raw_output (run_id, number, digest, files, content, received) VALUES (%s, %s, %s, %s, %b, %s)"
+        " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
+        [run_id, number, digest, Jsonb(list(files)), content, now],
+    ).fetchone()
+    return found is not None
+
+
+def raw_about(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any] | None:
+    return connection.execute(
+        "SELECT digest, files FROM raw_output WHERE run_id = %s AND number = %s", [run_id, number]
+    ).fetchone()
+
+
+def raw_content(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
+    row = connection.execute(
+        "SELECT content FROM raw_output WHERE run_id = %s AND number = %s", [run_id, number], binary=True
+    ).fetchone()
+    return None if row is None else bytes(row["content"])
+
+
+_LIST = """
+SELECT run.digest, run.platform, run.mode, run.status, run.created, run.received, run.id, host.name AS host,
+       (SELECT count(*) FROM boot WHERE run_id = run.id) AS boots,
+       (SELECT jsonb_object_agg(arm.name, jsonb_build_object('label', arm.label, 'commit', revision.commit))
+        FROM arm LEFT JOIN revision ON revision.id = revision_id WHERE run_id = run.id) AS arms
+FROM run LEFT JOIN host ON host.id = host_id
+WHERE (%(platform)s::text IS NULL OR run.platform = %(platform)s)
+  AND (%(mode)s::text IS NULL OR run.mode = %(mode)s)
+  AND (%(revision)s::int IS NULL OR EXISTS (SELECT FROM arm WHERE run_id = run.id AND revision_id = %(revision)s))
+  AND (%(at)s::timestamptz IS NULL OR (run.received, run.id) < (%(at)s, %(id)s))
+ORDER BY run.received DESC, run.id DESC LIMIT %(limit)s
+"""
+
+
+def list_runs(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Newest first; `wanted` has platform, mode, revision, and the place to go on from as `at` and `id`, each or None."""
+    return connection.execute(_LIST, wanted).fetchall()
+
+
+_LATEST_ARM = """
+SELECT arm.id, arm.name, arm.run_id, run.digest AS run, revision.commit
+FROM arm JOIN run ON run.id = run_id JOIN revision ON revision.id = revision_id
+WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control'
+  AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
+ORDER BY run.created DESC, arm.id DESC LIMIT 1
+"""
+
+
+def latest_arm(connection: Connection[Any], revision_id: int, platform: str, mode: str) -> Mapping[str, Any] | None:
+    """The newest measurement of a revision on a platform in a mode."""
+    return connection.execute(_LATEST_ARM, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
+
+
+_SHARED_RUN = """
+SELECT base.id AS base, head.id AS head, run.digest AS run
+FROM arm AS base JOIN arm AS head USING (run_id) JOIN run ON run.id = run_id
+WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base' AND head.name = 'head'
+  AND platform = %(platform)s AND mode = %(mode)s AND EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id))
+ORDER BY run.created DESC, run.id DESC LIMIT 1
+"""
+
+
+def shared_run(connection: Connection[Any], base: int, head: int, platform: str, mode: str) -> Mapping[str, Any] | None:
+    """The newest run that measured both revisions together: its two arms."""
+    return connection.execute(_SHARED_RUN, {"base": base, "head": head, "platform": platform, "mode": mode}).fetchone()
+
+
+def lanes_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, str]]:
+    """Platforms and modes on which a revision was measured."""
+    rows = connection.execute(
+        "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id WHERE revision_id = %s ORDER BY 1, 2",
+        [revision_id],
+    ).fetchall()
+    return [(row["platform"], row["mode"]) for row in rows]
+
+
+def host_of_run(connection: Connection[Any], digest: str) -> str | None:
+    row = connection.execute(
+        "SELECT host.name FROM run JOIN host ON host.id = host_id WHERE digest = %s", [digest]
+    ).fetchone()
+    return None if row is None else str(row["name"])
+
+
+def arm_row(connection: Connection[Any], arm_id: int) -> Mapping[str, Any]:
+    row: Mapping[str, Any] | None = connection.execute("SELECT * FROM arm WHERE id = %s", [arm_id]).fetchone()
+    assert row is not None
+    return row

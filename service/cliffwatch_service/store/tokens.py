@@ -1,0 +1,66 @@
+"""Tokens, of which only hashes are stored, and the audit of what was done with them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+
+def insert_token(
+    connection: Connection[Any],
+    *,
+    name: str,
+    hashed: bytes,
+    scopes: Sequence[str],
+    host: str | None,
+    expires: datetime | None,
+    now: datetime,
+) -> bool:
+    """Whether the name was free."""
+    found = connection.execute(
+        "INSERT INTO token (name, hash, scopes, host, created, expires) VALUES (%s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (name) DO NOTHING RETURNING id",
+        [name, hashed, list(scopes), host, now, expires],
+    ).fetchone()
+    return found is not None
+
+
+def token_by_hash(connection: Connection[Any], hashed: bytes) -> Mapping[str, Any] | None:
+    return connection.execute("SELECT * FROM token WHERE hash = %s", [hashed]).fetchone()
+
+
+def touch_token(connection: Connection[Any], token_id: int, now: datetime) -> None:
+    connection.execute("UPDATE token SET last_used = %s WHERE id = %s", [now, token_id])
+
+
+def list_tokens(connection: Connection[Any]) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT name, scopes, host, created, expires, revoked, last_used FROM token ORDER BY created, id"
+    ).fetchall()
+
+
+def revoke_token(connection: Connection[Any], name: str, now: datetime) -> bool:
+    """Whether there is a token of this name; one that is revoked already stays as it is."""
+    found = connection.execute(
+        "UPDATE token SET revoked = coalesce(revoked, %s) WHERE name = %s RETURNING id", [now, name]
+    ).fetchone()
+    return found is not None
+
+
+def write_audit(
+    connection: Connection[Any], *, who: str, action: str, what: str, detail: Mapping[str, Any], now: datetime
+) -> None:
+    connection.execute(
+        "INSERT INTO audit (at, who, action, object, detail) VALUES (%s, %s, %s, %s, %s)",
+        [now, who, action, what, Jsonb(detail)],
+    )
+
+
+def list_audit(connection: Connection[Any], before: int | None, limit: int) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT id, at, who, action, object, detail FROM audit WHERE id < coalesce(%s, 9223372036854775807)"
+        " ORDER BY id DESC LIMIT %s",
+        [before, limit],
+    ).fetchall()

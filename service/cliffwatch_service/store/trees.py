@@ -1,0 +1,152 @@
+"""Trees, their revisions, and branches in first-parent order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+SHORTEST_PREFIX = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionFacts:
+    """What is known of a commit; None and empty where it is not."""
+
+    commit: str
+    tree_hash: str | None = None
+    parents: Sequence[str] = field(default=())
+    author: str | None = None
+    authored: datetime | None = None
+    committed: datetime | None = None
+    subject: str | None = None
+    patch_id: str | None = None
+    release: str | None = None
+
+
+_REVISION = """
+INSERT INTO revision (commit, tree_hash, parents, author, authored, committed, subject, patch_id, release)
+VALUES (%(commit)s, %(tree_hash)s, %(parents)s, %(author)s, %(authored)s, %(committed)s, %(subject)s, %(patch_id)s, %(release)s)
+ON CONFLICT (commit) DO UPDATE SET
+    tree_hash = coalesce(revision.tree_hash, excluded.tree_hash),
+    parents = CASE WHEN revision.parents = '{}' THEN excluded.parents ELSE revision.parents END,
+    author = coalesce(revision.author, excluded.author),
+    authored = coalesce(revision.authored, excluded.authored),
+    committed = coalesce(revision.committed, excluded.committed),
+    subject = coalesce(revision.subject, excluded.subject),
+    patch_id = coalesce(revision.patch_id, excluded.patch_id),
+    release = coalesce(revision.release, excluded.release)
+RETURNING id
+"""
+
+
+def keep_revision(connection: Connection[Any], facts: RevisionFacts) -> int:
+    """The revision's row; what was known of it stays, what was not is filled in."""
+    row = connection.execute(
+        _REVISION,
+        {
+            "commit": facts.commit,
+            "tree_hash": facts.tree_hash,
+            "parents": list(facts.parents),
+            "author": facts.author,
+            "authored": facts.authored,
+            "committed": facts.committed,
+            "subject": facts.subject,
+            "patch_id": facts.patch_id,
+            "release": facts.release,
+        },
+    ).fetchone()
+    assert row is not None
+    return int(row["id"])
+
+
+def keep_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
+    return [keep_revision(connection, each) for each in revisions]
+
+
+def revisions_named(connection: Connection[Any], prefix: str) -> list[Mapping[str, Any]]:
+    """The revisions whose commit begins so, two at most."""
+    return connection.execute(
+        "SELECT * FROM revision WHERE commit >= %s AND commit < %s ORDER BY commit LIMIT 2", [prefix, prefix + "g"]
+    ).fetchall()
+
+
+def revision_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    rows = connection.execute("SELECT * FROM revision WHERE id = ANY(%s)", [list(ids)]).fetchall()
+    return {row["id"]: row for row in rows}
+
+
+def keep_tree(connection: Connection[Any], url: str, now: datetime) -> int:
+    connection.execute("INSERT INTO tree (url, added) VALUES (%s, %s) ON CONFLICT DO NOTHING", [url, now])
+    row = connection.execute("SELECT id FROM tree WHERE url = %s", [url]).fetchone()
+    assert row is not None
+    return int(row["id"])
+
+
+def keep_branch(connection: Connection[Any], tree_id: int, name: str) -> int:
+    connection.execute("INSERT INTO branch (tree_id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", [tree_id, name])
+    row = connection.execute("SELECT id FROM branch WHERE tree_id = %s AND name = %s", [tree_id, name]).fetchone()
+    assert row is not None
+    return int(row["id"])
+
+
+def branch_named(connection: Connection[Any], tree: str, name: str) -> int | None:
+    row = connection.execute(
+        "SELECT branch.id FROM branch JOIN tree ON tree.id = tree_id WHERE url = %s AND branch.name = %s", [tree, name]
+    ).fetchone()
+    return None if row is None else int(row["id"])
+
+
+def place_on_branch(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
+    """Makes the branch end with these revisions, from ordinal `first` on; what lay there before a forced push goes."""
+    connection.execute("DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first])
+    connection.execute(
+        "INSERT INTO branch_revision (branch_id, ordinal, revision_id)"
+        " SELECT %s, %s + place - 1, id FROM unnest(%s::int[]) WITH ORDINALITY AS given(id, place)",
+        [branch_id, first, list(revisions)],
+    )
+
+
+def branch_tip(connection: Connection[Any], branch_id: int) -> Mapping[str, Any] | None:
+    return connection.execute(
+        "SELECT ordinal, commit FROM branch_revision JOIN revision ON revision.id = revision_id"
+        " WHERE branch_id = %s ORDER BY ordinal DESC LIMIT 1",
+        [branch_id],
+    ).fetchone()
+
+
+def place_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
+    row = connection.execute(
+        "SELECT ordinal FROM branch_revision JOIN revision ON revision.id = revision_id"
+        " WHERE branch_id = %s AND commit = %s",
+        [branch_id, commit],
+    ).fetchone()
+    return None if row is None else int(row["ordinal"])
+
+
+_MEASURED_ANCESTOR = """
+WITH RECURSIVE line (id, commit, parents, distance) AS (
+    SELECT id, commit, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.commit, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < %(most)s
+)
+SELECT line.id, line.commit, line.distance FROM line
+WHERE distance > 0 AND EXISTS (
+    SELECT FROM arm JOIN run ON run.id = run_id
+    WHERE revision_id = line.id AND platform = %(platform)s AND mode = %(mode)s
+      AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
+)
+ORDER BY distance LIMIT 1
+"""
+
+
+def measured_ancestor(
+    connection: Connection[Any], head: int, platform: str, mode: str, *, most: int = 1000
+) -> Mapping[str, Any] | None:
+    """The nearest first-parent ancestor that was measured there, with its distance in commits."""
+    return connection.execute(
+        _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": most}
+    ).fetchone()

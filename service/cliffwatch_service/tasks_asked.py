@@ -1,0 +1,36 @@
+"""Asks for background work in the caller's transaction: it is asked for if, and only if, what it is about is stored."""
+
+from typing import Any
+
+from procrastinate import App, SyncPsycopgConnector
+from procrastinate.exceptions import AlreadyEnqueued
+from psycopg import Connection
+
+ANALYSE_RUN = "analyse-run"
+WATCH = "watch-branch"
+POLL = "poll-branch"
+EXPIRE = "expire-leases"
+RETAIN = "apply-retention"
+
+_asking = App(connector=SyncPsycopgConnector())
+"""Never opened: every query goes over the caller's connection."""
+
+
+def ask_analysis(connection: Connection[Any], run: str) -> None:
+    """Compare the run's arms and take its points into history."""
+    _ask(connection, ANALYSE_RUN, run, run=run)
+
+
+def ask_watch(connection: Connection[Any], branch_id: int) -> None:
+    """Look for steps in the series of a branch."""
+    _ask(connection, WATCH, str(branch_id), branch_id=branch_id)
+
+
+def _ask(connection: Connection[Any], task: str, what: str, **arguments: Any) -> None:
+    """One that waits already will see what is stored now, so it is not asked for twice."""
+    asked = _asking.configure_task(task, queueing_lock=f"{task} {what}", lock=f"{task} {what}", connection=connection)
+    try:
+        with connection.transaction():
+            asked.defer(**arguments)
+    except AlreadyEnqueued:
+        pass

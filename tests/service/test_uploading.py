@@ -1,0 +1,155 @@
+"""Uploading a run: whatever way its parts come, each is stored once, and its comparison follows."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_runs import boots_of, put_all, record_of, run_of
+
+from cliffwatch.identities import run_digest
+from cliffwatch_runner.client import Answered, Refused, Unreached
+from cliffwatch_runner.uploading import Uploaded, upload_run
+
+
+def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path) -> None:
+    with_ = running.client("upload")
+    uploaded = upload_run(with_, data / "runs/uninlined", "emulator-1")
+    assert uploaded == Uploaded(run=uploaded.run, sent=2, there=0)
+
+    running.do_tasks()
+    compared = running.get(f"/runs/{uploaded.run}/comparison")
+    rows = {(row["benchmark"], row["params"].get("nr_maps")): row for row in compared["comparisons"] if row["primary"]}
+    seq_get = rows["local-storage-cache-seq-get", "16"]
+    assert seq_get["verdict"] == "regression"
+    assert seq_get["change"] == pytest.approx(0.0486, abs=1e-3)
+    assert rows["local-storage-cache-hashmap-control", None]["verdict"] == "unchanged"
+
+
+def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running: Any, data: Path) -> None:
+    client = running.client("upload")
+    first = upload_run(client, data / "runs/uninlined", "emulator-1")
+    before = running.rows("SELECT run_id, number, digest, received FROM boot ORDER BY number")
+    again = upload_run(client, data / "runs/uninlined", "emulator-1")
+
+    assert again == Uploaded(run=first.run, sent=0, there=2)
+    assert running.rows("SELECT run_id, number, digest, received FROM boot ORDER BY number") == before
+
+
+def test_an_interrupted_upload_goes_on(running: Any, data: Path, tmp_path: Path) -> None:
+    client = running.client("upload")
+    folder = tmp_path / "run"
+    shutil.copytree(data / "runs/uninlined", folder)
+    late = folder / "boots/002-head/boot.json"
+    late.rename(late.with_suffix(".later"))
+    assert upload_run(client, folder, "emulator-1").sent == 1
+    late.with_suffix(".later").rename(late)
+
+    assert upload_run(client, folder, "emulator-1") == Uploaded(
+        run=run_digest(json.loads((folder / "run.json").read_text()), "emulator-1"), sent=1, there=1
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_boots_come_in_any_order_and_twice(running: Any, seed: int) -> None:
+    run = run_of(boots=6, cases=20, shift=0.05)
+    bodies = list(boots_of(run)) * 2
+    random.Random(seed).shuffle(bodies)
+    with running.http("upload") as http:
+        put_all(http, run, bodies)
+    running.do_tasks()
+
+    assert len(running.rows("SELECT number FROM boot")) == 12
+    compared = running.get(f"/runs/{run.digest}/comparison")
+    assert len(compared["comparisons"]) == 20
+    assert running.rows("SELECT count(*) AS n FROM point") == [{"n": 40}]
+
+
+def test_the_last_piece_asks_for_the_analysis_whichever_it_is(running: Any) -> None:
+    """The record says complete before its boots are here, or after."""
+    run = run_of(boots=2, cases=3)
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "running")).raise_for_status()
+        for number, body in boots_of(run):
+            http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=body).raise_for_status()
+        assert running.rows("SELECT task_name FROM procrastinate_jobs") == []
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "complete")).raise_for_status()
+    assert running.rows("SELECT task_name, args FROM procrastinate_jobs") == [
+        {"task_name": "analyse-run", "args": {"run": run.digest}}
+    ]
+
+
+def test_a_late_copy_of_an_earlier_state_changes_nothing(running: Any) -> None:
+    run = run_of(boots=1, cases=1)
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "complete")).raise_for_status()
+        answer = http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "running"))
+    assert answer.status_code == 200
+    assert answer.json()["fresh"] is False
+    assert running.get(f"/runs/{run.digest}")["status"] == "complete"
+
+
+def test_another_boot_under_the_same_number_is_refused_with_both_hashes(running: Any) -> None:
+    run = run_of(boots=1, cases=2)
+    number, body = next(iter(boots_of(run)))
+    other = json.loads(json.dumps(body))
+    other["samples"][0]["value"] += 1
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
+        stored = http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=body).json()["digest"]
+        refused = http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=other)
+    problem = refused.json()
+    assert refused.status_code == 409
+    assert problem["stored"] == stored
+    assert problem["received"] not in (stored, "")
+    assert stored in problem["detail"]
+    assert running.rows("SELECT digest FROM boot") == [{"digest": stored}]
+
+
+def test_raw_outputs_come_back_as_they_were(running: Any, data: Path) -> None:
+    uploaded = upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
+    listed = running.get(f"/runs/{uploaded.run}/boots/1/raw")
+    name = "1/cases/000-local-storage-cache-hashmap-control.out"
+    assert name in [file["name"] for file in listed["files"]]
+    with running.http(None) as http:
+        raw = http.get(f"/api/v1/runs/{uploaded.run}/boots/1/raw/{name}")
+    assert raw.content == (data / "runs/uninlined/boots/001-base" / name).read_bytes()
+    assert raw.headers["content-type"].startswith("text/plain")
+
+
+def test_a_boot_comes_back_as_it_was(running: Any, data: Path) -> None:
+    uploaded = upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
+    held = json.loads((data / "runs/uninlined/boots/001-base/samples.json").read_text())
+    boot = running.get(f"/runs/{uploaded.run}/boots/1")
+    assert boot["samples"] == held["samples"]
+    assert boot["outcomes"] == held["outcomes"]
+
+
+def test_without_a_token_nothing_is_stored(running: Any, data: Path) -> None:
+    refused = upload_run(running.client(None), data / "runs/uninlined", "emulator-1")
+    assert isinstance(refused, Refused)
+    assert refused.status == 401
+    assert running.rows("SELECT id FROM run") == []
+
+
+def test_a_service_that_is_away_is_told_from_one_that_says_no(data: Path, unused_tcp_url: str) -> None:
+    from cliffwatch_runner.client import Client, Patience  # noqa: PLC0415
+
+    waits: list[float] = []
+    client = Client(unused_tcp_url, "x", patience=Patience(tries=4, first=1, longest=3), sleep=waits.append)
+    assert isinstance(upload_run(client, data / "runs/uninlined", "emulator-1"), Unreached)
+    assert waits == [1, 2, 3]
+
+
+def test_gzip_and_plain_bodies_are_taken_too(running: Any) -> None:
+    import gzip  # noqa: PLC0415
+
+    run = run_of(boots=1, cases=2)
+    body = json.dumps(record_of(run)).encode()
+    with running.http("upload") as http:
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        answer = http.put(f"/api/v1/runs/{run.digest}", content=gzip.compress(body), headers=headers)
+        assert answer.status_code == 201
+    assert isinstance(running.client("upload").put(f"/runs/{run.digest}", body), Answered)
