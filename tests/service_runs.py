@@ -63,12 +63,20 @@ def run_of(
         "profile": "standard",
         "suites": ["local-storage"],
         "tree": "https://git.example.org/bpf-next.git",
-        "arms": {name: _arm(commit, (parents or {}).get(commit, ()), config) for name, commit in (("base", base), ("head", head))},
+        "arms": {
+            name: _arm(commit, (parents or {}).get(commit, ()), config)
+            for name, commit in (("base", base), ("head", head))
+        },
         "bench": {"from": "head", "digest": "b" * 32, "source_digest": "d" * 32, "fixed_seed": False},
         "config_digest": config,
         "toolchain": {"gcc": "gcc 12.2.0"},
         "guest": {"accelerator": "kvm", "machine": "q35", "cpus": 4},
-        "plan": {"seed": seed, "stages": None, "cases": [{**key, "argv": [key["benchmark"]]} for key in keys], "boots": planned},
+        "plan": {
+            "seed": seed,
+            "stages": None,
+            "cases": [{**key, "argv": [key["benchmark"]]} for key in keys],
+            "boots": planned,
+        },
         "left_out": [],
         "host": {"cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x830107c"]}, "load_average": [0.1, 0.2, 0.3]},
         "notes": [],
@@ -122,7 +130,8 @@ def boots_of(run: MadeRun) -> Iterator[tuple[int, dict[str, Any]]]:
             for case, value in zip(cases, values, strict=True)
         ]
         outcomes = [
-            {**{name: case[name] for name in ("suite", "benchmark", "params")}, "status": "ok", "reason": ""} for case in cases
+            {**{name: case[name] for name in ("suite", "benchmark", "params")}, "status": "ok", "reason": ""}
+            for case in cases
         ]
         about = {
             "format_version": 1,
@@ -135,7 +144,10 @@ def boots_of(run: MadeRun) -> Iterator[tuple[int, dict[str, Any]]]:
             "status": "complete",
             "parts": [],
         }
-        yield boot["index"], {"boot": about, "environment": {}, "samples": samples, "outcomes": outcomes, "problems": []}
+        yield (
+            boot["index"],
+            {"boot": about, "environment": {}, "samples": samples, "outcomes": outcomes, "problems": []},
+        )
 
 
 def put_all(http: Any, run: MadeRun, bodies: Sequence[tuple[int, Any]] | None = None) -> None:

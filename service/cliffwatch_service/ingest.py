@@ -46,9 +46,19 @@ def content_digest(content: bytes) -> str:
 
 
 def put_run(
-    connection: Connection[Any], digest: str, upload: RunUpload, raw: Mapping[str, Any], *, token_id: int, now: datetime
+    connection: Connection[Any],
+    digest: str,
+    upload: RunUpload,
+    raw: Mapping[str, Any],
+    *,
+    token_id: int,
+    now: datetime,
+    any_case: bool = False,
 ) -> Stored:
-    """Stores run.json, or a later state of it. `raw` is the record as it came. Raises Refusal."""
+    """Stores run.json, or a later state of it. `raw` is the record as it came; `any_case` takes what the catalogue lacks.
+
+    Raises Refusal.
+    """
     record = upload["record"]
     expected = run_digest(raw, upload["host"])
     if digest != expected:
@@ -57,7 +67,8 @@ def put_run(
             "another run",
             f"the identity, time and host in the body are of run {expected}, the address names {digest}",
         )
-    _refuse_unknown_cases(upload)
+    if not any_case:
+        _refuse_unknown_cases(upload)
     content = orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)
     stored = runs.run_row(connection, digest, lock=True)
     if stored is not None:

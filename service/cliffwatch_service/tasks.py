@@ -12,6 +12,7 @@ from psycopg_pool import ConnectionPool
 from cliffwatch_service import tasks_asked
 from cliffwatch_service.comparing import analyse_run
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.watching import branches_with, take_changes, watch_branch
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
 _log = structlog.get_logger("cliffwatch.tasks")
@@ -36,9 +37,21 @@ def create_tasks(url: str, parts: TaskParts) -> App:
                 with parts.pool.connection() as connection:
                     connection.execute("SET LOCAL statement_timeout = '2min'")
                     comparison = analyse_run(connection, run, parts.now())
+                    if comparison is not None:
+                        take_changes(connection, comparison, parts.now())
+                    for branch in branches_with(connection, run):
+                        tasks_asked.ask_watch(connection, branch)
             except Refusal as refusal:
                 _log.warning("not analysed", reason=refusal.detail)
                 return
             _log.info("analysed", comparison=comparison)
+
+    @app.task(name=tasks_asked.WATCH, retry=RETRY)
+    def watch(branch_id: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=tasks_asked.WATCH, branch=branch_id):
+            with parts.pool.connection() as connection:
+                connection.execute("SET LOCAL statement_timeout = '2min'")
+                found = watch_branch(connection, branch_id, parts.now())
+            _log.info("watched", candidates=found)
 
     return app

@@ -1,5 +1,6 @@
 """Uploading a run: whatever way its parts come, each is stored once, and its comparison follows."""
 
+import gzip
 import json
 import random
 import shutil
@@ -10,7 +11,7 @@ import pytest
 from service_runs import boots_of, put_all, record_of, run_of
 
 from cliffwatch.identities import run_digest
-from cliffwatch_runner.client import Answered, Refused, Unreached
+from cliffwatch_runner.client import Answered, Client, Patience, Refused, Unreached
 from cliffwatch_runner.uploading import Uploaded, upload_run
 
 
@@ -135,8 +136,6 @@ def test_without_a_token_nothing_is_stored(running: Any, data: Path) -> None:
 
 
 def test_a_service_that_is_away_is_told_from_one_that_says_no(data: Path, unused_tcp_url: str) -> None:
-    from cliffwatch_runner.client import Client, Patience  # noqa: PLC0415
-
     waits: list[float] = []
     client = Client(unused_tcp_url, "x", patience=Patience(tries=4, first=1, longest=3), sleep=waits.append)
     assert isinstance(upload_run(client, data / "runs/uninlined", "emulator-1"), Unreached)
@@ -144,8 +143,6 @@ def test_a_service_that_is_away_is_told_from_one_that_says_no(data: Path, unused
 
 
 def test_gzip_and_plain_bodies_are_taken_too(running: Any) -> None:
-    import gzip  # noqa: PLC0415
-
     run = run_of(boots=1, cases=2)
     body = json.dumps(record_of(run)).encode()
     with running.http("upload") as http:

@@ -6,7 +6,19 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 import cliffwatch
-from cliffwatch_service.api import comparisons, operations, problems, runs
+from cliffwatch_service.api import (
+    comparisons,
+    exchange,
+    hosts,
+    operations,
+    problems,
+    reports,
+    requests,
+    runs,
+    series,
+    suites,
+    tokens,
+)
 from cliffwatch_service.api.bodies import BodyLimits
 from cliffwatch_service.api.context import Service
 from cliffwatch_service.api.documents import schemas
@@ -29,7 +41,7 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     api = APIRouter(prefix=PREFIX)
-    for part in (runs, comparisons):
+    for part in (runs, comparisons, series, reports, suites, exchange, requests, hosts, tokens):
         api.include_router(part.router)
     app.include_router(api)
     app.include_router(operations.router)

@@ -110,3 +110,10 @@ ORDER BY comparison.id DESC LIMIT %(limit)s
 
 def list_comparisons(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return connection.execute(_LIST, wanted).fetchall()
+
+
+def verdicts_of(connection: Connection[Any], identity: int) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT series_id, verdict, change, ci_low, ci_high FROM verdict WHERE comparison_id = %s ORDER BY series_id",
+        [identity],
+    ).fetchall()

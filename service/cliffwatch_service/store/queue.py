@@ -244,3 +244,10 @@ def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -
     ).fetchone()
     assert row is not None
     return int(row["hosts"])
+
+
+def reopen_job(connection: Connection[Any], identity: UUID) -> None:
+    connection.execute(
+        "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', reason = NULL, ended = NULL WHERE id = %s",
+        [identity],
+    )

@@ -159,3 +159,12 @@ def report_quality(connection: Connection[Any]) -> Mapping[str, Any]:
     """How many reports there are in each state: the share of noise among those looked at is the inbox's quality."""
     rows = connection.execute("SELECT state, count(*) AS reports FROM regression_report GROUP BY state").fetchall()
     return {row["state"]: row["reports"] for row in rows}
+
+
+def change_places(connection: Connection[Any], series_id: int, branch_id: int) -> list[Mapping[str, Any]]:
+    """Where on a branch the changes of a series lie."""
+    return connection.execute(
+        "SELECT ordinal FROM change JOIN branch_revision ON revision_id = head_revision_id"
+        " WHERE series_id = %s AND branch_id = %s",
+        [series_id, branch_id],
+    ).fetchall()

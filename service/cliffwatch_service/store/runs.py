@@ -313,3 +313,18 @@ def arm_row(connection: Connection[Any], arm_id: int) -> Mapping[str, Any]:
     row: Mapping[str, Any] | None = connection.execute("SELECT * FROM arm WHERE id = %s", [arm_id]).fetchone()
     assert row is not None
     return row
+
+
+def samples_of_run(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT boot.number, stage, columns_id, samples, arm.name AS arm, commit FROM boot JOIN arm ON arm.id = arm_id"
+        " LEFT JOIN revision ON revision.id = revision_id WHERE boot.run_id = %s ORDER BY boot.number",
+        [run_id],
+        binary=True,
+    ).fetchall()
+
+
+def run_of_identity(connection: Connection[Any], identity: str, host_id: int) -> Mapping[str, Any] | None:
+    return connection.execute(
+        "SELECT * FROM run WHERE identity = %s AND host_id = %s ORDER BY id LIMIT 1", [identity, host_id]
+    ).fetchone()

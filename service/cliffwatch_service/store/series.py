@@ -135,3 +135,67 @@ def history(connection: Connection[Any], series_id: int, branch_id: int | None, 
     """The newest points of a series, newest first: in the branch's order, or by date where no branch is named."""
     query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
     return connection.execute(query, {"series": series_id, "branch": branch_id, "limit": limit}, binary=True).fetchall()
+
+
+_RECENT = """
+SELECT series_id, place.ordinal, point.revision_id, centre, environment.epoch
+FROM (
+    SELECT ordinal, revision_id FROM branch_revision AS own
+    WHERE branch_id = %(branch)s AND EXISTS (SELECT FROM arm WHERE arm.revision_id = own.revision_id)
+    ORDER BY ordinal DESC LIMIT %(limit)s
+) AS place
+JOIN arm ON arm.revision_id = place.revision_id
+JOIN run ON run.id = arm.run_id
+JOIN environment ON environment.id = run.environment_id
+JOIN point ON point.arm_id = arm.id
+ORDER BY series_id, place.ordinal, point.arm_id
+"""
+
+
+def recent_points(connection: Connection[Any], branch_id: int, limit: int) -> list[Mapping[str, Any]]:
+    """The points of a branch's newest `limit` measured revisions, by series and then in the branch's order."""
+    return connection.execute(_RECENT, {"branch": branch_id, "limit": limit}, binary=True).fetchall()
+
+
+_SAMPLES = """
+SELECT run.digest AS run, boot.number, arm.name AS arm, boot.stage, samples[place.position] AS value
+FROM arm
+JOIN run ON run.id = arm.run_id
+JOIN boot ON boot.arm_id = arm.id
+JOIN columns ON columns.id = columns_id
+CROSS JOIN LATERAL (SELECT array_position(columns.series, %(series)s) AS position) AS place
+WHERE arm.revision_id = %(revision)s AND run.platform = %(platform)s AND run.mode = %(mode)s
+  AND place.position IS NOT NULL
+ORDER BY run.created DESC, boot.number LIMIT %(limit)s
+"""
+
+
+def samples_of(
+    connection: Connection[Any], series_row: Mapping[str, Any], revision: int, limit: int
+) -> list[Mapping[str, Any]]:
+    """Every sample of a series at a revision, the newest run first."""
+    wanted = {
+        "series": series_row["id"],
+        "revision": revision,
+        "platform": series_row["platform"],
+        "mode": series_row["mode"],
+        "limit": limit,
+    }
+    return connection.execute(_SAMPLES, wanted).fetchall()
+
+
+def lanes_measured(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT platform, mode, count(*) AS boots FROM arm JOIN run ON run.id = arm.run_id JOIN boot ON boot.arm_id = arm.id"
+        " WHERE revision_id = %s GROUP BY 1, 2 ORDER BY 1, 2",
+        [revision_id],
+    ).fetchall()
+
+
+def series_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    rows = connection.execute(
+        "SELECT series.id, series.digest, metric, unit, suite, benchmark, params FROM series"
+        " JOIN benchmark_case ON case_id = benchmark_case.id WHERE series.id = ANY(%s)",
+        [list(ids)],
+    ).fetchall()
+    return {row["id"]: row for row in rows}

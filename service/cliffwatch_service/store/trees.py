@@ -150,3 +150,40 @@ def measured_ancestor(
     return connection.execute(
         _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": most}
     ).fetchone()
+
+
+_ANCESTOR = """
+WITH RECURSIVE line (id, parents, distance) AS (
+    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < %(most)s AND line.id <> %(base)s
+)
+SELECT 1 FROM line WHERE id = %(base)s
+"""
+
+
+def is_ancestor(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> bool:
+    """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
+    if connection.execute(_ANCESTOR, {"base": base, "head": head, "most": most}).fetchone() is not None:
+        return True
+    found = connection.execute(
+        "SELECT 1 FROM branch_revision AS base JOIN branch_revision AS head USING (branch_id)"
+        " WHERE base.revision_id = %s AND head.revision_id = %s AND base.ordinal < head.ordinal LIMIT 1",
+        [base, head],
+    ).fetchone()
+    return found is not None
+
+
+def branches_of(connection: Connection[Any], revision_ids: Sequence[int]) -> list[int]:
+    rows = connection.execute(
+        "SELECT DISTINCT branch_id FROM branch_revision WHERE revision_id = ANY(%s) ORDER BY 1", [list(revision_ids)]
+    ).fetchall()
+    return [row["branch_id"] for row in rows]
+
+
+def list_branches(connection: Connection[Any]) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
+    ).fetchall()

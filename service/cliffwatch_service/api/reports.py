@@ -1,0 +1,103 @@
+"""Changes and regression reports: the inbox, and what people say of what is in it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from cliffwatch_service.api.answers import answer, cursor_of, identity, moment, page, place_of
+from cliffwatch_service.api.context import Cursor, Limit, Reader, ServiceHere, Triager
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import reports, series
+from cliffwatch_service.triage import OPEN, State, quality, report_named, triage
+
+router = APIRouter(tags=["regressions"])
+
+ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The report's identity")]
+
+
+class Triage(BaseModel):
+    """What somebody says of a report. `note` says why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: State
+    owner: Annotated[str, Field(max_length=200)] | None = None
+    note: Annotated[str, Field(max_length=4000)] = ""
+
+
+@router.get("/changes", summary="Changes of series, newest first")
+def list_changes(
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    series_id: Annotated[str | None, Query(alias="series", max_length=32)] = None,
+    state: Annotated[str | None, Query(pattern="^(candidate|confirmed|refuted)$")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    at, number = place_of(cursor, moment, identity)
+    with service.transaction() as connection:
+        row = series.series_by_digest(connection, series_id) if series_id is not None else None
+        if series_id is not None and row is None:
+            raise not_found("series", series_id)
+        wanted = {"series": row["id"] if row else None, "state": state, "at": at, "id": number, "limit": limit + 1}
+        found = reports.list_changes(connection, wanted)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["found"], row["id"]), _change))
+
+
+def _change(row: Any) -> dict[str, Any]:
+    shown = {name: value for name, value in row.items() if name not in ("id", "digest")}
+    return {"change": row["digest"], **shown, "params": dict(row["params"])}
+
+
+@router.get("/reports", summary="The regression inbox, newest first; without `state` what is open")
+def list_reports(
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    state: Annotated[list[State] | None, Query()] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    at, number = place_of(cursor, moment, identity)
+    wanted = {"states": list(state or OPEN), "digest": None, "at": at, "id": number, "limit": limit + 1}
+    with service.transaction() as connection:
+        found = reports.list_reports(connection, wanted)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["opened"], row["id"]), _report))
+
+
+def _report(row: Any) -> dict[str, Any]:
+    return {"report": row["digest"], **{name: value for name, value in row.items() if name not in ("id", "digest")}}
+
+
+@router.get("/reports/quality", summary="How many reports turned out to be noise")
+def read_quality(request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        return answer(request, quality(connection))
+
+
+@router.get("/reports/{report}", summary="A report with its changes and what was said of it")
+def read_report(report: ReportId, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        row = report_named(connection, report)
+        changes = reports.changes_of_report(connection, row["id"])
+        said = reports.triage_of(connection, row["id"])
+    return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": said})
+
+
+@router.post("/reports/{report}/triage", summary="Say what a report is")
+def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Triager) -> Response:
+    with service.transaction() as connection:
+        triage(
+            connection,
+            report,
+            state=body.state,
+            owner=body.owner,
+            note=body.note,
+            by=caller.name,
+            now=service.now(),
+        )
+        row = report_named(connection, report)
+    return answer(request, _report(row))

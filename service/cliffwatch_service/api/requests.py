@@ -1,0 +1,247 @@
+"""Requests and jobs: asking for measurements, and following them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import orjson
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from starlette.concurrency import run_in_threadpool
+
+from cliffwatch_service.api.answers import answer, cursor_of, identity, moment, page, place_of
+from cliffwatch_service.api.context import Admin, Cursor, Limit, Reader, Service, ServiceHere, Uploader
+from cliffwatch_service.dispatch import cancel, expire, retry
+from cliffwatch_service.expecting import expectations
+from cliffwatch_service.intake import PRIORITIES, Asked, Priority, ask, request_named
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import queue
+from cliffwatch_service.uploads import Commit, Name
+
+router = APIRouter(tags=["jobs"])
+
+ENDED = frozenset({"done", "failed", "cancelled", "parked"})
+_LOOK_EVERY = 0.5
+_STREAM_SECONDS = 900
+
+
+class LaneBody(BaseModel):
+    """A platform and a mode."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    platform: Name
+    mode: Literal["walltime", "icount"]
+
+
+class RequestBody(BaseModel):
+    """base..head of a tree, on these lanes. A push or a backfill waits for people who wait."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
+    base: Commit
+    head: Commit
+    lanes: Annotated[list[LaneBody], Field(min_length=1, max_length=20)]
+    suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
+    profile: Literal["smoke", "standard", "full"] = "standard"
+    boots: Annotated[str, StringConstraints(pattern=r"^(auto|staged|careful|[1-9][0-9]{0,2})$")] = "auto"
+    priority: Priority = "person"
+    note: Annotated[str, StringConstraints(max_length=1000)] = ""
+
+
+@router.post("/requests", summary="Ask for measurements", status_code=201)
+def make_request(
+    body: RequestBody,
+    request: Request,
+    service: ServiceHere,
+    caller: Uploader,
+    key: Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)],
+) -> Response:
+    asked = Asked(
+        tree=body.tree,
+        base=body.base,
+        head=body.head,
+        lanes=[(lane.platform, lane.mode) for lane in body.lanes],
+        suites=body.suites,
+        profile=body.profile,
+        boots=body.boots,
+        priority=body.priority,
+        note=body.note,
+    )
+    assert caller.token_id is not None
+    with service.transaction() as connection:
+        row, fresh = ask(connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=service.now())
+        content = _request(connection, service, {**row, "asked_by_name": caller.name})
+    return answer(request, content, status=201 if fresh else 200)
+
+
+def _request(connection: Any, service: Service, row: Any) -> dict[str, Any]:
+    jobs = queue.jobs_of_request(connection, row["id"])
+    waiting = queue.queue_of(connection, 1000)
+    expected = expectations(connection, waiting, service.now())
+    return {**_listed(row), "jobs": [_job(job, expected.get(job["id"])) for job in jobs]}
+
+
+def _listed(row: Any) -> dict[str, Any]:
+    return {
+        "request": str(row["id"]),
+        "asked_by": row["asked_by_name"],
+        "priority": PRIORITIES[row["priority"]],
+        "base": row["base_commit"],
+        "head": row["head_commit"],
+        **{name: row[name] for name in ("tree", "suites", "profile", "boots", "note", "created")},
+    }
+
+
+def _job(row: Any, expected: Any = None) -> dict[str, Any]:
+    names = ("platform", "mode", "seed", "state", "reason", "run", "host", "created", "started", "ended", "cancel")
+    return {
+        "job": str(row["id"]),
+        "request": str(row["request_id"]),
+        "priority": PRIORITIES[row["priority"]],
+        **{name: row[name] for name in names},
+        **{name: row[name] for name in ("tree", "suites", "profile", "boots")},
+        "base": row["base_commit"],
+        "head": row["head_commit"],
+        "expected": asdict(expected) if expected is not None else None,
+    }
+
+
+@router.get("/requests", summary="Requests, newest first")
+def list_requests(
+    request: Request, service: ServiceHere, _: Reader, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
+    at, number = place_of(cursor, moment, UUID)
+    with service.transaction() as connection:
+        found = queue.list_requests(connection, {"at": at, "id": number, "limit": limit + 1})
+    return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
+
+
+@router.get("/requests/{request_id}", summary="A request and its jobs")
+def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        content = _request(connection, service, request_named(connection, request_id))
+    return answer(request, content)
+
+
+@router.post("/requests/{request_id}/cancel", summary="Cancel every job of a request")
+def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
+    with service.transaction() as connection:
+        row = request_named(connection, request_id)
+        for job in queue.jobs_of_request(connection, request_id):
+            cancel(connection, job["id"], who=caller.name, now=service.now())
+        content = _request(connection, service, row)
+    return answer(request, content)
+
+
+@router.get("/queue", summary="What waits and what runs, in order, with when it is expected")
+def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        expire(connection, now)
+        jobs = queue.queue_of(connection, 1000)
+        expected = expectations(connection, jobs, now)
+    return answer(request, {"items": [_job(job, expected[job["id"]]) for job in jobs], "next": None})
+
+
+@router.get("/jobs", summary="Jobs, newest first")
+def list_jobs(
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    state: Annotated[str | None, Query(pattern="^(queued|leased|done|failed|cancelled|parked)$")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    at, number = place_of(cursor, moment, UUID)
+    with service.transaction() as connection:
+        found = queue.list_jobs(connection, {"state": state, "at": at, "id": number, "limit": limit + 1})
+    return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
+
+
+@router.get("/jobs/{job}", summary="One job")
+def read_job(job: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        content = _found(connection, job)
+    return answer(request, content)
+
+
+def _found(connection: Any, job: UUID) -> dict[str, Any]:
+    row = queue.job_row(connection, job)
+    if row is None:
+        raise not_found("job", str(job))
+    return _job(row)
+
+
+@router.post("/jobs/{job}/cancel", summary="Cancel a job")
+def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
+    with service.transaction() as connection:
+        cancel(connection, job, who=caller.name, now=service.now())
+        content = _found(connection, job)
+    return answer(request, content)
+
+
+@router.post("/jobs/{job}/retry", summary="Put a parked, failed or cancelled job back into the queue")
+def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Admin) -> Response:
+    with service.transaction() as connection:
+        retry(connection, job, who=caller.name, now=service.now())
+        content = _found(connection, job)
+    return answer(request, content)
+
+
+@router.get("/jobs/{job}/events", summary="What happened to a job, from the beginning or after an event")
+def read_events(
+    job: UUID,
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
+    limit: Limit = 1000,
+) -> Response:
+    with service.transaction() as connection:
+        _found(connection, job)
+        found = queue.events_after(connection, job, after, limit + 1)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+
+
+@router.get(
+    "/jobs/{job}/stream",
+    summary="The same as server-sent events, until the job has ended",
+    responses={200: {"content": {"text/event-stream": {}}}},
+    response_class=StreamingResponse,
+)
+async def stream_events(
+    job: UUID,
+    service: ServiceHere,
+    _: Reader,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+) -> StreamingResponse:
+    def look(after: int) -> tuple[list[Any], bool]:
+        with service.transaction() as connection:
+            state = _found(connection, job)["state"]
+            return queue.events_after(connection, job, after, 1000), state in ENDED
+
+    after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
+    first = await run_in_threadpool(look, after)
+
+    async def told() -> AsyncIterator[bytes]:
+        events, ended = first
+        place = after
+        for _turn in range(int(_STREAM_SECONDS / _LOOK_EVERY)):
+            for event in events:
+                place = event["id"]
+                data = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (place, event["kind"].encode(), data)
+            if ended and not events:
+                yield b"event: end\ndata: {}\n\n"
+                return
+            if not events:
+                yield b": still here\n\n"
+                await asyncio.sleep(_LOOK_EVERY)
+            events, ended = await run_in_threadpool(look, place)
+
+    return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})

@@ -1,0 +1,123 @@
+"""Series: what is measured over time, and what it read."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from cliffwatch_service.api.answers import answer, cursor_of, identity, page, place_of
+from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.naming import revision_named
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import series, trees
+
+router = APIRouter(tags=["series"])
+
+SeriesId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The series' identity")]
+Name = Annotated[str | None, Query(max_length=200)]
+
+
+@router.get("/series", summary="Series, by suite, benchmark, platform and mode")
+def list_series(
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    suite: Name = None,
+    benchmark: Name = None,
+    platform: PlatformName = None,
+    mode: ModeName = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    (after,) = place_of(cursor, identity)
+    wanted = {
+        "suite": suite,
+        "benchmark": benchmark,
+        "platform": platform,
+        "mode": mode,
+        "limit": limit + 1,
+        "id": after or 0,
+    }
+    with service.transaction() as connection:
+        found = series.list_series(connection, wanted)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), about))
+
+
+def about(row: Any) -> dict[str, Any]:
+    names = ("suite", "benchmark", "metric", "unit", "platform", "mode")
+    return {"series": row["digest"], "params": dict(row["params"]), **{name: row[name] for name in names}}
+
+
+@router.get("/series/{digest}", summary="One series")
+def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        row = _found(connection, digest)
+    return answer(request, about(row))
+
+
+def _found(connection: Any, digest: str) -> Any:
+    row = series.series_by_digest(connection, digest)
+    if row is None:
+        raise not_found("series", digest)
+    return row
+
+
+@router.get(
+    "/series/{digest}/history",
+    summary="Medians over revisions, newest first",
+    description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
+    " at 95 %; numbers of different epochs are not comparable.",
+)
+def read_history(
+    digest: SeriesId,
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    tree: Annotated[str | None, Query(max_length=2000)] = None,
+    branch: Name = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 5000,
+) -> Response:
+    if (tree is None) != (branch is None):
+        raise Refusal(422, "no branch", "a branch is named by `tree` and `branch` together")
+    with service.transaction() as connection:
+        row = _found(connection, digest)
+        branch_id = None
+        if tree is not None and branch is not None:
+            branch_id = trees.branch_named(connection, tree, branch)
+            if branch_id is None:
+                raise not_found("branch", f"{tree} {branch}")
+        points = series.history(connection, row["id"], branch_id, limit)
+    return answer(request, {**about(row), "points": points})
+
+
+@router.get("/series/{digest}/samples", summary="Every boot's sample at one revision")
+def read_samples(
+    digest: SeriesId,
+    request: Request,
+    service: ServiceHere,
+    _: Reader,
+    revision: Annotated[str, Query(max_length=64)],
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:
+    with service.transaction() as connection:
+        row = _found(connection, digest)
+        at = revision_named(connection, revision)
+        samples = series.samples_of(connection, row, at["id"], limit)
+    return answer(request, {**about(row), "revision": at["commit"], "samples": samples})
+
+
+@router.get("/branches", summary="Branches whose first-parent order is known")
+def list_branches(request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        found = trees.list_branches(connection)
+    return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in found], "next": None})
+
+
+@router.get("/revisions/{commit}", summary="What is known of a revision, and where it was measured")
+def read_revision(
+    commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Reader
+) -> Response:
+    with service.transaction() as connection:
+        row = dict(revision_named(connection, commit))
+        row["measured"] = series.lanes_measured(connection, row.pop("id"))
+    return answer(request, row)

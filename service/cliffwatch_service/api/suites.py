@@ -1,0 +1,35 @@
+"""Suites: what this service knows to be measured."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.context import Reader
+from cliffwatch_service.refusal import not_found
+
+router = APIRouter(tags=["suites"])
+
+
+@router.get("/suites", summary="Every suite of the catalogue")
+def list_suites(request: Request, _: Reader) -> Response:
+    return answer(request, {"items": [_about(suite) for suite in load_catalogue().suites], "next": None})
+
+
+@router.get("/suites/{name}", summary="A suite and its benchmarks")
+def read_suite(name: Annotated[str, Path(max_length=200)], request: Request, _: Reader) -> Response:
+    suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
+    if suite is None:
+        raise not_found("suite", name)
+    benchmarks = [
+        {"benchmark": benchmark.name, "about": benchmark.about, "kind": benchmark.kind, "primary": benchmark.primary}
+        for benchmark in suite.benchmarks
+    ]
+    return answer(request, {**_about(suite), "benchmarks": benchmarks})
+
+
+def _about(suite: Suite) -> dict[str, Any]:
+    return {"suite": suite.name, "title": suite.title, "about": suite.about, "benchmarks": len(suite.benchmarks)}

@@ -1,0 +1,71 @@
+"""Tokens and the audit, for administrators."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from cliffwatch_service.access import Scope, make_token
+from cliffwatch_service.api.answers import answer, cursor_of, identity, page, place_of
+from cliffwatch_service.api.context import Admin, Cursor, Limit, ServiceHere
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import tokens
+from cliffwatch_service.uploads import Name
+
+router = APIRouter(tags=["administration"])
+
+
+class TokenBody(BaseModel):
+    """`host` is the one host that may use it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
+    host: Name | None = None
+    expires: AwareDatetime | None = None
+
+
+@router.post("/tokens", summary="Make a token; its secret is in this answer and nowhere else", status_code=201)
+def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
+    with service.transaction() as connection:
+        secret = make_token(
+            connection, body.name, body.scopes, by=caller.name, now=service.now(), host=body.host, expires=body.expires
+        )
+    response = answer(request, {"name": body.name, "secret": secret}, status=201)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@router.get("/tokens", summary="Tokens, without their secrets")
+def list_tokens(request: Request, service: ServiceHere, _: Admin) -> Response:
+    with service.transaction() as connection:
+        found = tokens.list_tokens(connection)
+    return answer(request, {"items": found, "next": None})
+
+
+@router.delete("/tokens/{name}", summary="Revoke a token, at once")
+def revoke(
+    name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Admin
+) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        if not tokens.revoke_token(connection, name, now):
+            raise not_found("token", name)
+        tokens.write_audit(connection, who=caller.name, action="revoke-token", what=name, detail={}, now=now)
+    return answer(request, {"name": name, "revoked": True})
+
+
+@router.get("/audit", summary="What was done with tokens, newest first")
+def list_audit(
+    request: Request,
+    service: ServiceHere,
+    _: Admin,
+    limit: Limit = 100,
+    cursor: Annotated[Cursor, Query()] = None,
+) -> Response:
+    (before,) = place_of(cursor, identity)
+    with service.transaction() as connection:
+        found = tokens.list_audit(connection, before, limit + 1)
+    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))

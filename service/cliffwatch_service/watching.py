@@ -1,0 +1,130 @@
+"""Looks for steps: what comparisons of neighbours tell at once, and what only the history of a branch shows."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from psycopg import Connection
+
+from cliffwatch.identities import digest_of
+from cliffwatch.stats.history.steps import Step, candidates
+from cliffwatch.stats.history.watch import HORIZON, NEAR
+from cliffwatch_service.store import comparisons, reports, runs, series, trees
+
+PUBLISHED = ("regression", "improvement")
+
+
+def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
+    """The changes that a comparison publishes, gathered under the report of their culprit; how many there are.
+
+    Only where base is an ancestor of head: a difference between cousins has no culprit. A change that a fuller comparison of
+    the same two revisions no longer shows is refuted, not removed.
+    """
+    comparison = comparisons.comparison_by_id(connection, comparison_id)
+    assert comparison is not None
+    base, head = comparison["base_revision_id"], comparison["head_revision_id"]
+    told = [row for row in comparisons.verdicts_of(connection, comparison_id) if row["verdict"] in PUBLISHED]
+    if base == head or not trees.is_ancestor(connection, base, head):
+        return 0
+    digests = {row["series_id"]: _change_digest(row["series_id"], base, head) for row in told}
+    known = reports.changes_of_comparison(connection, comparison_id)
+    reports.refute_changes(connection, [row["id"] for row in known if row["digest"] not in digests.values()])
+    if not told:
+        return 0
+    worse = any(row["verdict"] == "regression" for row in told)
+    report = _report(connection, base, head, now) if worse else None
+    rows = [
+        reports.ChangeRow(
+            digest=digests[row["series_id"]],
+            series_id=row["series_id"],
+            base_revision_id=base,
+            head_revision_id=head,
+            state="confirmed",
+            kind=row["verdict"],
+            size=row["change"],
+            ci_low=row["ci_low"],
+            ci_high=row["ci_high"],
+            comparison_id=comparison_id,
+            report_id=report,
+        )
+        for row in told
+    ]
+    reports.keep_changes(connection, rows, now)
+    return len(rows)
+
+
+def _change_digest(series_id: int, base: int, head: int) -> str:
+    return digest_of(["change", series_id, base, head])
+
+
+def _report(connection: Connection[Any], base: int, head: int, now: datetime) -> int:
+    commits = trees.revision_rows(connection, [base, head])
+    digest = digest_of(["report", commits[base]["commit"], commits[head]["commit"]])
+    return reports.keep_report(connection, digest, base, head, now)
+
+
+def branches_with(connection: Connection[Any], run: str) -> list[int]:
+    """The branches on which a revision of this run lies."""
+    row = runs.run_row(connection, run)
+    assert row is not None
+    arms = runs.arms_of(connection, row["id"])
+    return trees.branches_of(connection, [arm["revision_id"] for arm in arms if arm["revision_id"] is not None])
+
+
+def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> int:
+    """Steps in the newest points of every series of a branch that was measured since; how many candidates are new.
+
+    A candidate is no regression yet: a fresh comparison of its two revisions confirms or refutes it.
+    """
+    found = 0
+    rows = series.recent_points(connection, branch_id, HORIZON)
+    for series_id, group in groupby(rows, key=lambda row: row["series_id"]):
+        points = _newest_epoch(list(group))
+        known = [row["ordinal"] for row in reports.change_places(connection, series_id, branch_id)]
+        fresh = [_row(series_id, points, step) for step in _steps(points) if not _known(points, step, known)]
+        reports.keep_changes(connection, fresh, now)
+        found += len(fresh)
+    return found
+
+
+def _newest_epoch(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The points, oldest first, since conditions last changed; one for each revision, the newest measurement."""
+    newest = max(points, key=lambda row: row["ordinal"])["epoch"]
+    held: dict[int, Mapping[str, Any]] = {}
+    for row in sorted(points, key=lambda row: row["ordinal"], reverse=True):
+        if row["epoch"] != newest:
+            break
+        held.setdefault(row["ordinal"], row)
+    return list(reversed(held.values()))
+
+
+def _steps(points: Sequence[Mapping[str, Any]]) -> list[Step]:
+    if any(row["centre"] <= 0 or not math.isfinite(row["centre"]) for row in points):
+        return []
+    return candidates(np.log([row["centre"] for row in points])) if points else []
+
+
+def _known(points: Sequence[Mapping[str, Any]], step: Step, known: Sequence[int]) -> bool:
+    """Whether a change lies within a few measured revisions of it already."""
+    near = points[max(0, step.index - NEAR) : step.index + NEAR + 1]
+    return any(near[0]["ordinal"] <= place <= near[-1]["ordinal"] for place in known)
+
+
+def _row(series_id: int, points: Sequence[Mapping[str, Any]], step: Step) -> reports.ChangeRow:
+    base, head = points[step.index - 1]["revision_id"], points[step.index]["revision_id"]
+    return reports.ChangeRow(
+        digest=_change_digest(series_id, base, head),
+        series_id=series_id,
+        base_revision_id=base,
+        head_revision_id=head,
+        state="candidate",
+        kind="step",
+        size=step.size,
+        ci_low=None,
+        ci_high=None,
+        comparison_id=None,
+        report_id=None,
+    )

@@ -1,0 +1,184 @@
+"""Series over revisions, steps in them, and the regression inbox."""
+
+import csv
+import io
+import json
+from itertools import pairwise
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from service_runs import commit_of, put_all, run_of
+
+from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch_service.store.trees import RevisionFacts, keep_branch, keep_revision, keep_tree, place_on_branch
+
+TREE = "https://git.example.org/bpf-next.git"
+
+
+def branch_of(running: Any, names: list[str]) -> int:
+    """A branch of these revisions, the oldest first."""
+    with running.service.transaction() as connection:
+        branch = keep_branch(connection, keep_tree(connection, TREE, running.clock.now()), "master")
+        ids = [
+            keep_revision(
+                connection, RevisionFacts(commit=commit_of(name), parents=[commit_of(before)] if before else [])
+            )
+            for before, name in zip([None, *names], names, strict=False)
+        ]
+        place_on_branch(connection, branch, 0, ids)
+    return branch
+
+
+def upload(running: Any, *made: Any) -> None:
+    with running.http("upload") as http:
+        for run in made:
+            put_all(http, run)
+    running.do_tasks()
+
+
+def seq_get(running: Any) -> str:
+    listed = running.get("/series", benchmark="local-storage-cache-seq-get")
+    return str(listed["items"][0]["series"])
+
+
+def test_history_goes_along_the_branch_whatever_came_first(running: Any) -> None:
+    names = [f"r{index}" for index in range(5)]
+    branch_of(running, names)
+    pairs = list(pairwise(names))
+    for seed in (2, 0, 3, 1):
+        base, head = pairs[seed]
+        upload(running, run_of(boots=3, cases=1, base=base, head=head, seed=seed))
+    points = running.get(f"/series/{seq_get(running)}/history", tree=TREE, branch="master")["points"]
+    ordinals = [point["ordinal"] for point in points]
+    assert ordinals == sorted(ordinals, reverse=True)
+    assert set(ordinals) == {0, 1, 2, 3, 4}
+    assert points[0]["commit"] == commit_of("r4")
+    assert points[0]["n"] == 3
+
+
+def test_another_compiler_begins_another_epoch(running: Any) -> None:
+    branch_of(running, ["r0", "r1", "r2"])
+    upload(running, run_of(boots=3, cases=1, base="r0", head="r1", seed=1))
+    upload(running, run_of(boots=3, cases=1, base="r1", head="r2", seed=2, config="e" * 64))
+    points = running.get(f"/series/{seq_get(running)}/history", tree=TREE, branch="master")["points"]
+    assert len({point["epoch"] for point in points}) == 2
+
+
+def test_a_busy_minute_begins_no_epoch(running: Any) -> None:
+    """Load and free memory are recorded and make nothing another environment."""
+    one, other = run_of(boots=1, cases=1, seed=1), run_of(boots=1, cases=1, seed=2)
+    other.record["host"]["load_average"] = [9, 9, 9]
+    upload(running, one, other)
+    assert running.rows("SELECT count(*) AS n FROM environment") == [{"n": 1}]
+
+
+def test_the_samples_of_a_revision_are_all_there(running: Any) -> None:
+    run = run_of(boots=5, cases=3)
+    upload(running, run)
+    held = running.get(f"/series/{seq_get(running)}/samples", revision=commit_of("head"))["samples"]
+    assert len(held) == 5
+    assert {sample["arm"] for sample in held} == {"head"}
+
+
+def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
+    branch_of(running, ["r0", "r1"])
+    run = run_of(boots=8, cases=6, base="r0", head="r1", shift=0.1)
+    upload(running, run)
+    inbox = running.get("/reports")["items"]
+    assert [(each["head"], each["state"], each["changes"]) for each in inbox] == [(commit_of("r1"), "new", 1)]
+    assert inbox[0]["largest"] == pytest.approx(0.1, abs=0.03)
+
+    whole = running.get(f"/reports/{inbox[0]['report']}")
+    assert [change["benchmark"] for change in whole["changes"]] == ["local-storage-cache-seq-get"]
+
+
+def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> None:
+    branch_of(running, ["r0", "r1"])
+    upload(
+        running,
+        run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=1),
+        run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=2, platform="intel-skylake", host="sky-1"),
+    )
+    (report,) = running.get("/reports")["items"]
+    assert sorted(report["platforms"]) == ["amd-rome", "intel-skylake"]
+
+
+def test_cousins_have_no_culprit(running: Any) -> None:
+    upload(running, run_of(boots=8, cases=3, shift=0.1))
+    assert running.get("/reports")["items"] == []
+
+
+def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
+    branch_of(running, ["r0", "r1"])
+    upload(running, run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1))
+    (report,) = running.get("/reports")["items"]
+    address = f"/api/v1/reports/{report['report']}/triage"
+    with running.http("triage") as http:
+        http.post(address, json={"state": "confirmed", "owner": "someone", "note": "bisected"}).raise_for_status()
+        http.post(address, json={"state": "expected", "note": "the price of a fix"}).raise_for_status()
+    with running.http("upload") as http:
+        assert http.post(address, json={"state": "noise"}).status_code == 403
+
+    whole = running.get(f"/reports/{report['report']}")
+    assert [(said["state"], said["by"], said["note"]) for said in whole["triage"]] == [
+        ("confirmed", "triage", "bisected"),
+        ("expected", "triage", "the price of a fix"),
+    ]
+    assert running.get("/reports")["items"] == []
+    assert running.get("/reports", state="expected")["items"][0]["report"] == report["report"]
+    assert running.get("/reports/quality")["judged"] == 1
+
+
+def test_a_step_in_history_is_a_candidate_and_no_report(running: Any) -> None:
+    """Twenty revisions on one level and ten on another, each measured against its own base elsewhere."""
+    names = [f"r{index:02d}" for index in range(30)]
+    branch_of(running, names)
+    made = []
+    for index, name in enumerate(names):
+        run = run_of(boots=3, cases=1, base=f"x{index:02d}", head=name, seed=index, spread=0.002)
+        run.logs[1, :, 0] += 0.08 * (index >= 20)
+        made.append(run)
+    upload(running, *made)
+    found = running.get("/changes", state="candidate")["items"]
+    assert [(change["head"], change["kind"]) for change in found] == [(commit_of("r20"), "step")]
+    assert found[0]["size"] == pytest.approx(0.083, abs=0.01)
+    assert running.get("/reports")["items"] == []
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "go-bench", "parquet"])
+def test_every_export_holds_every_sample(running: Any, form: str) -> None:
+    run = run_of(boots=3, cases=4)
+    upload(running, run)
+    with running.http(None) as http:
+        body = http.get(f"/api/v1/runs/{run.digest}/export", params={"format": form}).raise_for_status().content
+    read = {
+        "json": lambda: [each["value"] for each in json.loads(body)["samples"]],
+        "csv": lambda: [float(row["value"]) for row in csv.DictReader(io.StringIO(body.decode()))],
+        "go-bench": lambda: [value.value for value in parse_go_bench(body.decode()).values],
+        "parquet": lambda: pyarrow.parquet.read_table(io.BytesIO(body)).column("value").to_pylist(),
+    }[form]()
+    stored = [value for row in running.rows("SELECT samples FROM boot") for value in row["samples"]]
+    assert sorted(read) == sorted(stored)
+    assert len(read) == 24
+
+
+def test_a_go_benchmark_file_is_imported_once(running: Any) -> None:
+    text = "".join(f"BenchmarkMapLookup-1 1000 {100 + index} ns/op\n" for index in range(5))
+    with running.http("upload") as http:
+        params = {"platform": "amd-rome", "mode": "walltime", "name": "ebpf.txt", "revision": commit_of("go")}
+        first = http.post("/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"})
+        again = http.post("/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"})
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["run"] == again.json()["run"]
+    assert first.json()["boots"] == 5
+    running.do_tasks()
+    assert running.get("/series")["items"][0]["benchmark"] == "MapLookup"
+
+
+def test_a_file_without_results_is_refused_with_the_reason(running: Any) -> None:
+    with running.http("upload") as http:
+        params = {"platform": "amd-rome", "mode": "walltime", "name": "x"}
+        answer = http.post("/api/v1/imports", params=params, content="hello\n", headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 422
+    assert running.rows("SELECT id FROM run") == []
