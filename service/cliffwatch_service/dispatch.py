@@ -109,6 +109,8 @@ def complete(
     if held is not None and held["ended"] is not None and held["outcome"] == outcome:
         return str(_job(connection, held["job_id"])["state"])
     held = _open(connection, lease)
+    if outcome == "done" and run is None:
+        raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
     run_id = None
     if run is not None:
         row = runs.run_row(connection, run)
