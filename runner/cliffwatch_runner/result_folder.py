@@ -11,11 +11,15 @@ DEFAULT_HOME = Path("cliffwatch-results")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFolder:
-    """`done` says that the folder holds this very run, complete; `resumed` that it holds a part of it."""
+    """`done` says that the folder holds this very run, complete; `resumed` that it holds a part of it.
+
+    `created` is when that run began, None for a new one: a run that goes on is the same run.
+    """
 
     path: Path
     done: bool
     resumed: bool
+    created: str | None = None
 
 
 def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | Failure:
@@ -30,7 +34,7 @@ def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | 
         run = read_run(path)
         ours = not isinstance(run, ResultProblem) and run.record.get("identity") == identity
         if ours and not isinstance(run, ResultProblem) and run.record.get("status") != "complete":
-            return ResultFolder(path=path, done=False, resumed=True)
+            return ResultFolder(path=path, done=False, resumed=True, created=run.record.get("created"))
         number += 1
 
 
@@ -46,4 +50,6 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
             message=f"{out} holds another run (other revisions, cases, plan, tools or guest)",
             next_step="name another folder with --out",
         )
-    return ResultFolder(path=out, done=run.record.get("status") == "complete", resumed=True)
+    return ResultFolder(
+        path=out, done=run.record.get("status") == "complete", resumed=True, created=run.record.get("created")
+    )

@@ -34,7 +34,7 @@ class Revision:
 
 def describe(mirror: Path, commit: str) -> Revision | Failure:
     """A revision's facts, read from the mirror."""
-    shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%an%n%cI%n%P%n%s", commit], git_dir=mirror)
+    shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%an%n%cI%n%s", commit], git_dir=mirror)
     makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
     release = _release(makefile.output) if makefile.ok else None
     if not shown.ok or release is None:
@@ -43,7 +43,7 @@ def describe(mirror: Path, commit: str) -> Revision | Failure:
             message=f"{commit[:12]} is no revision of a kernel tree",
             next_step="name a revision whose top Makefile has VERSION and PATCHLEVEL",
         )
-    full, tree, date, author, committed, parents, subject = (shown.output.split("\n", 6) + [""] * 7)[:7]
+    full, tree, date, author, committed, subject = (shown.output.split("\n", 5) + [""] * 6)[:6]
     return Revision(
         commit=full,
         tree=tree,
@@ -52,8 +52,14 @@ def describe(mirror: Path, commit: str) -> Revision | Failure:
         release=release,
         author=author[:200],
         commit_date=committed,
-        parents=tuple(parents.split())[:20],
+        parents=_parents(mirror, full),
     )
+
+
+def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
+    """Read from the object itself: to `git show` a commit that was fetched alone has none."""
+    header = git(["cat-file", "commit", commit], git_dir=mirror).output.partition("\n\n")[0]
+    return tuple(line.removeprefix("parent ") for line in header.splitlines() if line.startswith("parent "))[:20]
 
 
 def check_out(mirror: Path, revision: Revision, source: Path, index: Path) -> Failure | None:

@@ -172,7 +172,7 @@ def _measured(
     if folder.done:
         teller.note(f"{folder.path} holds this run already, complete; nothing is measured again")
         return Finished(folder=folder.path, interrupted=False)
-    created = clock.now().isoformat()
+    created = folder.created or clock.now().isoformat()
 
     def keep(current: RunFacts, status: str = "running", failures: Mapping[str, Failure] = NO_FAILURES) -> None:
         write_json(folder.path / "run.json", record(current, created=created, status=status, failures=failures))

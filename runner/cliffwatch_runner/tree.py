@@ -78,6 +78,10 @@ class Tree:
         )
         if fetched.ok:
             return commit
+        if "not our ref" in fetched.output:
+            return _unknown(
+                commit, self.spec, "it may have been replaced by a forced push: push it again, or name another"
+            )
         return Failure(
             whose="host",
             message=f"revision {commit[:12]} cannot be fetched from {source}",

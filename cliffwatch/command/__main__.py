@@ -1,0 +1,5 @@
+"""`python -m cliffwatch.command`: the same as `cliffwatch`."""
+
+from cliffwatch.command.main import main
+
+main()

@@ -1,0 +1,158 @@
+"""`cliffwatch submit`: asks a service to measure, and follows to the report."""
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rich_click as click
+from rich.console import Console
+
+from cliffwatch.exits import Exit
+from cliffwatch_runner.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.git import git
+from cliffwatch_runner.worker.secret import read_token
+
+_LOOK_EVERY = 2.0
+_ENDED = ("done", "failed", "cancelled", "parked")
+
+
+@click.command()
+@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="The service.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file with the token, readable by you alone.",
+)
+@click.option("--tree", required=True, help="The URL of a git repository that the hosts can reach.")
+@click.option("--base", required=True, help="A branch, a tag or a whole commit.")
+@click.option("--head", required=True, help="A branch, a tag or a whole commit.")
+@click.option("--on", "lanes", multiple=True, required=True, metavar="PLATFORM:MODE", help="Where; may be repeated.")
+@click.option("--suite", "suites", default="local-storage", show_default=True, help="Suites with commas between them.")
+@click.option("--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True)
+@click.option("--boots", default="auto", show_default=True, help="As of `cliffwatch run`.")
+@click.option("--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True)
+@click.option("--key", help="The same key asks once; default: made of the request itself and today.")
+@click.option("--detach", is_flag=True, help="Ask and do not wait.")
+def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **asked: Any) -> NoReturn:
+    """Ask a service to measure base..head on its hosts, and print what they find."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    token = read_token(token_file)
+    if isinstance(token, Failure):
+        raise SystemExit(_failed(token.message, token.next_step, Exit.USAGE))
+    body = {
+        **{name: asked[name] for name in ("tree", "profile", "boots", "priority")},
+        "base": _commit(asked["tree"], asked["base"]),
+        "head": _commit(asked["tree"], asked["head"]),
+        "lanes": [_lane(lane) for lane in asked["lanes"]],
+        "suites": [name.strip() for name in asked["suites"].split(",") if name.strip()],
+    }
+    key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
+    client = Client(url, token)
+    try:
+        request = _answered(client.post("/requests", body, key=key))
+        console.print(f"request {request['request']}, {len(request['jobs'])} jobs")
+        if not detach:
+            jobs = [_follow(client, job["job"], console) for job in request["jobs"]]
+            raise SystemExit(_report(client, body, jobs, console))
+    finally:
+        client.close()
+    raise SystemExit(Exit.DONE)
+
+
+def _lane(text: str) -> dict[str, str]:
+    platform, colon, mode = text.rpartition(":")
+    if not colon or mode not in ("walltime", "icount"):
+        raise click.BadParameter(f"{text!r} is no lane: write PLATFORM:MODE, such as amd-rome:walltime")
+    return {"platform": platform, "mode": mode}
+
+
+def _commit(tree: str, name: str) -> str:
+    if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
+        return name
+    listed = git(["ls-remote", "--", tree, name, f"{name}^{{}}"], fetches=True)
+    rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
+    if not rows:
+        raise SystemExit(_failed(f"{tree} has no {name!r}", "name a branch, a tag or a whole commit", Exit.USAGE))
+    return next((row[0] for row in rows if row[1].endswith("^{}")), rows[0][0])
+
+
+def _answered(reply: Reply) -> Any:
+    if isinstance(reply, Answered):
+        return reply.body
+    if isinstance(reply, Refused):
+        code = Exit.USAGE if reply.status < 500 else Exit.HOST_FAILED
+        raise SystemExit(_failed(f"the service refuses: {reply.detail}", "change the request and ask again", code))
+    raise SystemExit(_failed(reply.reason, "ask again when the service answers", Exit.HOST_FAILED))
+
+
+def _follow(client: Client, job: str, console: Console) -> Any:
+    """Prints a job's events as they come; the job as it is at its end."""
+    seen = 0
+    told = ""
+    while True:
+        whole = _answered(client.get(f"/jobs/{job}"))
+        for event in _answered(client.get(f"/jobs/{job}/events", after=seen))["items"]:
+            seen = event["id"]
+            text = event["data"].get("text") or " ".join(str(value) for value in event["data"].values() if value)
+            console.print(f"{whole['platform']} {event['kind']:9} {text}", markup=False)
+        if whole["state"] in _ENDED:
+            return whole
+        told = _tell_place(client, job, told, console)
+        time.sleep(_LOOK_EVERY)
+
+
+def _tell_place(client: Client, job: str, told: str, console: Console) -> str:
+    """Where a job stands that waits, said once for each place."""
+    rows = _answered(client.get("/queue"))["items"]
+    expected = next((row["expected"] for row in rows if row["job"] == job), None)
+    if expected is None or not expected["position"]:
+        return told
+    seconds = expected["seconds"]
+    when = f"done in about {seconds / 60:.0f} minutes" if seconds is not None else "no telling how long"
+    now = f"place {expected['position']} in the queue, {expected['hosts']} hosts at work, {when}"
+    if now != told:
+        console.print(now)
+    return now
+
+
+def _report(client: Client, body: dict[str, Any], jobs: list[Any], console: Console) -> Exit:
+    """The comparison of what was measured, as text; the exit status of the worst job."""
+    for job in jobs:
+        if job["state"] != "done":
+            console.print(
+                f"{job['platform']} {job['mode']}: {job['state']}: {job['reason'] or 'no reason given'}", markup=False
+            )
+    if any(job["state"] == "done" for job in jobs):
+        compared = _compared(client, jobs)
+        for row in compared:
+            change = "~" if row["change"] is None else f"{row['change']:+.2%}"
+            case = "/".join([row["benchmark"], *(f"{name}={value}" for name, value in row["params"].items())])
+            click.echo(f"{row['platform']:16} {case:60} {change:>9}  {row['verdict']}")
+        click.echo(f"{client.url}/compare/{body['base'][:12]}...{body['head'][:12]}")
+    states = {job["state"] for job in jobs}
+    if states <= {"done"}:
+        return Exit.DONE
+    return Exit.KERNEL_FAILED if "failed" in states else Exit.HOST_FAILED
+
+
+def _compared(client: Client, jobs: list[Any]) -> list[Any]:
+    """Primary rows of the runs of these jobs; the analysis follows the last boot by a second or two."""
+    rows = []
+    for job in jobs:
+        if job["run"] is None:
+            continue
+        for _ in range(60):
+            reply = client.get(f"/runs/{job['run']}/comparison")
+            if isinstance(reply, Answered):
+                rows += [row for row in reply.body["comparisons"] if row["primary"]]
+                break
+            time.sleep(0.5)
+    return rows
+
+
+def _failed(message: str, next_step: str, code: Exit) -> Exit:
+    click.echo(f"cliffwatch: {message}\n  {next_step}", err=True)
+    return code

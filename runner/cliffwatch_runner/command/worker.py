@@ -1,0 +1,135 @@
+"""`cliffwatch worker`: this machine as a host of a service."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import rich_click as click
+
+from cliffwatch.exits import Exit
+from cliffwatch_runner.client import Client
+from cliffwatch_runner.command.run import default_cache
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.isolation import strongest_level
+from cliffwatch_runner.worker.job import Host
+from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.loop import work
+from cliffwatch_runner.worker.secret import read_token, shut_memory
+from cliffwatch_runner.worker.spool import Spool
+
+_FOR_CHILDREN = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "SSL_CERT_FILE",
+    "http_proxy",
+    "https_proxy",
+)
+
+
+@click.command()
+@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="The service.")
+@click.option("--platform", required=True, help="What kind of machine this is, such as amd-rome.")
+@click.option("--name", default=socket.gethostname, help="This host's name; default: what the machine calls itself.")
+@click.option(
+    "--mode", "modes", multiple=True, type=click.Choice(["walltime", "icount"]), required=True, help="May be repeated."
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file with the token, readable by you alone.",
+)
+@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Kernels and build output.")
+@click.option(
+    "--spool",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Results until the service has them; default: beside the cache.",
+)
+@click.option(
+    "--hours", type=click.FloatRange(0.01, 240), default=8.0, show_default=True, help="The longest that a job may take."
+)
+@click.option("--jobs", type=click.IntRange(1), help="End after so many jobs.")
+def worker(
+    url: str,
+    platform: str,
+    name: str,
+    modes: tuple[str, ...],
+    token_file: Path | None,
+    cache: Path | None,
+    spool: Path | None,
+    hours: float,
+    jobs: int | None,
+) -> NoReturn:
+    """Take jobs from a service and send back what they measured.
+
+    SIGTERM lets the job under way end and takes no other; a second one leaves it, and the next start goes on with it.
+    """
+    shut_memory()
+    cache = (cache or default_cache()).expanduser().resolve()
+    token = read_token(token_file, seen_by_builds=(cache,))
+    if isinstance(token, Failure):
+        raise SystemExit(_failed(token))
+    if strongest_level() not in ("bubblewrap", "container"):
+        failure = Failure(
+            whose="host", message="this host cannot isolate builds", next_step="`cliffwatch doctor` says how to mend it"
+        )
+        raise SystemExit(_failed(failure))
+    cache.mkdir(parents=True, exist_ok=True)
+    host = Host(
+        name=name,
+        platform=platform,
+        modes=tuple(sorted(set(modes))),
+        cache=cache,
+        command=(sys.executable, "-m", "cliffwatch.command"),
+        env=_clean_environment(),
+        limits=Limits(seconds=hours * 3600),
+    )
+    drain, stop = _signals()
+    client = Client(url, token)
+    try:
+        say(f"{name} ({platform}, {' and '.join(host.modes)}) works for {url}")
+        ended = work(
+            client, host, Spool(spool or cache.parent / "cliffwatch-spool"), drain=drain, stop=stop, say=say, jobs=jobs
+        )
+    finally:
+        client.close()
+    raise SystemExit(Exit.DONE if ended is None else _failed(ended))
+
+
+def say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _clean_environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _FOR_CHILDREN if name in os.environ}
+    own = str(Path(sys.executable).parent)
+    return {**kept, "PATH": os.pathsep.join([own, kept.get("PATH", os.defpath)])}
+
+
+def _signals() -> tuple[threading.Event, threading.Event]:
+    """Drained by the first signal, stopped by the second."""
+    drain, stop = threading.Event(), threading.Event()
+
+    def asked(_: int, __: FrameType | None) -> None:
+        if drain.is_set():
+            stop.set()
+        else:
+            say("draining: the job under way is the last one; once more to leave it")
+        drain.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, asked)
+    return drain, stop
+
+
+def _failed(failure: Failure) -> Exit:
+    click.echo(f"cliffwatch: {failure.message}\n  {failure.next_step}", err=True)
+    return Exit.USAGE if failure.whose == "usage" else Exit.HOST_FAILED

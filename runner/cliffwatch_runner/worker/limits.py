@@ -1,0 +1,51 @@
+"""What a job may use of its host, for the tree that it builds is anybody's."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`seconds` of a job; bytes of memory and number of processes of all that it starts, where systemd can hold them to it;
+    bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
+    """
+
+    seconds: float = 8 * 3600.0
+    memory: int = 64 * _GIB
+    processes: int = 4096
+    file: int = 16 * _GIB
+    free_disk: int = 5 * _GIB
+    free_memory: int = _GIB // 2
+
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """The command under its limits. Without systemd, each process is held to the memory by itself."""
+        each = ["prlimit", f"--fsize={self.file}", "--core=0", f"--as={self.memory}", *command]
+        if Path("/run/systemd/system").is_dir() and shutil.which("systemd-run"):
+            scope = ["systemd-run", "--scope", "--quiet", "--collect", *([] if os.geteuid() == 0 else ["--user"])]
+            return [*scope, f"--property=MemoryMax={self.memory}", f"--property=TasksMax={self.processes}", "--", *each]
+        return [*each[: -len(command)], f"--nproc={self.processes}", *command] if os.geteuid() else each
+
+    def exceeded(self, folders: Sequence[Path], seconds: float) -> str | None:
+        """Which limit a job that runs for `seconds` has passed, in words."""
+        if seconds > self.seconds:
+            return f"the job took longer than {self.seconds / 3600:.1f} hours"
+        for folder in folders:
+            free = shutil.disk_usage(folder).free
+            if free < self.free_disk:
+                return f"only {free / _GIB:.1f} GiB are left on the disk of {folder}"
+        memory = _free_memory()
+        if memory is not None and memory < self.free_memory:
+            return f"only {memory / _GIB:.2f} GiB of memory are left"
+        return None
+
+
+def _free_memory() -> int | None:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return None

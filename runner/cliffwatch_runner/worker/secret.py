@@ -1,0 +1,44 @@
+"""The worker's token: read once, held in this process alone."""
+
+import ctypes
+import os
+import stat
+from pathlib import Path
+
+from cliffwatch_runner.failure import Failure
+
+VARIABLE, FILE_VARIABLE = "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE"
+_SEEN_BY_BUILDS = (Path("/usr"), Path("/etc"))
+_PR_SET_DUMPABLE = 4
+
+
+def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> str | Failure:
+    """The token of a file that only its owner can read, or of CLIFFWATCH_TOKEN, which is forgotten at once.
+
+    A file where a build could see it is refused.
+    """
+    held = os.environ.pop(VARIABLE, None)
+    named = os.environ.pop(FILE_VARIABLE, None)
+    file = file or (Path(named) if named else None)
+    if file is None:
+        return held or _failure("there is no token", f"name a file that holds one: --token-file or {FILE_VARIABLE}")
+    try:
+        mode = file.stat().st_mode
+        text = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        return _failure(f"{file} cannot be read: {error}", "check the path")
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return _failure(f"others can read {file}", f"chmod 600 {file}")
+    place = file.resolve()
+    if any(folder in place.parents for folder in (*_SEEN_BY_BUILDS, *seen_by_builds)):
+        return _failure(f"builds can see {file}", "move it out of /usr, /etc and the cache")
+    return text or _failure(f"{file} is empty", "write the token into it")
+
+
+def shut_memory() -> None:
+    """No other process of this user may look into this one's memory or environment (prctl(2), PR_SET_DUMPABLE)."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _failure(message: str, next_step: str) -> Failure:
+    return Failure(whose="usage", message=message, next_step=next_step)

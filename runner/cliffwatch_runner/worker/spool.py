@@ -1,0 +1,71 @@
+"""Where a worker keeps what it measured until the service has it: on disk first, over the network second."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cliffwatch_runner.run_files import write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """One job's folder: what the job is, the result directory, the log, and whether the service has it all."""
+
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def delivered(self) -> bool:
+        return (self.folder / "delivered").exists()
+
+    def job(self) -> Mapping[str, Any] | None:
+        """The job as it was offered; None where a crash left half of it."""
+        try:
+            held = json.loads((self.folder / "job.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return held if isinstance(held, dict) and "job" in held else None
+
+    def deliver(self) -> None:
+        """Marks the job as one that the service has. The results stay until an operator removes them."""
+        (self.folder / "delivered").touch()
+
+
+class Spool:
+    """All jobs of a host, a folder each. Raises OSError on a full disk; what is there stays."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        home.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, job: Mapping[str, Any]) -> Spooled:
+        """The folder of a job: an old one goes on where it was."""
+        folder = self._home / _plain(str(job["job"]))
+        write_json(folder / "job.json", dict(job))
+        (folder / "delivered").unlink(missing_ok=True)
+        return Spooled(folder)
+
+    def waiting(self) -> Iterator[Spooled]:
+        """Jobs that the service may not have whole, the oldest first."""
+        folders = [entry.path for entry in os.scandir(self._home) if entry.is_dir()]
+        for folder in sorted(folders, key=lambda path: Path(path).stat().st_mtime):
+            spooled = Spooled(Path(folder))
+            if not spooled.delivered and (spooled.results / "run.json").exists():
+                yield spooled
+
+
+def _plain(name: str) -> str:
+    """Names come from the service; they must not lead out of the spool."""
+    if not name or not all(letter.isalnum() or letter == "-" for letter in name):
+        raise ValueError(f"{name!r} is no job")
+    return name

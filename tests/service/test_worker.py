@@ -1,0 +1,351 @@
+"""The worker: from a job of the service to results on it, over a real git server, with a stand-in for the guest alone."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_jobs import ask
+
+from cliffwatch_runner.client import Client, Patience
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.worker import job as worker_job
+from cliffwatch_runner.worker.job import Host
+from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.loop import work
+from cliffwatch_runner.worker.secret import read_token
+from cliffwatch_runner.worker.spool import Spool
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
+import toy
+
+STAND_IN = Path(__file__).with_name("stand_in_command.py")
+LANE = [{"platform": "emulated-x86-64", "mode": "icount"}]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A toy tree and its URL at a git server."""
+    repository = toy.toy_repository(tmp_path / "served")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    daemon = subprocess.Popen(
+        [
+            "git",
+            "-c",
+            "uploadpack.allowAnySHA1InWant=true",
+            "-c",
+            "safe.directory=*",
+            "daemon",
+            "--export-all",
+            "--reuseaddr",
+            "--listen=127.0.0.1",
+            f"--port={port}",
+            f"--base-path={repository.parent}",
+            "--verbose",
+            "--log-destination=stderr",
+        ],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert daemon.stderr is not None
+    assert b"Ready" in daemon.stderr.readline()
+    yield f"git://127.0.0.1:{port}/linux", repository
+    os.killpg(daemon.pid, 15)
+    daemon.stderr.close()
+    daemon.wait()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    (tmp_path / "cache").mkdir()
+    return Host(
+        name="emulator-1",
+        platform="emulated-x86-64",
+        modes=("icount",),
+        cache=tmp_path / "cache",
+        command=(sys.executable, str(STAND_IN)),
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        limits=Limits(free_disk=0, free_memory=0),
+    )
+
+
+def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:
+    url, repository = served
+    base = toy.git(repository, "rev-parse", "v6.12")
+    head = toy.change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
+    return ask(running, tree=url, base=base, head=head, lanes=LANE, profile="smoke", boots="2", **other)
+
+
+def do_one(running: Any, host: Host, spool: Path, stop: threading.Event | None = None) -> list[str]:
+    said: list[str] = []
+    client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
+    ended = work(
+        client,
+        host,
+        Spool(spool),
+        drain=threading.Event(),
+        stop=stop or threading.Event(),
+        say=said.append,
+        idle=0.05,
+        jobs=1,
+    )
+    client.close()
+    assert ended is None, ended
+    return said
+
+
+def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+    made = request(running, served)
+    do_one(running, host, tmp_path / "spool")
+    running.do_tasks()
+
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert (job["state"], job["reason"]) == ("done", None)
+    compared = running.get(f"/comparisons/{made['base']}...{made['head']}")
+    assert compared["lanes"][0]["runs"] == [job["run"]]
+    assert len(compared["comparisons"]) > 0
+    assert len(running.rows("SELECT number FROM boot")) == 4
+    assert len(running.rows("SELECT number FROM raw_output")) == 4
+    (head,) = running.rows(f"SELECT parents, subject FROM revision WHERE commit = '{made['head']}'")
+    assert head == {"parents": [made["base"]], "subject": "bpf: Change core"}
+    told = [
+        event["data"]["text"] for event in running.get(f"/jobs/{job['job']}/events")["items"] if event["kind"] == "line"
+    ]
+    assert any("measure" in text for text in told)
+
+
+def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
+    running: Any, served: Any, host: Host, tmp_path: Path
+) -> None:
+    url, repository = served
+    base = toy.git(repository, "rev-parse", "v6.12")
+    head = toy.change(repository, "kernel/bpf/core.c", "int core = \n", "bpf: Break core")
+    made = ask(running, tree=url, base=base, head=head, lanes=LANE, profile="smoke", boots="1")
+    do_one(running, host, tmp_path / "spool")
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert job["state"] == "failed"
+    assert "core.c" in job["reason"]
+    assert running.get(f"/runs/{job['run']}")["record"]["arms"]["head"]["failure"]["whose"] == "kernel"
+
+
+def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
+    running: Any, served: Any, host: Host, tmp_path: Path
+) -> None:
+    url, repository = served
+    made = ask(running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, lanes=LANE)
+    do_one(running, host, tmp_path / "spool")
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert job["state"] == "failed"
+    assert "1111111" in job["reason"]
+
+
+def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
+    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped at the first boot that the service has."""
+    monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
+    made = request(running, served)
+    stop = threading.Event()
+    upload = worker_job.upload_run
+
+    def uploading(*arguments: Any, **more: Any) -> Any:
+        uploaded = upload(*arguments, **more)
+        if getattr(uploaded, "sent", 0):
+            stop.set()
+        return uploaded
+
+    monkeypatch.setattr(worker_job, "upload_run", uploading)
+    do_one(running, host, tmp_path / "spool", stop)
+    before = running.rows("SELECT number, received FROM boot ORDER BY number")
+    running.clock.pass_(seconds=5)
+    monkeypatch.setattr(worker_job, "upload_run", upload)
+    do_one(running, host, tmp_path / "spool")
+
+    after = running.rows("SELECT number, received FROM boot ORDER BY number")
+    assert 1 <= len(before) <= 4
+    assert len(after) == 4
+    assert [row for row in after if row in before] == before
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert job["state"] == "done"
+
+
+def test_a_service_that_is_away_gets_everything_when_it_is_back(
+    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Away from the moment the job was taken until everything is measured; an hour passes on its clock."""
+    made = request(running, served)
+    real = Client._send
+    away = threading.Event()
+
+    def send(self: Client, method: str, path: str, **more: Any) -> Any:
+        if away.is_set():
+            return worker_job.Unreached(reason="away")
+        reply = real(self, method, path, **more)
+        if path == "/offers" and reply.body is not None:
+            away.set()
+        return reply
+
+    monkeypatch.setattr(Client, "_send", send)
+
+    def back(text: str) -> None:
+        if "waits in the spool" in text:
+            running.clock.pass_(hours=1)
+            away.clear()
+
+    client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
+    spool = Spool(tmp_path / "spool")
+    work(client, host, spool, drain=threading.Event(), stop=threading.Event(), say=back, idle=0.05, jobs=1)
+    client.close()
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert job["state"] == "done"
+    assert len(running.rows("SELECT number FROM boot")) == 4
+
+
+def test_two_workers_after_one_job(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+    """One does it; the other finds nothing."""
+    made = request(running, served)
+    other = Host(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
+    drains = [threading.Event(), threading.Event()]
+    said: list[str] = []
+
+    def run(which: Host, drain: threading.Event) -> None:
+        client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
+        spool = Spool(tmp_path / which.name)
+        work(client, which, spool, drain=drain, stop=threading.Event(), say=said.append, idle=0.05)
+        client.close()
+
+    threads = [threading.Thread(target=run, args=each) for each in zip((host, other), drains, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive() and running.get(f"/requests/{made['request']}")["jobs"][0]["state"] != "done":
+            thread.join(0.2)
+        for drain in drains:
+            drain.set()
+        thread.join()
+    assert len(running.rows("SELECT id FROM lease")) == 1
+    assert len(running.rows("SELECT id FROM run")) == 1
+
+
+def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
+    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
+    made = request(running, served)
+    (job,) = made["jobs"]
+    offered = worker_job.do_job
+
+    def cancelling(client: Client, host: Host, work: Any, *more: Any) -> bool:
+        with running.http("upload") as http:
+            http.post(f"/api/v1/jobs/{job['job']}/cancel").raise_for_status()
+        return offered(client, host, {**work, "heartbeat_seconds": 0.1}, *more)
+
+    monkeypatch.setattr("cliffwatch_runner.worker.loop.do_job", cancelling)
+    do_one(running, host, tmp_path / "spool")
+    assert running.get(f"/jobs/{job['job']}")["state"] == "cancelled"
+
+
+def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+    made = request(running, served)
+    full = Host(**{**{name: getattr(host, name) for name in host.__slots__}, "limits": Limits(free_disk=1 << 62)})
+    said: list[str] = []
+    client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
+    drain = threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        drain.set()
+
+    work(client, full, Spool(tmp_path / "spool"), drain=drain, stop=threading.Event(), say=say, idle=0.05)
+    client.close()
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert job["state"] == "queued"
+    assert "left on the disk" in job["reason"]
+
+
+def test_children_never_see_the_token(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+    """A tree whose Makefile looks for it everywhere it can reach, and prints what it finds."""
+    url, repository = served
+    secret = running.tokens["work"]
+    token_file = tmp_path / "token"
+    token_file.write_text(secret)
+    token_file.chmod(0o600)
+    makefile = (repository / "Makefile").read_text()
+    look = (
+        "$(info ENV $(shell env | tr '\\n' ' '))\n"
+        f"$(info FILE $(shell cat {token_file} 2>&1))\n"
+        "$(info PROC $(shell cat /proc/*/environ 2>/dev/null | tr '\\0' ' '))\n"
+    )
+    head = toy.change(repository, "Makefile", look + makefile, "Look for secrets")
+    base = toy.git(repository, "rev-parse", "v6.12")
+    made = ask(running, tree=url, base=base, head=head, lanes=LANE, profile="smoke", boots="1")
+    do_one(running, host, tmp_path / "spool")
+    assert running.get(f"/requests/{made['request']}")["jobs"][0]["state"] in ("done", "failed")
+    for root, _, files in os.walk(tmp_path):
+        for name in files:
+            path = Path(root) / name
+            if path != token_file and path.is_file():
+                assert secret.encode() not in path.read_bytes(), path
+
+
+def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("secret\n")
+    file.chmod(0o644)
+    assert isinstance(read_token(file), Failure)
+    file.chmod(0o600)
+    assert read_token(file) == "secret"
+    assert isinstance(read_token(file, seen_by_builds=(tmp_path,)), Failure)
+
+
+def test_a_token_of_the_environment_is_forgotten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLIFFWATCH_TOKEN", "secret")
+    assert read_token(None) == "secret"
+    assert "CLIFFWATCH_TOKEN" not in os.environ
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.99])
+def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
+    running: Any, data: Path, host: Host, tmp_path: Path, kept: float
+) -> None:
+    """A crash of the host can cut job.json, never run.json and the boots, which are renamed into place."""
+    spool = Spool(tmp_path / "spool")
+    spooled = spool.begin({"job": "a-job"})
+    shutil.copytree(data / "runs/uninlined", spooled.results)
+    content = (spooled.folder / "job.json").read_bytes()
+    (spooled.folder / "job.json").write_bytes(content[: int(len(content) * kept)])
+    client = running.client("work")
+    said: list[str] = []
+    worker_job.redeliver(client, host, list(spool.waiting()), said.append)
+    assert len(running.rows("SELECT number FROM boot")) == 2, said
+    assert list(spool.waiting()) == []
+
+
+def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
+    running: Any, data: Path, host: Host, tmp_path: Path
+) -> None:
+    spool = Spool(tmp_path / "spool")
+    made = ask(running)
+    spooled = spool.begin({"job": made["jobs"][0]["job"]})
+    shutil.copytree(data / "runs/uninlined", spooled.results)
+    said: list[str] = []
+    drain = threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        drain.set()
+
+    client = running.client("work")
+    work(client, host, spool, drain=drain, stop=threading.Event(), say=say, idle=0.05)
+    assert said == [f"sent what job {made['jobs'][0]['job']} left: 2 boots"]
+    record = json.loads((data / "runs/uninlined/run.json").read_text())
+    assert running.rows("SELECT identity FROM run") == [{"identity": record["identity"]}]
