@@ -155,6 +155,11 @@ def expire(connection: Connection[Any], now: datetime) -> int:
     return len(silent)
 
 
+def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:
+    """Gives every open lease its time again, as a service does that was away: hosts could not reach it. How many."""
+    return queue.renew_leases(connection, now + length)
+
+
 def cancel(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> str:
     """Cancels a job; one that runs hears of it with its host's next heartbeat. Answers its state. Raises Refusal."""
     job = queue.lock_job(connection, identity)

@@ -103,6 +103,14 @@ def _roles(connection: psycopg.Connection) -> bool:
     return True
 
 
+def may_act_as_owner(connection: psycopg.Connection) -> bool:
+    """Whether this user may own things in the owner's name."""
+    found = connection.execute(
+        "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')", [OWNER]
+    ).fetchone()
+    return found is not None
+
+
 def _grant(connection: psycopg.Connection, version: str) -> None:
     if version >= "0002":
         connection.execute(_GRANTS)

@@ -6,8 +6,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from multiprocessing.process import BaseProcess
 
 import structlog
@@ -67,14 +68,14 @@ def _work(settings: Settings, url: str, parent: int) -> None:
     if os.getppid() != parent:
         return
     set_up_logs(json=True)
-    asyncio.run(work(url, settings.statement_seconds))
+    asyncio.run(work(url, settings))
 
 
-async def work(url: str, statement_seconds: float, *, forever: bool = True) -> None:
+async def work(url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now) -> None:
     """Does tasks until it is told to end, or until none is left."""
-    pool = open_pool(url, connections=3, statement_seconds=statement_seconds)
+    pool = open_pool(url, connections=3, statement_seconds=settings.statement_seconds)
     try:
-        tasks = create_tasks(url, TaskParts(pool=pool, now=clock.now))
+        tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings))
         async with tasks.open_async():
             await tasks.run_worker_async(
                 wait=forever, concurrency=1, install_signal_handlers=forever, update_heartbeat_interval=5

@@ -1,20 +1,30 @@
-"""The service's background tasks: what is asked for in tasks_asked, done once, again after a failure, and seen in the database."""
+"""The service's background tasks: asked for in tasks_asked or by the clock, done once, again after a failure, and seen in
+the database.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from procrastinate import App, PsycopgConnector, RetryStrategy
+from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service import tasks_asked
 from cliffwatch_service.comparing import analyse_run
+from cliffwatch_service.dispatch import expire
+from cliffwatch_service.following import poll
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.retention import apply_retention
+from cliffwatch_service.settings import Settings
+from cliffwatch_service.store import follows
 from cliffwatch_service.watching import branches_with, take_changes, watch_branch
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
+_STALLED_SECONDS = 30
 _log = structlog.get_logger("cliffwatch.tasks")
 
 
@@ -24,18 +34,32 @@ class TaskParts:
 
     pool: ConnectionPool[Any]
     now: Callable[[], datetime]
+    settings: Settings
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection[Any]]:
+        """A transaction for work that takes longer than a request may."""
+        with self.pool.connection() as connection:
+            connection.execute(
+                "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
+            )
+            yield connection
 
 
 def create_tasks(url: str, parts: TaskParts) -> App:
     """The tasks of this service on its database."""
     app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=4))
+    _add_analysis(app, parts)
+    _add_rounds(app, parts)
+    return app
 
+
+def _add_analysis(app: App, parts: TaskParts) -> None:
     @app.task(name=tasks_asked.ANALYSE_RUN, retry=RETRY)
     def analyse(run: str) -> None:
         with structlog.contextvars.bound_contextvars(task=tasks_asked.ANALYSE_RUN, run=run):
             try:
-                with parts.pool.connection() as connection:
-                    connection.execute("SET LOCAL statement_timeout = '2min'")
+                with parts.connection() as connection:
                     comparison = analyse_run(connection, run, parts.now())
                     if comparison is not None:
                         take_changes(connection, comparison, parts.now())
@@ -49,9 +73,36 @@ def create_tasks(url: str, parts: TaskParts) -> App:
     @app.task(name=tasks_asked.WATCH, retry=RETRY)
     def watch(branch_id: int) -> None:
         with structlog.contextvars.bound_contextvars(task=tasks_asked.WATCH, branch=branch_id):
-            with parts.pool.connection() as connection:
-                connection.execute("SET LOCAL statement_timeout = '2min'")
+            with parts.connection() as connection:
                 found = watch_branch(connection, branch_id, parts.now())
             _log.info("watched", candidates=found)
 
-    return app
+
+def _add_rounds(app: App, parts: TaskParts) -> None:
+    """What the clock asks for."""
+
+    @app.periodic(cron="* * * * *")
+    @app.task(name=tasks_asked.ROUND, queueing_lock=tasks_asked.ROUND)
+    async def each_minute(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
+        for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
+            _log.warning("task of a dead process is done again", task=job.task_name, id=job.id)
+            await app.job_manager.retry_job(job)
+        with parts.connection() as connection:
+            expire(connection, parts.now())
+            due = follows.due_follows(connection, parts.now() - timedelta(seconds=parts.settings.poll_seconds))
+            for number in due:
+                tasks_asked.ask_poll(connection, number)
+
+    @app.task(name=tasks_asked.POLL)
+    def look(follow: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=tasks_asked.POLL, follow=follow):
+            with parts.connection() as connection:
+                asked = poll(connection, follow, parts.settings.data_dir / "git", parts.now())
+            _log.info("looked", requests=asked)
+
+    @app.periodic(cron="17 3 * * *")
+    @app.task(name=tasks_asked.RETAIN, queueing_lock=tasks_asked.RETAIN)
+    def retain(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
+        with parts.connection() as connection:
+            gone = apply_retention(connection, parts.settings.keep_raw_days, parts.now())
+        _log.info("raw outputs removed", boots=gone)

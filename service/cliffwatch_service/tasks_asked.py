@@ -9,7 +9,7 @@ from psycopg import Connection
 ANALYSE_RUN = "analyse-run"
 WATCH = "watch-branch"
 POLL = "poll-branch"
-EXPIRE = "expire-leases"
+ROUND = "minute-round"
 RETAIN = "apply-retention"
 
 _asking = App(connector=SyncPsycopgConnector())
@@ -24,6 +24,11 @@ def ask_analysis(connection: Connection[Any], run: str) -> None:
 def ask_watch(connection: Connection[Any], branch_id: int) -> None:
     """Look for steps in the series of a branch."""
     _ask(connection, WATCH, str(branch_id), branch_id=branch_id)
+
+
+def ask_poll(connection: Connection[Any], follow: int) -> None:
+    """Look at a followed branch."""
+    _ask(connection, POLL, str(follow), follow=follow)
 
 
 def _ask(connection: Connection[Any], task: str, what: str, **arguments: Any) -> None:

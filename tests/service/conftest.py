@@ -1,7 +1,10 @@
 """Fixtures of the service's tests: a real PostgreSQL, and the service on it over real HTTP."""
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -24,6 +27,9 @@ from cliffwatch_service.embedded import EmbeddedPostgres, start_embedded
 from cliffwatch_service.migrating import migrate
 from cliffwatch_service.settings import Settings
 from cliffwatch_service.task_process import work
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
+import toy
 
 
 @pytest.fixture(scope="session")
@@ -71,6 +77,40 @@ def unused_tcp_url() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A toy tree and its URL at a git server."""
+    repository = toy.toy_repository(tmp_path / "served")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    daemon = subprocess.Popen(
+        [
+            "git",
+            "-c",
+            "uploadpack.allowAnySHA1InWant=true",
+            "-c",
+            "safe.directory=*",
+            "daemon",
+            "--export-all",
+            "--reuseaddr",
+            "--listen=127.0.0.1",
+            f"--port={port}",
+            f"--base-path={repository.parent}",
+            "--verbose",
+            "--log-destination=stderr",
+        ],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert daemon.stderr is not None
+    assert b"Ready" in daemon.stderr.readline()
+    yield f"git://127.0.0.1:{port}/linux", repository
+    os.killpg(daemon.pid, 15)
+    daemon.stderr.close()
+    daemon.wait()
+
+
 class Clock:
     """The service's clock, moved by hand."""
 
@@ -114,7 +154,7 @@ class Running:
 
     def do_tasks(self) -> None:
         """Every background task that waits now."""
-        asyncio.run(work(self.database, 10, forever=False))
+        asyncio.run(work(self.database, self.service.settings, forever=False, now=self.clock.now))
 
 
 @pytest.fixture

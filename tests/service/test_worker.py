@@ -3,15 +3,13 @@
 import json
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import toy
 from test_jobs import ask
 
 from cliffwatch_runner.client import Client, Patience
@@ -24,44 +22,9 @@ from cliffwatch_runner.worker.secret import read_token
 from cliffwatch_runner.worker.spool import Spool
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-import toy
 
 STAND_IN = Path(__file__).with_name("stand_in_command.py")
 LANE = [{"platform": "emulated-x86-64", "mode": "icount"}]
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A toy tree and its URL at a git server."""
-    repository = toy.toy_repository(tmp_path / "served")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    daemon = subprocess.Popen(
-        [
-            "git",
-            "-c",
-            "uploadpack.allowAnySHA1InWant=true",
-            "-c",
-            "safe.directory=*",
-            "daemon",
-            "--export-all",
-            "--reuseaddr",
-            "--listen=127.0.0.1",
-            f"--port={port}",
-            f"--base-path={repository.parent}",
-            "--verbose",
-            "--log-destination=stderr",
-        ],
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert daemon.stderr is not None
-    assert b"Ready" in daemon.stderr.readline()
-    yield f"git://127.0.0.1:{port}/linux", repository
-    os.killpg(daemon.pid, 15)
-    daemon.stderr.close()
-    daemon.wait()
 
 
 @pytest.fixture

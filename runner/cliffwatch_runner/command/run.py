@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,12 +19,15 @@ from cliffwatch.command.report_options import report_options
 from cliffwatch.exits import Exit
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.cache_entries import Stopped
+from cliffwatch_runner.client import Client, Refused
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan_text import plan_text
 from cliffwatch_runner.progress import Teller, teller_for
 from cliffwatch_runner.request import RunRequest, ToolChoice
 from cliffwatch_runner.running import Finished, plan_only
 from cliffwatch_runner.running import run as carry_out
+from cliffwatch_runner.uploading import Uploaded, upload_run
+from cliffwatch_runner.worker.secret import read_token
 
 
 def default_cache() -> Path:
@@ -131,6 +135,9 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     help="Build in a lane and a ccache of this run alone: for trees that you do not trust.",
 )
 @click.option("--require-isolation", is_flag=True, help="Refuse to build where builds cannot be isolated.")
+@click.option(
+    "--upload", metavar="URL", help="Send the results to this service; the token is that of CLIFFWATCH_TOKEN."
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
 @report_options
 def run(**options: Any) -> NoReturn:
@@ -139,7 +146,10 @@ def run(**options: Any) -> NoReturn:
     ^C at any moment: the same command goes on with the boots that are done.
     """
     report = options.pop("report")
-    dry_run = options.pop("dry_run")
+    dry_run, upload = options.pop("dry_run"), options.pop("upload")
+    token = read_token(None) if upload else None
+    if isinstance(token, Failure):
+        raise SystemExit(_tell_failures([token], Console(stderr=True)))
     request = _request(options)
     console = Console(stderr=True)
     teller = teller_for(console)
@@ -159,7 +169,31 @@ def run(**options: Any) -> NoReturn:
         raise SystemExit(_tell_failures(ended, console))
     if ended.interrupted:
         raise SystemExit(_interrupted(teller, console, ended))
-    raise SystemExit(report_of_run(ended.folder, report))
+    code = report_of_run(ended.folder, report)
+    sent = Exit.DONE if upload is None else _send(ended.folder, upload, token, console)
+    raise SystemExit(sent or code)
+
+
+def _send(folder: Path, url: str, token: str | None, console: Console) -> Exit:
+    """Uploads a finished run; what is there already is not sent again, so the same command tries again."""
+    client = Client(url, token)
+    try:
+        uploaded = upload_run(client, folder, socket.gethostname())
+    finally:
+        client.close()
+    if isinstance(uploaded, Uploaded) and not uploaded.refused:
+        console.print(f"uploaded: {url.rstrip('/')}/api/v1/runs/{uploaded.run}", highlight=False, soft_wrap=True)
+        return Exit.DONE
+    if isinstance(uploaded, Uploaded):
+        why = "; ".join(uploaded.refused)
+    else:
+        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
+    failure = Failure(
+        whose="usage" if isinstance(uploaded, Refused) else "host",
+        message=f"the results are not uploaded: {why}",
+        next_step=f"they lie in {folder}; give the same command again",
+    )
+    return _tell_failures([failure], console)
 
 
 def _request(options: dict[str, Any]) -> RunRequest:

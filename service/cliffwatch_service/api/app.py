@@ -9,6 +9,7 @@ import cliffwatch
 from cliffwatch_service.api import (
     comparisons,
     exchange,
+    follows,
     hosts,
     operations,
     problems,
@@ -41,7 +42,7 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     api = APIRouter(prefix=PREFIX)
-    for part in (runs, comparisons, series, reports, suites, exchange, requests, hosts, tokens):
+    for part in (runs, comparisons, series, reports, suites, exchange, requests, hosts, follows, tokens):
         api.include_router(part.router)
     app.include_router(api)
     app.include_router(operations.router)

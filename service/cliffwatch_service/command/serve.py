@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ from cliffwatch_service import clock
 from cliffwatch_service.api.app import create_app
 from cliffwatch_service.api.context import Rates, Service
 from cliffwatch_service.database import open_pool
+from cliffwatch_service.dispatch import keep_leases
 from cliffwatch_service.logs import set_up_logs
 from cliffwatch_service.migrating import MigrationRefused
 from cliffwatch_service.postgres import Postgres, postgres
@@ -65,6 +67,8 @@ def _failed(message: str, code: Exit) -> Exit:
 def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None:
     pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
     try:
+        with pool.connection() as connection:
+            keep_leases(connection, timedelta(seconds=settings.lease_seconds), clock.now())
         service = Service(settings=settings, pool=pool, now=clock.now, rates=Rates(settings.requests_per_minute))
         config = uvicorn.Config(
             create_app(service),

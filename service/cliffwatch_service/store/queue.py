@@ -251,3 +251,9 @@ def reopen_job(connection: Connection[Any], identity: UUID) -> None:
         "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', reason = NULL, ended = NULL WHERE id = %s",
         [identity],
     )
+
+
+def renew_leases(connection: Connection[Any], expires: datetime) -> int:
+    return connection.execute(
+        "UPDATE lease SET expires = greatest(expires, %s) WHERE ended IS NULL", [expires]
+    ).rowcount

@@ -64,3 +64,14 @@ def list_audit(connection: Connection[Any], before: int | None, limit: int) -> l
         " ORDER BY id DESC LIMIT %s",
         [before, limit],
     ).fetchall()
+
+
+def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
+    """A token that nobody holds: its hash is of no secret. What asks by itself is named by it."""
+    connection.execute(
+        "INSERT INTO token (name, hash, scopes, created, revoked) VALUES (%s, %s, '{}', %s, %s) ON CONFLICT (name) DO NOTHING",
+        [name, f"nobody's: {name}".encode(), now, now],
+    )
+    row = connection.execute("SELECT id FROM token WHERE name = %s", [name]).fetchone()
+    assert row is not None
+    return int(row["id"])

@@ -1,0 +1,70 @@
+"""Followed branches, for administrators."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.context import Admin, Reader, ServiceHere
+from cliffwatch_service.api.requests import LaneBody
+from cliffwatch_service.following import Policy, follow_branch, unfollow
+from cliffwatch_service.store import follows
+from cliffwatch_service.uploads import Name
+
+router = APIRouter(tags=["branches"])
+
+
+class FollowBody(BaseModel):
+    """A branch of any git tree. `policy`: a request for each commit, for each push, or for the newest commit each night."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
+    branch: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
+    policy: Policy
+    lanes: Annotated[list[LaneBody], Field(min_length=1, max_length=20)]
+    suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
+    profile: Annotated[str, StringConstraints(pattern="^(smoke|standard|full)$")] = "standard"
+
+
+@router.get("/follows", summary="Followed branches, when they were last looked at and what is wrong with them")
+def list_follows(request: Request, service: ServiceHere, _: Reader) -> Response:
+    with service.transaction() as connection:
+        found = follows.list_follows(connection)
+    return answer(request, {"items": [_shown(row) for row in found], "next": None})
+
+
+def _shown(row: Any) -> dict[str, Any]:
+    lanes = [{"platform": lane[0], "mode": lane[1]} for lane in row["lanes"]]
+    return {
+        "follow": row["id"],
+        **{name: value for name, value in row.items() if name not in ("id", "branch_id")},
+        "lanes": lanes,
+    }
+
+
+@router.post("/follows", summary="Follow a branch, or change how", status_code=201)
+def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
+    row = follows.FollowRow(
+        tree=body.tree,
+        branch=body.branch,
+        policy=body.policy,
+        lanes=[(lane.platform, lane.mode) for lane in body.lanes],
+        suites=body.suites,
+        profile=body.profile,
+    )
+    with service.transaction() as connection:
+        number = follow_branch(connection, row, who=caller.name, now=service.now())
+        kept = follows.follow_row(connection, number)
+    return answer(request, _shown(kept), status=201)
+
+
+@router.delete("/follows/{follow}", summary="Follow a branch no longer")
+def end_follow(
+    follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Admin
+) -> Response:
+    with service.transaction() as connection:
+        unfollow(connection, follow, who=caller.name, now=service.now())
+    return answer(request, {"follow": follow, "followed": False})

@@ -1,0 +1,110 @@
+"""The only module of the service that runs git, and only to look at commits: no work tree, no hook, no submodule."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cliffwatch_service.store.trees import RevisionFacts
+
+DEPTH = 500
+"""Commits of a branch that are looked at when it is followed first."""
+
+_SECONDS = 600.0
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "protocol.ext.allow=never",
+    "protocol.file.allow=always",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "safe.directory=*",
+)
+_FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
+
+
+@dataclass(frozen=True, slots=True)
+class GitProblem:
+    """Why git could not do it, in its own words."""
+
+    message: str
+
+
+def branch_head(url: str, branch: str) -> str | GitProblem:
+    """The commit at which a branch of a remote tree is."""
+    listed = _git(["ls-remote", "--", url, f"refs/heads/{branch}"])
+    if isinstance(listed, GitProblem):
+        return listed
+    commit = listed.partition("\t")[0].strip()
+    return commit or GitProblem(f"{url} has no branch {branch}")
+
+
+def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
+    """Fetches a branch's newest commits without their trees; deeper where `known` is not among them."""
+    if not (mirror / "HEAD").exists():
+        made = _git(["init", "--quiet", "--bare", str(mirror)])
+        if isinstance(made, GitProblem):
+            return made
+    into = f"+refs/heads/{branch}:refs/heads/{branch}"
+    for depth in (DEPTH, 10 * DEPTH):
+        fetched = _git(
+            ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0", "--", url, into], mirror=mirror
+        )
+        if isinstance(fetched, GitProblem):
+            return fetched
+        if known is None or not isinstance(
+            _git(["merge-base", "--is-ancestor", known, f"refs/heads/{branch}"], mirror=mirror), GitProblem
+        ):
+            break
+    return None
+
+
+def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
+    """The branch's commits in first-parent order, the oldest first, as far as they were fetched."""
+    shown = _git(
+        [
+            "log",
+            "--first-parent",
+            "--reverse",
+            f"--max-count={10 * DEPTH}",
+            f"--format={_FORMAT}",
+            f"refs/heads/{branch}",
+            "--",
+        ],
+        mirror=mirror,
+    )
+    if isinstance(shown, GitProblem):
+        return []
+    return [_facts(line.split("\0")) for line in shown.splitlines() if line.count("\0") == 6]
+
+
+def _facts(parts: Sequence[str]) -> RevisionFacts:
+    commit, tree, parents, author, authored, committed, subject = parts
+    return RevisionFacts(
+        commit=commit,
+        tree_hash=tree,
+        parents=parents.split(),
+        author=author[:200],
+        authored=datetime.fromisoformat(authored),
+        committed=datetime.fromisoformat(committed),
+        subject=subject[:500],
+    )
+
+
+def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitProblem:
+    argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting))]
+    argv += [f"--git-dir={mirror}"] if mirror is not None else []
+    env = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+    }
+    try:
+        done = subprocess.run([*argv, *arguments], capture_output=True, env=env, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return GitProblem(f"git {arguments[0]} took longer than {_SECONDS:.0f} s")
+    if done.returncode != 0:
+        return GitProblem(done.stderr.decode(errors="replace").strip()[-500:] or f"git {arguments[0]} failed")
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,120 @@
+"""The database: migrations, roles, backup and restore."""
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from service_runs import put_all, run_of
+
+from cliffwatch_service.backup import BackupFailure, backup, restore
+from cliffwatch_service.embedded import EmbeddedPostgres
+from cliffwatch_service.migrating import APPLICATION, READER, MigrationRefused, migrate
+from cliffwatch_service.postgres import Postgres
+from cliffwatch_service.settings import SettingsError, read_settings
+
+SCHEMA = """
+SELECT table_name, column_name, data_type, is_nullable, column_default
+FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2
+"""
+INDEXES = "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1, 2"
+
+
+def schema_of(url: str) -> list[Any]:
+    with psycopg.connect(url) as connection:
+        return [*connection.execute(SCHEMA).fetchall(), *connection.execute(INDEXES).fetchall()]
+
+
+def counts_of(url: str) -> dict[str, int]:
+    with psycopg.connect(url) as connection:
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+        return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for (name,) in names}
+
+
+def test_an_old_database_with_data_becomes_what_a_fresh_one_is(empty_database: str, database: str) -> None:
+    migrate(empty_database, to="0001")
+    with psycopg.connect(empty_database) as connection:
+        connection.execute("INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())")
+        connection.execute("INSERT INTO revision (commit) VALUES (repeat('a', 40))")
+    assert migrate(empty_database) == "0002"
+    assert schema_of(empty_database) == schema_of(database)
+    with psycopg.connect(empty_database) as connection:
+        assert connection.execute("SELECT commit FROM revision").fetchall() == [("a" * 40,)]
+
+
+def test_migrating_twice_changes_nothing(database: str) -> None:
+    before = schema_of(database)
+    migrate(database)
+    assert schema_of(database) == before
+
+
+def test_a_database_of_a_newer_cliffwatch_is_refused(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(MigrationRefused, match="update Cliffwatch"):
+        migrate(database)
+
+
+@pytest.mark.parametrize(
+    ("role", "statement", "allowed"),
+    [
+        (READER, "SELECT * FROM boot", True),
+        (READER, "SELECT * FROM token", False),
+        (READER, "INSERT INTO tree (url, added) VALUES ('x', now())", False),
+        (APPLICATION, "INSERT INTO tree (url, added) VALUES ('x', now())", True),
+        (APPLICATION, "DELETE FROM boot", False),
+        (APPLICATION, "DELETE FROM audit", False),
+        (APPLICATION, "DROP TABLE run", False),
+        (APPLICATION, "CREATE TABLE mine (a int)", False),
+    ],
+)
+def test_roles_may_do_what_they_are_for(database: str, role: str, statement: str, allowed: bool) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute(f"SET ROLE {role}")
+        if allowed:
+            connection.execute(statement)
+            return
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement)
+
+
+def test_a_backup_holds_everything(
+    running: Any, empty_database: str, cluster: EmbeddedPostgres, tmp_path: Path
+) -> None:
+    with running.http("upload") as http:
+        put_all(http, run_of(boots=4, cases=6, shift=0.1))
+    running.do_tasks()
+    file = tmp_path / "cliffwatch.backup"
+    backup(Postgres(running.database, "", cluster.programs), file)
+    restore(Postgres(empty_database, "", cluster.programs), file)
+
+    assert counts_of(empty_database) == counts_of(running.database)
+    with psycopg.connect(empty_database) as one, psycopg.connect(running.database) as other:
+        for table in ("boot", "boot_document", "comparison", "point", "token"):
+            query = f"SELECT md5(string_agg({table}::text, ',' ORDER BY {table}::text)) FROM {table}"
+            assert one.execute(query).fetchone() == other.execute(query).fetchone()
+
+
+def test_a_database_that_is_used_is_not_overwritten(running: Any, cluster: EmbeddedPostgres, tmp_path: Path) -> None:
+    file = tmp_path / "cliffwatch.backup"
+    backup(Postgres(running.database, "", cluster.programs), file)
+    with pytest.raises(BackupFailure, match="empty one"):
+        restore(Postgres(running.database, "", cluster.programs), file)
+    with pytest.raises(BackupFailure, match="there already"):
+        backup(Postgres(running.database, "", cluster.programs), file)
+
+
+def test_unknown_settings_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CLIFFWATCH_PUBLIC_READNG", "no")
+    with pytest.raises(SettingsError, match="CLIFFWATCH_PUBLIC_READNG"):
+        read_settings()
+    monkeypatch.delenv("CLIFFWATCH_PUBLIC_READNG")
+    file = tmp_path / "settings.toml"
+    file.write_text("public_readng = false\n")
+    monkeypatch.setenv("CLIFFWATCH_SETTINGS", str(file))
+    with pytest.raises(SettingsError, match="public_readng"):
+        read_settings()
+    file.write_text("public_reading = false\n")
+    assert read_settings().public_reading is False
+    monkeypatch.setenv("CLIFFWATCH_PUBLIC_READING", "true")
+    assert read_settings().public_reading is True
