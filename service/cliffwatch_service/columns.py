@@ -9,9 +9,9 @@ from psycopg import Connection
 
 from cliffwatch.identities import case_digest, digest_of, series_digest
 from cliffwatch.samples import CaseKey
+from cliffwatch_service.boot_document import Key
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import series
-from cliffwatch_service.uploads import SampleUpload
 
 _MOST_KNOWN = 1000
 
@@ -49,25 +49,36 @@ class ColumnsKnown:
 
 
 def columns_for(
-    connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], samples: Sequence[SampleUpload]
-) -> tuple[int, list[float]]:
-    """The id of the samples' columns, and their values in its order. Raises Refusal for a series that is there twice.
+    connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]
+) -> tuple[int, list[Mapping[str, Any]]]:
+    """The id of the samples' columns, and the samples in its order. Raises Refusal for a series that is there twice.
 
     Columns go in the order in which samples came: boots run their cases in an order of their own, so they are sorted first.
     """
     keyed = sorted(
-        (
-            (each["suite"], each["benchmark"], tuple(each["params"].items()), each["metric"], each["unit"]),
-            each["value"],
-        )
-        for each in samples
+        ((each["suite"], each["benchmark"], tuple(each["params"].items()), each["metric"], each["unit"]), place)
+        for place, each in enumerate(samples)
     )
     content = (run["platform"], run["mode"], *(key for key, _ in keyed))
     identity = known.find(content)
     if identity is None:
-        _refuse_doubles([key for key, _ in keyed])
+        _refuse_doubles(content[2:])
         identity = _kept(connection, known, run, content)
-    return identity, [value for _, value in keyed]
+    return identity, [samples[place] for _, place in keyed]
+
+
+def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[Key]]:
+    """Case, metric and unit of each column, by the columns' id."""
+    held = series.columns_rows(connection, sorted(set(columns)))
+    known = series.series_rows(connection, sorted({each for ids in held.values() for each in ids}))
+    cases = {
+        identity: CaseKey(row["suite"], row["benchmark"], tuple((name, value) for name, value in row["params"]))
+        for identity, row in known.items()
+    }
+    return {
+        number: [(cases[each], known[each]["metric"], known[each]["unit"]) for each in ids]
+        for number, ids in held.items()
+    }
 
 
 def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:

@@ -17,10 +17,11 @@ from cliffwatch.comparing.surroundings import case_traits
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_set_to_json
-from cliffwatch.results import arm_from_json, boot_from_json, plan_order, stages_from_json
-from cliffwatch.samples import Arm, Boot
+from cliffwatch.results import arm_from_json, plan_order, stages_from_json
+from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
-from cliffwatch_service.ingest import packed, unpacked
+from cliffwatch_service.boot_document import boot_of, packed, unpacked
+from cliffwatch_service.columns import keys_of
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs, series
 
@@ -45,13 +46,10 @@ def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[s
     """An arm from the documents of its boots, as `cliffwatch compare` would read it from the host's disk."""
     record = orjson.loads(unpacked(bytes(run["record"])))
     order = plan_order(record)
-    boots = [_boot(document, order) for document in runs.documents_of_arm(connection, row["id"])]
+    rows = runs.whole_boots_of_arm(connection, row["id"])
+    keys = keys_of(connection, [each["columns_id"] for each in rows])
+    boots = [boot_of(bytes(each["content"]), keys[each["columns_id"]], each["samples"], order) for each in rows]
     return StoredArm(arm=arm_from_json(row["name"], record, boots), row=row, run=run, record=record)
-
-
-def _boot(document: bytes, order: Mapping[Any, int]) -> Boot:
-    content = orjson.loads(unpacked(document))
-    return boot_from_json(content["boot"], content, order)
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:

@@ -8,13 +8,13 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-import zstandard
 from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of, run_digest
 from cliffwatch_service import tasks_asked
+from cliffwatch_service.boot_document import pack, packed, unpacked
 from cliffwatch_service.columns import ColumnsKnown, columns_for
 from cliffwatch_service.environments import environment_facts, epoch_of
 from cliffwatch_service.refusal import Refusal, not_found
@@ -22,7 +22,6 @@ from cliffwatch_service.store import queue, runs, trees
 from cliffwatch_service.uploads import BootUpload, RunUpload
 
 _ORDER = {"running": 0, "incomplete": 1, "complete": 2}
-_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,6 @@ class Stored:
 
     digest: str
     fresh: bool
-
-
-def packed(content: bytes) -> bytes:
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(content)
-
-
-def unpacked(content: bytes) -> bytes:
-    return zstandard.ZstdDecompressor().decompress(content)
 
 
 def content_digest(content: bytes) -> str:
@@ -215,12 +206,12 @@ def put_boot(
         raise Refusal(
             422, "no such arm", f"run {digest} has no arm {about['arm']!r}", errors=[("boot.arm", "not in the run")]
         )
-    content = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
-    own = content_digest(content)
+    raw = orjson.loads(body)
+    own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
     stored = runs.boot_digest(connection, run["id"], number)
     if stored is None:
         _refuse_unplanned(known, run, upload)
-        columns, samples = columns_for(connection, known, run, upload["samples"])
+        columns, ordered = columns_for(connection, known, run, raw["samples"])
         row = runs.BootRow(
             run_id=run["id"],
             number=number,
@@ -233,8 +224,8 @@ def put_boot(
             ended=about["ended"],
             digest=own,
             columns_id=columns,
-            samples=samples,
-            document=packed(content),
+            samples=[each["value"] for each in ordered],
+            document=pack(raw, ordered),
         )
         if runs.insert_boot(connection, row, now):
             _when_complete(connection, digest)

@@ -5,10 +5,10 @@ import tarfile
 from datetime import datetime
 from typing import Any
 
-import zstandard
 from psycopg import Connection
 
-from cliffwatch_service.ingest import Stored, content_digest, packed
+from cliffwatch_service.boot_document import packed, unpacked
+from cliffwatch_service.ingest import Stored, content_digest
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs
 
@@ -69,7 +69,7 @@ def raw_file(connection: Connection[Any], digest: str, number: int, path: str) -
     content = runs.raw_content(connection, run["id"], number) if run is not None else None
     if content is None:
         raise not_found("raw output", f"{digest}/{number}")
-    archive = zstandard.ZstdDecompressor().decompress(content)
+    archive = unpacked(content)
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
         for member in tar:
             if member.name == path:

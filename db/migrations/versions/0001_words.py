@@ -166,7 +166,7 @@ CREATE TABLE boot_document (
     FOREIGN KEY (run_id, number) REFERENCES boot ON DELETE CASCADE
 );
 ALTER TABLE boot_document ALTER COLUMN content SET STORAGE EXTERNAL;
-COMMENT ON TABLE boot_document IS 'boot.json, environment.json and samples.json of a boot with its readings, as they came, zstd';
+COMMENT ON TABLE boot_document IS 'what a boot holds besides its samples: boot.json, environment, readings, outcomes, problems; zstd';
 
 CREATE TABLE raw_output (
     run_id bigint NOT NULL REFERENCES run ON DELETE CASCADE,

@@ -12,7 +12,7 @@ from cliffwatch.reports.json_report import FORMAT_VERSION
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, cursor_of, identity, page, place_of
 from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.ingest import unpacked
+from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import NEAREST, Answer, answers
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs

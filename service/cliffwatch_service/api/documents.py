@@ -34,7 +34,7 @@ def schemas() -> dict[str, Any]:
 def checked(adapter: TypeAdapter[T], body: bytes) -> T:
     """The body as its type. Raises Refusal with the places that are wrong."""
     try:
-        return adapter.validate_json(body)
+        return adapter.validate_json(body, strict=True)
     except ValidationError as error:
         raise invalid(error.errors(include_url=False, include_context=False, include_input=False)) from None
 

@@ -12,7 +12,9 @@ from cliffwatch_service.access import refuse_other_host
 from cliffwatch_service.api.answers import answer, answer_bytes, cursor_of, identity, moment, page, place_of
 from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere, Uploader
 from cliffwatch_service.api.documents import body_of, checked, described, plain_json
-from cliffwatch_service.ingest import Stored, put_boot, put_run, unpacked
+from cliffwatch_service.boot_document import unpacked, upload_of
+from cliffwatch_service.columns import keys_of
+from cliffwatch_service.ingest import Stored, put_boot, put_run
 from cliffwatch_service.naming import revision_named
 from cliffwatch_service.raw import put_raw, raw_file
 from cliffwatch_service.refusal import Refusal, not_found
@@ -160,10 +162,11 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> R
 def read_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
-        document = runs.boot_document(connection, row["id"], number) if row is not None else None
-    if document is None:
-        raise not_found("boot", f"{run}/{number}")
-    return answer_bytes(request, unpacked(document), "application/json")
+        boot = runs.whole_boot(connection, row["id"], number) if row is not None else None
+        if boot is None:
+            raise not_found("boot", f"{run}/{number}")
+        keys = keys_of(connection, [boot["columns_id"]])[boot["columns_id"]]
+    return answer(request, upload_of(bytes(boot["content"]), keys, boot["samples"]))
 
 
 @router.get("/runs/{run}/boots/{number}/raw", summary="The raw outputs of a boot: names and sizes")

@@ -187,20 +187,24 @@ def boot_numbers(connection: Connection[Any], run_id: int) -> set[int]:
     return {row["number"] for row in rows}
 
 
-def boot_document(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
-    row = connection.execute(
-        "SELECT content FROM boot_document WHERE run_id = %s AND number = %s", [run_id, number], binary=True
+def whole_boot(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any] | None:
+    """A boot's columns_id, samples, and its document as content."""
+    return connection.execute(
+        "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number)"
+        " WHERE run_id = %s AND number = %s",
+        [run_id, number],
+        binary=True,
     ).fetchone()
-    return None if row is None else bytes(row["content"])
 
 
-def documents_of_arm(connection: Connection[Any], arm_id: int) -> list[bytes]:
-    rows = connection.execute(
-        "SELECT content FROM boot JOIN boot_document USING (run_id, number) WHERE arm_id = %s ORDER BY number",
+def whole_boots_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
+    """Per boot of an arm: columns_id, samples, and its document as content."""
+    return connection.execute(
+        "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number) WHERE arm_id = %s"
+        " ORDER BY number",
         [arm_id],
         binary=True,
     ).fetchall()
-    return [bytes(row["content"]) for row in rows]
 
 
 def samples_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:

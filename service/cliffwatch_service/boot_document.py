@@ -1,0 +1,99 @@
+"""What a boot holds besides its samples, packed; and the boot as it was uploaded, put together again.
+
+Samples lie in columns of numbers. Beside them, in JSON under zstd: boot.json, the environment, the problems, outcomes that say
+more than that the case was measured, and per sample its readings (null where they are the sample alone) and resolution.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+import zstandard
+
+from cliffwatch.results import case_to_json
+from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
+
+Key = tuple[CaseKey, str, str]
+"""Case, metric and unit of a column."""
+
+_LEVEL = 3
+
+
+def packed(content: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(content)
+
+
+def unpacked(content: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(content)
+
+
+def pack(raw: Mapping[str, Any], ordered: Sequence[Mapping[str, Any]]) -> bytes:
+    """`raw` is the upload, `ordered` its samples in the order of their columns."""
+    measured = {_case(each) for each in ordered}
+    content = {name: value for name, value in raw.items() if name not in ("samples", "outcomes")}
+    content["outcomes"] = [each for each in raw["outcomes"] if each["status"] != "ok" or _case(each) not in measured]
+    content["readings"] = [None if each["readings"] == [each["value"]] else each["readings"] for each in ordered]
+    content["resolutions"] = [each["resolution"] for each in ordered]
+    return packed(orjson.dumps(content))
+
+
+def _case(row: Mapping[str, Any]) -> CaseKey:
+    return CaseKey(row["suite"], row["benchmark"], tuple(row["params"].items()))
+
+
+def boot_of(document: bytes, keys: Sequence[Key], values: Sequence[float], order: Mapping[CaseKey, int]) -> Boot:
+    """The boot for a comparison; `order` is the plan's order of cases."""
+    content = orjson.loads(unpacked(document))
+    about = content["boot"]
+    samples = [
+        Sample(
+            case=case,
+            metric=metric,
+            unit=unit,
+            value=value,
+            readings=(value,) if readings is None else tuple(readings),
+            resolution=resolution,
+        )
+        for (case, metric, unit), value, readings, resolution in zip(
+            keys, values, content["readings"], content["resolutions"], strict=True
+        )
+    ]
+    samples.sort(key=lambda sample: order.get(sample.case, 0))
+    return Boot(
+        index=about["index"],
+        block=about["block"],
+        stage="confirm" if about.get("stage") == "confirm" else "screen",
+        layout=about.get("layout"),
+        samples=tuple(samples),
+        outcomes=tuple(_outcomes(content, keys)),
+    )
+
+
+def _outcomes(content: Mapping[str, Any], keys: Sequence[Key]) -> list[CaseOutcome]:
+    told = [CaseOutcome(case=_case(each), status=each["status"], reason=each["reason"]) for each in content["outcomes"]]
+    known = {each.case for each in told}
+    return [
+        *told,
+        *(CaseOutcome(case=case, status="ok") for case in dict.fromkeys(key[0] for key in keys) if case not in known),
+    ]
+
+
+def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> dict[str, Any]:
+    """The boot in the form in which it was uploaded; its samples in the order of their columns."""
+    content: dict[str, Any] = orjson.loads(unpacked(document))
+    readings, resolutions = content.pop("readings"), content.pop("resolutions")
+    content["outcomes"] = [
+        {**case_to_json(each.case), "status": each.status, "reason": each.reason} for each in _outcomes(content, keys)
+    ]
+    content["samples"] = [
+        {
+            **case_to_json(case),
+            "metric": metric,
+            "unit": unit,
+            "value": value,
+            "readings": [value] if held is None else held,
+            "resolution": resolution,
+        }
+        for (case, metric, unit), value, held, resolution in zip(keys, values, readings, resolutions, strict=True)
+    ]
+    return content
