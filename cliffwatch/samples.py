@@ -11,8 +11,7 @@ Stage = Literal["screen", "confirm"]
 CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CaseKey:
+class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 
     suite: str

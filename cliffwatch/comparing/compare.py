@@ -81,8 +81,8 @@ def _judged(
     rows: Sequence[Row], base: Arm, head: Arm, mode: Mode | None, method: Method
 ) -> tuple[list[Comparison], tuple[CaseKey, ...]]:
     """Every row's comparison in order, and the cases that wait for a further look."""
-    surroundings = different_surroundings(base, head)
-    found = [_alone(row, base, head, mode, method, surroundings) for row in rows]
+    surroundings, selected = different_surroundings(base, head), too_many_failed(base, head)
+    found = [_alone(row, base, head, mode, method, surroundings or selected.get(row.case)) for row in rows]
     waiting: list[CaseKey] = []
     for primary in (True, False):
         family = [
@@ -105,12 +105,14 @@ def _judged(
     return found, tuple(dict.fromkeys(waiting))
 
 
-def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, surroundings: str | None) -> Comparison:
-    """What can be said of a row without its family; noisy rows come back inconclusive without a reason."""
+def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: str | None) -> Comparison:
+    """What can be said of a row without its family; noisy rows come back inconclusive without a reason.
+
+    `unfair` says why its sides cannot be compared.
+    """
     found = blank(row, base.platform or head.platform, mode)
     if not row.base or not row.head:
         return one_sided(found, base, head, row.other_unit)
-    unfair = surroundings or too_many_failed(row.case, base, head)
     if unfair is not None:
         return replace(found, verdict="invalid", reason=unfair)
     odd = odd_values(found, row)

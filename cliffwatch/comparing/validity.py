@@ -1,6 +1,7 @@
 """Rows that must not be judged: sides measured in different surroundings, too many failed boots, a drift between the arms."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -32,14 +33,17 @@ def different_surroundings(base: Arm, head: Arm) -> str | None:
     return f"measured in different surroundings: {shown}"
 
 
-def too_many_failed(case: CaseKey, base: Arm, head: Arm) -> str | None:
-    """Why the boots in which a case did not fail are no fair sample of it."""
+def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
+    """Cases that failed in so many boots that the others are no fair sample of them, and the words for it."""
+    found: dict[CaseKey, str] = {}
     for arm in (base, head):
-        ended = [outcome.status for boot in arm.boots for outcome in boot.outcomes if outcome.case == case]
-        failed = sum(status in _SHARED for status in ended)
-        if failed and failed > MOST_FAILED * len(ended):
-            return f"{arm.name} failed in {failed} of {len(ended)} boots"
-    return None
+        outcomes = [outcome for boot in arm.boots for outcome in boot.outcomes]
+        failed = Counter(outcome.case for outcome in outcomes if outcome.status in _SHARED)
+        ended = Counter(outcome.case for outcome in outcomes if outcome.case in failed) if failed else {}
+        for case, count in failed.items():
+            if count > MOST_FAILED * ended[case]:
+                found.setdefault(case, f"{arm.name} failed in {count} of {ended[case]} boots")
+    return found
 
 
 def odd_values(found: Comparison, row: Row) -> Comparison | None:

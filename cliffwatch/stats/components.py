@@ -5,10 +5,9 @@ variance, and repetition where the variance is.
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 _MOST_READINGS = 1000
 
@@ -29,17 +28,20 @@ class Components:
 
 def components(readings: Sequence[Sequence[float]]) -> Components | None:
     """Of one arm's boots, each with its readings; None unless two boots have two readings each."""
-    boots = [np.asarray(boot, dtype=float) for boot in readings if len(boot) >= 2]
+    boots = [boot for boot in readings if len(boot) >= 2]
     if len(boots) < 2:
         return None
-    sizes = np.array([len(boot) for boot in boots], dtype=float)
-    means = np.array([boot.mean() for boot in boots])
-    centre = float((sizes * means).sum() / sizes.sum())
+    # A few dozen numbers: plain sums are faster than arrays, and this is done for every row.
+    sizes = [len(boot) for boot in boots]
+    means = [math.fsum(boot) / len(boot) for boot in boots]
+    count = sum(sizes)
+    centre = math.fsum(map(operator.mul, sizes, means)) / count
     if centre == 0:
         return None
-    inner = float(sum(((boot - boot.mean()) ** 2).sum() for boot in boots) / (sizes.sum() - len(boots)))
-    outer = float((sizes * (means - centre) ** 2).sum() / (len(boots) - 1))
-    typical = float((sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(boots) - 1))
+    squares = ((reading - mean) ** 2 for boot, mean in zip(boots, means, strict=True) for reading in boot)
+    inner = math.fsum(squares) / (count - len(boots))
+    outer = math.fsum(size * (mean - centre) ** 2 for size, mean in zip(sizes, means, strict=True)) / (len(boots) - 1)
+    typical = (count - sum(size * size for size in sizes) / count) / (len(boots) - 1)
     between = max(0.0, (outer - inner) / typical)
     total = between + inner
     return Components(

@@ -6,8 +6,10 @@ Hirsch, Slack and Smith, Water Resources Research 18, 1982), with the slope of T
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import two_samples
@@ -53,10 +55,15 @@ def trend(order: Values, values: Values) -> float:
 
 def slopes_of(order: Values, values: Values) -> Values:
     """The slopes between all pairs of values at different places; their median is the estimate of Theil and Sen."""
-    first, second = np.triu_indices(len(order), 1)
+    first, second = _pairs(len(order))
     apart = order[second] != order[first]
     first, second = first[apart], second[apart]
     return np.asarray((values[second] - values[first]) / (order[second] - order[first]))
+
+
+@lru_cache(maxsize=64)
+def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(count, 1)
 
 
 def _score(order: Values, values: Values) -> float:

@@ -5,6 +5,7 @@ more than that the case was measured, and per sample its readings (null where th
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -41,8 +42,23 @@ def _case(row: Mapping[str, Any]) -> CaseKey:
     return CaseKey(row["suite"], row["benchmark"], tuple(row["params"].items()))
 
 
-def boot_of(document: bytes, keys: Sequence[Key], values: Sequence[float], order: Mapping[CaseKey, int]) -> Boot:
-    """The boot for a comparison; `order` is the plan's order of cases."""
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is common to all boots of the same columns: their keys, the places of them in the plan's order, and their cases."""
+
+    keys: Sequence[Key]
+    places: Sequence[int]
+    measured: Mapping[CaseKey, CaseOutcome]
+
+
+def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
+    """`order` is the plan's order of cases."""
+    places = sorted(range(len(keys)), key=lambda place: order.get(keys[place][0], 0))
+    return Columns(keys, places, {key[0]: CaseOutcome(case=key[0], status="ok") for key in keys})
+
+
+def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
+    """The boot for a comparison, its samples in the plan's order."""
     content = orjson.loads(unpacked(document))
     about = content["boot"]
     samples = [
@@ -55,27 +71,25 @@ def boot_of(document: bytes, keys: Sequence[Key], values: Sequence[float], order
             resolution=resolution,
         )
         for (case, metric, unit), value, readings, resolution in zip(
-            keys, values, content["readings"], content["resolutions"], strict=True
+            columns.keys, values, content["readings"], content["resolutions"], strict=True
         )
     ]
-    samples.sort(key=lambda sample: order.get(sample.case, 0))
     return Boot(
         index=about["index"],
         block=about["block"],
         stage="confirm" if about.get("stage") == "confirm" else "screen",
         layout=about.get("layout"),
-        samples=tuple(samples),
-        outcomes=tuple(_outcomes(content, keys)),
+        samples=tuple(samples[place] for place in columns.places),
+        outcomes=tuple(_outcomes(content, columns.measured)),
     )
 
 
-def _outcomes(content: Mapping[str, Any], keys: Sequence[Key]) -> list[CaseOutcome]:
+def _outcomes(content: Mapping[str, Any], measured: Mapping[CaseKey, CaseOutcome]) -> list[CaseOutcome]:
     told = [CaseOutcome(case=_case(each), status=each["status"], reason=each["reason"]) for each in content["outcomes"]]
+    if not told:
+        return list(measured.values())
     known = {each.case for each in told}
-    return [
-        *told,
-        *(CaseOutcome(case=case, status="ok") for case in dict.fromkeys(key[0] for key in keys) if case not in known),
-    ]
+    return [*told, *(outcome for case, outcome in measured.items() if case not in known)]
 
 
 def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> dict[str, Any]:
@@ -83,7 +97,8 @@ def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> 
     content: dict[str, Any] = orjson.loads(unpacked(document))
     readings, resolutions = content.pop("readings"), content.pop("resolutions")
     content["outcomes"] = [
-        {**case_to_json(each.case), "status": each.status, "reason": each.reason} for each in _outcomes(content, keys)
+        {**case_to_json(each.case), "status": each.status, "reason": each.reason}
+        for each in _outcomes(content, columns_of(keys, {}).measured)
     ]
     content["samples"] = [
         {

@@ -20,7 +20,7 @@ from cliffwatch.reports.json_report import comparison_set_to_json
 from cliffwatch.results import arm_from_json, plan_order, stages_from_json
 from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
-from cliffwatch_service.boot_document import boot_of, packed, unpacked
+from cliffwatch_service.boot_document import boot_of, columns_of, packed, unpacked
 from cliffwatch_service.columns import keys_of
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs, series
@@ -48,7 +48,8 @@ def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[s
     order = plan_order(record)
     rows = runs.whole_boots_of_arm(connection, row["id"])
     keys = keys_of(connection, [each["columns_id"] for each in rows])
-    boots = [boot_of(bytes(each["content"]), keys[each["columns_id"]], each["samples"], order) for each in rows]
+    columns = {number: columns_of(held, order) for number, held in keys.items()}
+    boots = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
     return StoredArm(arm=arm_from_json(row["name"], record, boots), row=row, run=run, record=record)
 
 

@@ -2,6 +2,7 @@
 the database.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
     def analyse(run: str) -> None:
         with structlog.contextvars.bound_contextvars(task=tasks_asked.ANALYSE_RUN, run=run):
             try:
-                with parts.connection() as connection:
+                with parts.connection() as connection, _no_collecting():
                     comparison = analyse_run(connection, run, parts.now())
                     if comparison is not None:
                         take_changes(connection, comparison, parts.now())
@@ -76,6 +77,16 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
             with parts.connection() as connection:
                 found = watch_branch(connection, branch_id, parts.now())
             _log.info("watched", candidates=found)
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """A comparison makes hundreds of thousands of small objects that live to its end: collecting only walks them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _add_rounds(app: App, parts: TaskParts) -> None:
