@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from cliffwatch.samples import Mode
@@ -11,6 +12,7 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.arm_failures import arm_failures
 from cliffwatch_runner.boots_told import BootsTold
 from cliffwatch_runner.building import Built, build
+from cliffwatch_runner.cache_entries import locked
 from cliffwatch_runner.confirming import further_boots
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
@@ -163,6 +165,18 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 
 def _measured(
+    request: RunRequest, facts: RunFacts, built: Built, teller: Teller, stop: threading.Event
+) -> Finished | tuple[Failure, ...]:
+    """Under the lock of the folder that was named: a run that was told to end there may still be ending."""
+    if request.out is None:
+        return _in_folder(request, facts, built, teller, stop)
+    request.out.mkdir(parents=True, exist_ok=True)
+    waiting = partial(teller.note, f"waiting for another run in {request.out} to end")
+    with locked(request.out / ".lock", waiting=waiting, should_stop=stop.is_set):
+        return _in_folder(request, facts, built, teller, stop)
+
+
+def _in_folder(
     request: RunRequest, facts: RunFacts, built: Built, teller: Teller, stop: threading.Event
 ) -> Finished | tuple[Failure, ...]:
     base, head = facts.arms["base"].revision, facts.arms["head"].revision

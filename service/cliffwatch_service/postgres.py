@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch_service.embedded import start_embedded
+from cliffwatch_service.embedded import EmbeddedPostgres, start_embedded
 from cliffwatch_service.migrating import migrate
 from cliffwatch_service.settings import Settings
 
@@ -17,6 +17,7 @@ class Postgres:
     url: str
     where: str
     programs: Path | None
+    embedded: EmbeddedPostgres | None = None
 
 
 @contextmanager
@@ -29,6 +30,6 @@ def postgres(settings: Settings) -> Iterator[Postgres]:
     embedded = start_embedded(settings.data_dir)
     try:
         migrate(embedded.url)
-        yield Postgres(embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs)
+        yield Postgres(embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs, embedded)
     finally:
         embedded.stop()

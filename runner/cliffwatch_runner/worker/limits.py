@@ -24,7 +24,17 @@ class Limits:
 
     def argv(self, command: Sequence[str]) -> list[str]:
         """The command under its limits. Without systemd, each process is held to the memory by itself."""
-        each = ["prlimit", f"--fsize={self.file}", "--core=0", f"--as={self.memory}", *command]
+        # A worker that is killed takes its job along: the next one would otherwise find it still at work.
+        each = [
+            "setpriv",
+            "--pdeathsig",
+            "TERM",
+            "prlimit",
+            f"--fsize={self.file}",
+            "--core=0",
+            f"--as={self.memory}",
+            *command,
+        ]
         if Path("/run/systemd/system").is_dir() and shutil.which("systemd-run"):
             scope = ["systemd-run", "--scope", "--quiet", "--collect", *([] if os.geteuid() == 0 else ["--user"])]
             return [*scope, f"--property=MemoryMax={self.memory}", f"--property=TasksMax={self.processes}", "--", *each]

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -43,7 +44,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
     try:
         settings = read_settings(data_dir=data_dir)
         set_up_logs(json=not sys.stderr.isatty())
-        with postgres(settings) as database:
+        with postgres(settings) as database, database.embedded.kept() if database.embedded else nullcontext():
             _serve(settings, database, host, port)
     except SettingsError as error:
         raise SystemExit(_failed(str(error), Exit.USAGE)) from None
