@@ -66,7 +66,8 @@ def _found(connection: Any, digest: str) -> Any:
     "/series/{digest}/history",
     summary="Medians over revisions, newest first",
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
-    " at 95 %; numbers of different epochs are not comparable.",
+    " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
+    " measurement is told here, all of them under `samples`.",
 )
 def read_history(
     digest: SeriesId,

@@ -110,8 +110,8 @@ def list_series(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[
 
 
 _HISTORY = """
-SELECT place.ordinal, revision.commit, revision.subject, revision.committed, revision.release, point.n, point.centre,
-       point.low, point.high, environment.epoch
+SELECT DISTINCT ON (place.ordinal) place.ordinal, revision.commit, revision.release, point.n, point.centre, point.low,
+       point.high, environment.epoch
 FROM point
 JOIN branch_revision AS place ON place.revision_id = point.revision_id AND place.branch_id = %(branch)s
 JOIN revision ON revision.id = point.revision_id
@@ -121,18 +121,22 @@ ORDER BY place.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
 """
 
 _HISTORY_WITHOUT_BRANCH = """
-SELECT NULL::int AS ordinal, revision.commit, revision.subject, revision.committed, revision.release, point.n, point.centre,
-       point.low, point.high, environment.epoch
-FROM point
-JOIN revision ON revision.id = point.revision_id
-JOIN environment ON environment.id = point.environment_id
-WHERE point.series_id = %(series)s
-ORDER BY coalesce(revision.committed, revision.authored) DESC NULLS LAST, point.arm_id DESC LIMIT %(limit)s
+SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch
+FROM (
+    SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low, point.high,
+           environment.epoch, coalesce(revision.committed, revision.authored) AS at, point.arm_id
+    FROM point
+    JOIN revision ON revision.id = point.revision_id
+    JOIN environment ON environment.id = point.environment_id
+    WHERE point.series_id = %(series)s
+    ORDER BY revision.id, point.arm_id DESC
+) AS newest
+ORDER BY at DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
 """
 
 
 def history(connection: Connection[Any], series_id: int, branch_id: int | None, limit: int) -> list[Mapping[str, Any]]:
-    """The newest points of a series, newest first: in the branch's order, or by date where no branch is named."""
+    """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date."""
     query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
     return connection.execute(query, {"series": series_id, "branch": branch_id, "limit": limit}, binary=True).fetchall()
 
