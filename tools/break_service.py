@@ -30,7 +30,7 @@ from load.served import COMMAND, environment  # noqa: E402
 
 HOST = Path(__file__).with_name("break_service_host.py")
 TARGETS = ("worker", "service", "postgresql")
-LANE = [{"platform": "emulated-x86-64", "mode": "icount"}]
+TARGET = [{"platform": "emulated-x86-64", "mode": "icount"}]
 BOOTS = 3
 
 
@@ -132,7 +132,7 @@ class Town:
             "tree": self.git_url,
             "base": base,
             "head": head,
-            "lanes": LANE,
+            "targets": TARGET,
             "suites": ["local-storage"],
             "profile": "smoke",
             "boots": str(BOOTS),

@@ -159,12 +159,12 @@ def good_requests(service: Served) -> list[dict[str, Any]]:
     with service.http() as http:
         put_all(http, run)
         http.put(f"/api/v1/runs/{late.digest}", json=record_of(late)).raise_for_status()
-        lanes = [{"platform": "amd-rome", "mode": "walltime"}]
+        targets = [{"platform": "amd-rome", "mode": "walltime"}]
         asked = {
             "tree": "https://git.example.org/x.git",
             "base": commit_of("base"),
             "head": commit_of("head"),
-            "lanes": lanes,
+            "targets": targets,
             "suites": ["local-storage"],
         }
         made = http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "good"}).raise_for_status().json()
@@ -178,7 +178,7 @@ def good_requests(service: Served) -> list[dict[str, Any]]:
         "tree": "https://git.example.org/x.git",
         "branch": "master",
         "policy": "push",
-        "lanes": lanes,
+        "targets": targets,
         "suites": ["local-storage"],
     }
     pair = f"{commit_of('base')}...{commit_of('head')}"

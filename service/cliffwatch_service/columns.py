@@ -13,17 +13,20 @@ from cliffwatch_service.boot_document import Key
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import series
 
-_MOST_KNOWN = 1000
+_MOST_KNOWN = 200
+
+SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
+"""Suite, benchmark, parameters, metric and unit."""
 
 Plan = frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
 """Suite, benchmark and parameters of each case."""
 
 
 class ColumnsKnown:
-    """Ids of columns by what they hold, as this process has seen them; columns never change and never go."""
+    """What this process has seen of the columns and plans of runs; neither ever changes."""
 
     def __init__(self) -> None:
-        self._ids: dict[int, tuple[tuple[Any, ...], int]] = {}
+        self._columns: dict[str, tuple[int, Mapping[SampleKey, int]]] = {}
         self._plans: dict[str, Plan] = {}
         self._lock = threading.Lock()
 
@@ -37,15 +40,15 @@ class ColumnsKnown:
                 self._plans.clear()
             self._plans[run] = cases
 
-    def find(self, content: tuple[Any, ...]) -> int | None:
-        held = self._ids.get(hash(content))
-        return held[1] if held is not None and held[0] == content else None
+    def columns(self, run: str) -> tuple[int, Mapping[SampleKey, int]] | None:
+        """The columns that the run's last boot had: their id, and the place of each sample in them."""
+        return self._columns.get(run)
 
-    def keep(self, content: tuple[Any, ...], identity: int) -> None:
+    def keep_columns(self, run: str, identity: int, keys: Sequence[SampleKey]) -> None:
         with self._lock:
-            if len(self._ids) >= _MOST_KNOWN:
-                self._ids.clear()
-            self._ids[hash(content)] = content, identity
+            if len(self._columns) >= _MOST_KNOWN:
+                self._columns.clear()
+            self._columns[run] = identity, {key: place for place, key in enumerate(keys)}
 
 
 def columns_for(
@@ -53,18 +56,24 @@ def columns_for(
 ) -> tuple[int, list[Mapping[str, Any]]]:
     """The id of the samples' columns, and the samples in its order. Raises Refusal for a series that is there twice.
 
-    Columns go in the order in which samples came: boots run their cases in an order of their own, so they are sorted first.
+    Boots run their cases in an order of their own, so samples are put into one order first; as a rule the run's last boot
+    had the same columns.
     """
-    keyed = sorted(
-        ((each["suite"], each["benchmark"], tuple(each["params"].items()), each["metric"], each["unit"]), place)
-        for place, each in enumerate(samples)
-    )
-    content = (run["platform"], run["mode"], *(key for key, _ in keyed))
-    identity = known.find(content)
-    if identity is None:
-        _refuse_doubles(content[2:])
-        identity = _kept(connection, known, run, content)
-    return identity, [samples[place] for _, place in keyed]
+    keys = [
+        (each["suite"], each["benchmark"], tuple(each["params"].items()), each["metric"], each["unit"])
+        for each in samples
+    ]
+    last = known.columns(run["digest"])
+    if last is not None and len(last[1]) == len(keys):
+        places = [last[1].get(key, -1) for key in keys]
+        if len(set(places)) == len(places) and -1 not in places:
+            ordered: list[Mapping[str, Any]] = [{}] * len(samples)
+            for place, each in zip(places, samples, strict=True):
+                ordered[place] = each
+            return last[0], ordered
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    _refuse_doubles([keys[place] for place in order])
+    return _kept(connection, known, run, [keys[place] for place in order]), [samples[place] for place in order]
 
 
 def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[Key]]:
@@ -91,13 +100,13 @@ def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
             )
 
 
-def _kept(connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], content: tuple[Any, ...]) -> int:
+def _kept(connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], keys: Sequence[SampleKey]) -> int:
     """Remembered only when found: what this transaction makes could yet go with it."""
-    rows = [_row(run, *key) for key in content[2:]]
+    rows = [_row(run, *key) for key in keys]
     digest = digest_of(["columns", [row.digest for row in rows]])
     found = series.columns_named(connection, digest)
     if found is not None:
-        known.keep(content, found)
+        known.keep_columns(run["digest"], found, keys)
         return found
     ids = series.keep_series(connection, rows)
     return series.keep_columns(connection, digest, [ids[row.digest] for row in rows])

@@ -36,9 +36,9 @@ def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]],
     ahead: dict[str, list[float | None]] = {}
     found = {}
     for job in jobs:
-        lane, platform = (job["platform"], job["mode"]), job["platform"]
-        if lane not in lengths:
-            lengths[lane] = queue.durations(connection, *lane)
+        target, platform = (job["platform"], job["mode"]), job["platform"]
+        if target not in lengths:
+            lengths[target] = queue.durations(connection, *target)
         if platform not in hosts:
             hosts[platform] = queue.hosts_at_work(connection, platform, now - AT_WORK)
         under_way = job["state"] == "leased"
@@ -46,9 +46,9 @@ def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]],
         done = (now - job["started"]).total_seconds() if under_way and job["started"] else 0.0
         before = ahead.setdefault(platform, [])
         found[job["id"]] = _expected(
-            lengths[lane], hosts[platform], 0 if under_way else waiting[platform], done, before
+            lengths[target], hosts[platform], 0 if under_way else waiting[platform], done, before
         )
-        before.append(_left(lengths[lane], done))
+        before.append(_left(lengths[target], done))
     return found
 
 

@@ -118,7 +118,7 @@ def _request(connection: Connection[Any], row: Any, line: Sequence[str], now: da
             tree=row["tree"],
             base=wish.base,
             head=wish.head,
-            lanes=[(lane[0], lane[1]) for lane in row["lanes"]],
+            targets=[(target[0], target[1]) for target in row["targets"]],
             suites=row["suites"],
             profile=row["profile"],
             boots="auto",

@@ -30,12 +30,12 @@ _NAMESPACE = UUID("6c69ff3a-7463-4a1e-8d5b-c11ff0a7c4b0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request: base..head of a tree on some lanes (platform, mode). `boots` is `auto`, `staged`, `careful` or a number."""
+    """A request: base..head of a tree on some targets (platform, mode). `boots` is `auto`, `staged`, `careful` or a number."""
 
     tree: str
     base: str
     head: str
-    lanes: Sequence[tuple[str, str]]
+    targets: Sequence[tuple[str, str]]
     suites: Sequence[str]
     profile: str
     boots: str
@@ -46,13 +46,13 @@ class Asked:
 def ask(
     connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime
 ) -> tuple[Mapping[str, Any], bool]:
-    """The request's row, and whether it is new: the same key asks once. Each lane becomes a job, whose run measures base and
+    """The request's row, and whether it is new: the same key asks once. Each target becomes a job, whose run measures base and
     head together, so that the base's missing results ride along. Raises Refusal.
     """
     _refuse_unknown(asked)
-    lanes = sorted(set(asked.lanes))
+    targets = sorted(set(asked.targets))
     digest = digest_of(
-        ["request", asked.tree, asked.base, asked.head, lanes, sorted(asked.suites), asked.profile, asked.boots]
+        ["request", asked.tree, asked.base, asked.head, targets, sorted(asked.suites), asked.profile, asked.boots]
     )
     identity = uuid5(_NAMESPACE, f"{token_id} {key}")
     row = {
@@ -73,7 +73,7 @@ def ask(
     fresh = queue.insert_request(connection, row)
     if fresh:
         trees.keep_tree(connection, asked.tree, now)
-        for platform, mode in lanes:
+        for platform, mode in targets:
             _add_job(connection, identity, platform, mode, asked, now)
         tokens.write_audit(
             connection, who=who, action="request", what=str(identity), detail={"digest": digest}, now=now

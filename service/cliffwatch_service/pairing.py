@@ -21,7 +21,7 @@ _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class Target:
     """One platform and mode, and the base that answers there: `distance` commits before head where it was looked for."""
 
     platform: str
@@ -32,9 +32,9 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A comparison that answers on a lane, without its rows, and which run or runs it is of."""
+    """A comparison that answers on a target, without its rows, and which run or runs it is of."""
 
-    lane: Lane
+    target: Target
     comparison: Mapping[str, Any]
     runs: tuple[str, ...]
 
@@ -49,16 +49,16 @@ def answers(
 ) -> tuple[Mapping[str, Any], list[Answer]]:
     """Head's revision, and the comparison on each platform and mode that has both. Raises Refusal where none has."""
     head_row = revision_named(connection, head)
-    lanes = [
-        lane
-        for lane in runs.lanes_of(connection, head_row["id"])
-        if platform in (None, lane[0]) and mode in (None, lane[1])
+    targets = [
+        target
+        for target in runs.targets_of(connection, head_row["id"])
+        if platform in (None, target[0]) and mode in (None, target[1])
     ]
-    if not lanes:
+    if not targets:
         where = f" on {platform}" if platform else ""
         raise Refusal(404, "not measured", f"revision {head_row['commit'][:12]} was not measured{where}: request it")
     base_row = None if base == NEAREST else revision_named(connection, base)
-    found = [_answer(connection, _lane(connection, base_row, head_row, *lane), head_row, now) for lane in lanes]
+    found = [_answer(connection, _target(connection, base_row, head_row, *target), head_row, now) for target in targets]
     told = [each for each in found if each is not None]
     if not told:
         raise Refusal(404, "not measured", _lacking(base_row, head_row))
@@ -74,36 +74,38 @@ def _lacking(base: Mapping[str, Any] | None, head: Mapping[str, Any]) -> str:
     )
 
 
-def _lane(
+def _target(
     connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: str
-) -> Lane | None:
+) -> Target | None:
     if base is not None:
-        return Lane(platform, mode, base, None)
+        return Target(platform, mode, base, None)
     ancestor = trees.measured_ancestor(connection, head["id"], platform, mode)
     if ancestor is None:
         return None
-    return Lane(platform, mode, ancestor, ancestor["distance"])
+    return Target(platform, mode, ancestor, ancestor["distance"])
 
 
-def _answer(connection: Connection[Any], lane: Lane | None, head: Mapping[str, Any], now: datetime) -> Answer | None:
-    if lane is None:
+def _answer(
+    connection: Connection[Any], target: Target | None, head: Mapping[str, Any], now: datetime
+) -> Answer | None:
+    if target is None:
         return None
-    base_id, head_id = lane.base["id"], head["id"]
-    shared = runs.shared_run(connection, base_id, head_id, lane.platform, lane.mode)
+    base_id, head_id = target.base["id"], head["id"]
+    shared = runs.shared_run(connection, base_id, head_id, target.platform, target.mode)
     if shared is not None:
-        return _compared(connection, lane, shared["base"], shared["head"], (shared["run"],), now)
-    ours = runs.latest_arm(connection, base_id, lane.platform, lane.mode)
-    theirs = runs.latest_arm(connection, head_id, lane.platform, lane.mode)
+        return _compared(connection, target, shared["base"], shared["head"], (shared["run"],), now)
+    ours = runs.latest_arm(connection, base_id, target.platform, target.mode)
+    theirs = runs.latest_arm(connection, head_id, target.platform, target.mode)
     if ours is None or theirs is None:
         return None
-    return _compared(connection, lane, ours["id"], theirs["id"], (ours["run"], theirs["run"]), now)
+    return _compared(connection, target, ours["id"], theirs["id"], (ours["run"], theirs["run"]), now)
 
 
 def _compared(
-    connection: Connection[Any], lane: Lane, base: int, head: int, which: tuple[str, ...], now: datetime
+    connection: Connection[Any], target: Target, base: int, head: int, which: tuple[str, ...], now: datetime
 ) -> Answer:
     with _one_at_a_time:
         identity = keep_compared(connection, base, head, now)
     row = comparisons.comparison_by_id(connection, identity)
     assert row is not None
-    return Answer(lane, row, which)
+    return Answer(target, row, which)

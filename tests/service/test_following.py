@@ -41,7 +41,7 @@ def follow(running: Any, url: str, policy: str = "commit") -> int:
         "tree": url,
         "branch": "master",
         "policy": policy,
-        "lanes": [{"platform": "emulated-x86-64", "mode": "icount"}],
+        "targets": [{"platform": "emulated-x86-64", "mode": "icount"}],
         "suites": ["local-storage"],
     }
     with running.http("admin") as http:

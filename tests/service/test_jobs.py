@@ -15,7 +15,7 @@ def asked(**other: Any) -> dict[str, Any]:
         "tree": TREE,
         "base": commit_of("base"),
         "head": commit_of("head"),
-        "lanes": [{"platform": "amd-rome", "mode": "walltime"}],
+        "targets": [{"platform": "amd-rome", "mode": "walltime"}],
         "suites": ["local-storage"],
         **other,
     }
@@ -43,9 +43,9 @@ def job_state(running: Any, job: str) -> str:
     return str(running.get(f"/jobs/{job}")["state"])
 
 
-def test_a_request_becomes_a_job_on_each_lane(running: Any) -> None:
-    lanes = [{"platform": "amd-rome", "mode": "walltime"}, {"platform": "intel-skylake", "mode": "walltime"}]
-    made = ask(running, lanes=lanes)
+def test_a_request_becomes_a_job_on_each_target(running: Any) -> None:
+    targets = [{"platform": "amd-rome", "mode": "walltime"}, {"platform": "intel-skylake", "mode": "walltime"}]
+    made = ask(running, targets=targets)
     assert [(job["platform"], job["state"]) for job in made["jobs"]] == [
         ("amd-rome", "queued"),
         ("intel-skylake", "queued"),

@@ -25,7 +25,7 @@ def test_two_revisions_are_compared_in_the_run_that_measured_both(running: Any) 
     compared = running.get(f"/comparisons/{commit_of('base')[:12]}...{commit_of('head')[:12]}")
 
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
-    assert compared["lanes"][0]["runs"] == [run.digest]
+    assert compared["targets"][0]["runs"] == [run.digest]
     assert compared["base"]["commit"] == commit_of("base")
     assert compared["head"]["commit"] == commit_of("head")
 
@@ -38,7 +38,7 @@ def test_revisions_of_two_runs_are_compared_when_asked(running: Any) -> None:
     )
     compared = running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}")
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
-    assert len(compared["lanes"][0]["runs"]) == 2
+    assert len(compared["targets"][0]["runs"]) == 2
 
 
 def test_runs_of_different_compilers_are_shown_and_not_judged(running: Any) -> None:
@@ -62,7 +62,7 @@ def test_the_nearest_measured_ancestor_is_named(running: Any) -> None:
 
     compared = running.get(f"/comparisons/nearest...{commit_of('three')}")
     assert compared["base"]["commit"] == commit_of("one")
-    assert compared["lanes"][0]["distance"] == 2
+    assert compared["targets"][0]["distance"] == 2
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
 
 

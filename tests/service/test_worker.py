@@ -24,7 +24,7 @@ from cliffwatch_runner.worker.spool import Spool
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 
 STAND_IN = Path(__file__).with_name("stand_in_command.py")
-LANE = [{"platform": "emulated-x86-64", "mode": "icount"}]
+TARGET = [{"platform": "emulated-x86-64", "mode": "icount"}]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:
     url, repository = served
     base = toy.git(repository, "rev-parse", "v6.12")
     head = toy.change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
-    return ask(running, tree=url, base=base, head=head, lanes=LANE, profile="smoke", boots="2", **other)
+    return ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="2", **other)
 
 
 def do_one(running: Any, host: Host, spool: Path, stop: threading.Event | None = None) -> list[str]:
@@ -74,7 +74,7 @@ def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
     assert (job["state"], job["reason"]) == ("done", None)
     compared = running.get(f"/comparisons/{made['base']}...{made['head']}")
-    assert compared["lanes"][0]["runs"] == [job["run"]]
+    assert compared["targets"][0]["runs"] == [job["run"]]
     assert len(compared["comparisons"]) > 0
     assert len(running.rows("SELECT number FROM boot")) == 4
     assert len(running.rows("SELECT number FROM raw_output")) == 4
@@ -92,7 +92,7 @@ def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
     url, repository = served
     base = toy.git(repository, "rev-parse", "v6.12")
     head = toy.change(repository, "kernel/bpf/core.c", "int core = \n", "bpf: Break core")
-    made = ask(running, tree=url, base=base, head=head, lanes=LANE, profile="smoke", boots="1")
+    made = ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="1")
     do_one(running, host, tmp_path / "spool")
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
     assert job["state"] == "failed"
@@ -104,7 +104,7 @@ def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
     running: Any, served: Any, host: Host, tmp_path: Path
 ) -> None:
     url, repository = served
-    made = ask(running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, lanes=LANE)
+    made = ask(running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, targets=TARGET)
     do_one(running, host, tmp_path / "spool")
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
     assert job["state"] == "failed"
@@ -250,7 +250,7 @@ def test_children_never_see_the_token(running: Any, served: Any, host: Host, tmp
     )
     head = toy.change(repository, "Makefile", look + makefile, "Look for secrets")
     base = toy.git(repository, "rev-parse", "v6.12")
-    made = ask(running, tree=url, base=base, head=head, lanes=LANE, profile="smoke", boots="1")
+    made = ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="1")
     do_one(running, host, tmp_path / "spool")
     assert running.get(f"/requests/{made['request']}")["jobs"][0]["state"] in ("done", "failed")
     for root, _, files in os.walk(tmp_path):

@@ -81,7 +81,7 @@ def history_path(series: str) -> str:
 def watched_series(samples: int) -> list[str]:
     ordered = sorted(filling.cases(), key=lambda case: (case.suite, case.benchmark, case.params))
     chosen = ordered[: filling.watched_series(samples)]
-    return [filling.series_row(case, lane).digest for case in chosen for lane in filling.LANES]
+    return [filling.series_row(case, target).digest for case in chosen for target in filling.TARGETS]
 
 
 def ingest(service: Served, samples: int, seconds: float) -> None:
@@ -93,11 +93,11 @@ def ingest(service: Served, samples: int, seconds: float) -> None:
     read: list[float] = []
     began = time.perf_counter()
 
-    def feed(lane: tuple[str, str]) -> int:
-        host = f"{lane[0]}-feeding"
+    def feed(target: tuple[str, str]) -> int:
+        host = f"{target[0]}-feeding"
         sent = 0
         with service.http() as http:
-            for digest, record in filling.runs_to_send(lane, host, chosen, int(time.time()) * 1000):
+            for digest, record in filling.runs_to_send(target, host, chosen, int(time.time()) * 1000):
                 _put(
                     http,
                     f"/api/v1/runs/{digest}",
@@ -121,7 +121,7 @@ def ingest(service: Served, samples: int, seconds: float) -> None:
 
     with ThreadPoolExecutor(3) as pool:
         asking = pool.submit(ask)
-        feeding = [pool.submit(feed, lane) for lane in filling.LANES[:2]]
+        feeding = [pool.submit(feed, target) for target in filling.TARGETS[:2]]
         stop.wait(seconds)
         stop.set()
         total = sum(each.result() for each in feeding)
@@ -151,7 +151,7 @@ def upload(service: Served) -> None:
     bodies = [_packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)]
     spent = []
     with service.http() as http:
-        runs = filling.runs_to_send(filling.LANES[0], "amd-rome-alone", chosen, int(time.time()) * 1000)
+        runs = filling.runs_to_send(filling.TARGETS[0], "amd-rome-alone", chosen, int(time.time()) * 1000)
         for digest, record in (next(runs) for _ in range(3)):
             _put(
                 http,
@@ -174,7 +174,7 @@ def verdicts(service: Served, turns: int = 12) -> None:
     bodies = [_packed(filling.boot_upload(chosen, number, number)) for number in range(1, 2 * filling.BOOTS + 1)]
     waited = []
     with service.http() as http:
-        runs = filling.runs_to_send(filling.LANES[0], "amd-rome-verdict", chosen, int(time.time()) * 1000)
+        runs = filling.runs_to_send(filling.TARGETS[0], "amd-rome-verdict", chosen, int(time.time()) * 1000)
         for digest, record in (next(runs) for _ in range(turns)):
             _put(http, f"/api/v1/runs/{digest}", _packed({"host": "amd-rome-verdict", "record": record, "job": None}))
             for number, body in enumerate(bodies, 1):

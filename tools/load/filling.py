@@ -14,7 +14,7 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_service.boot_document import pack, packed
 from cliffwatch_service.store.series import SeriesRow, keep_columns, keep_series
 
-LANES = (("amd-rome", "walltime"), ("intel-skylake", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "icount"))
+TARGETS = (("amd-rome", "walltime"), ("intel-skylake", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "icount"))
 SERIES = 3000
 BOOTS = 21
 REVISIONS = 5000
@@ -23,7 +23,7 @@ READINGS = 3
 """Readings that each sample has under it."""
 
 BENCHMARKS = ("local-storage-cache-seq-get", "local-storage-cache-int-get", "local-storage-cache-hashmap-control")
-PER_SAMPLE = 2 * BOOTS * len(LANES)
+PER_SAMPLE = 2 * BOOTS * len(TARGETS)
 
 
 def commit_of(number: int) -> str:
@@ -35,7 +35,7 @@ def cases() -> list[CaseKey]:
 
 
 def watched_series(samples: int) -> int:
-    """Series of each lane that every revision is measured in: a quarter of the samples, at least one."""
+    """Series of each target that every revision is measured in: a quarter of the samples, at least one."""
     return max(1, samples // 4 // (REVISIONS * PER_SAMPLE))
 
 
@@ -51,9 +51,9 @@ def fill(url: str, samples: int) -> int:
         token = connection.execute("SELECT min(id) AS id FROM token").fetchone()["id"]
         _revisions(connection)
         watched, full = watched_series(samples), full_runs(samples)
-        for lane in LANES:
-            _lane(connection, lane, watched, full, token)
-            print(f"  {lane[0]} {lane[1]} filled", flush=True)
+        for target in TARGETS:
+            _target(connection, target, watched, full, token)
+            print(f"  {target[0]} {target[1]} filled", flush=True)
         _inbox(connection)
         connection.execute("VACUUM ANALYZE")
         count = connection.execute("SELECT sum(cardinality(samples)) AS n FROM boot").fetchone()["n"]
@@ -75,18 +75,18 @@ def _revisions(connection: psycopg.Connection[Any]) -> None:
     )
 
 
-def _lane(connection: psycopg.Connection[Any], lane: tuple[str, str], watched: int, full: int, token: int) -> None:
-    platform = lane[0]
+def _target(connection: psycopg.Connection[Any], target: tuple[str, str], watched: int, full: int, token: int) -> None:
+    platform = target[0]
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
     connection.execute(
         "INSERT INTO host (name, platform, added, last_seen) VALUES (%s, %s, now(), now()) ON CONFLICT DO NOTHING",
         [f"{platform}-load", platform],
     )
     ordered = sorted(cases(), key=lambda case: (case.suite, case.benchmark, case.params))
-    rows = [series_row(case, lane) for case in ordered]
+    rows = [series_row(case, target) for case in ordered]
     ids = keep_series(connection, rows)
     every = [ids[row.digest] for row in rows]
-    facts = {"lane": lane}
+    facts = {"target": target}
     connection.execute(
         "INSERT INTO environment (digest, epoch, facts) VALUES (%s, %s, %s)",
         [digest_of(facts), digest_of(facts), Jsonb(facts)],
@@ -97,11 +97,11 @@ def _lane(connection: psycopg.Connection[Any], lane: tuple[str, str], watched: i
         columns = keep_columns(
             connection, digest_of(["columns", [row.digest for row in rows[: len(chosen)]]]), every[: len(chosen)]
         )
-        _runs(connection, lane, chosen, columns, heads, token)
+        _runs(connection, target, chosen, columns, heads, token)
 
 
-def series_row(case: CaseKey, lane: tuple[str, str]) -> SeriesRow:
-    platform, mode = lane
+def series_row(case: CaseKey, target: tuple[str, str]) -> SeriesRow:
+    platform, mode = target
     return SeriesRow(
         digest=series_digest(case, "hits-latency", "ns/op", platform, mode),  # type: ignore[arg-type]
         case_digest=case_digest(case),
@@ -118,25 +118,25 @@ def series_row(case: CaseKey, lane: tuple[str, str]) -> SeriesRow:
 
 def _runs(
     connection: psycopg.Connection[Any],
-    lane: tuple[str, str],
+    target: tuple[str, str],
     chosen: list[CaseKey],
     columns: int,
     heads: list[int],
     token: int,
 ) -> None:
     """Runs of head against its parent: all of one kind in one statement each."""
-    platform, mode = lane
-    record = packed(json.dumps(record_of(lane, chosen, heads[0])).encode())
+    platform, mode = target
+    record = packed(json.dumps(record_of(target, chosen, heads[0])).encode())
     connection.execute("CREATE TEMP TABLE filling (head int, digest text)")
     with connection.cursor() as cursor, cursor.copy("COPY filling FROM STDIN") as copy:
         for head in heads:
-            copy.write_row((head, digest_of(["load run", lane, len(chosen), head])))
+            copy.write_row((head, digest_of(["load run", target, len(chosen), head])))
     connection.execute(
         "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated, record,"
         " record_digest, uploaded_by) SELECT filling.digest, filling.digest, %s, %s, 'complete', host.id, environment.id,"
         " '2024-01-01'::timestamptz + head * interval '1 hour', now(), now(), %s, '', %s"
         " FROM filling, host, environment WHERE host.name = %s AND environment.digest = %s",
-        [platform, mode, record, token, f"{platform}-load", digest_of({"lane": lane})],
+        [platform, mode, record, token, f"{platform}-load", digest_of({"target": target})],
     )
     connection.execute(
         "INSERT INTO arm (run_id, name, revision_id, label) SELECT run.id, side.name, place.revision_id, 'load'"
@@ -154,7 +154,7 @@ def _runs(
     connection.execute(
         "INSERT INTO boot_document (run_id, number, content) SELECT run_id, number, %s FROM boot"
         " JOIN run ON run.id = run_id JOIN filling ON filling.digest = run.digest",
-        [document_of(lane, chosen)],
+        [document_of(target, chosen)],
     )
     connection.execute(
         "INSERT INTO point (series_id, arm_id, revision_id, environment_id, n, centre, low, high)"
@@ -167,7 +167,7 @@ def _runs(
     connection.execute("DROP TABLE filling")
 
 
-def record_of(lane: tuple[str, str], chosen: list[CaseKey], head: int) -> dict[str, Any]:
+def record_of(target: tuple[str, str], chosen: list[CaseKey], head: int) -> dict[str, Any]:
     """run.json of a run of head against its parent."""
     planned = [
         {"suite": case.suite, "benchmark": case.benchmark, "params": dict(case.params), "argv": [case.benchmark]}
@@ -192,9 +192,9 @@ def record_of(lane: tuple[str, str], chosen: list[CaseKey], head: int) -> dict[s
         "cliffwatch_version": "0.1.0",
         "created": "2026-11-21T10:00:00+00:00",
         "status": "complete",
-        "identity": digest_of(["load", lane, head]),
-        "mode": lane[1],
-        "platform": lane[0],
+        "identity": digest_of(["load", target, head]),
+        "mode": target[1],
+        "platform": target[0],
         "tree": TREE,
         "arms": arms,
         "guest": {"cpus": 4},
@@ -236,8 +236,8 @@ def boot_upload(chosen: list[CaseKey], number: int, seed: int) -> dict[str, Any]
     return {"boot": about, "environment": {"kernel": "6.12"}, "samples": samples, "outcomes": outcomes, "problems": []}
 
 
-def document_of(lane: tuple[str, str], chosen: list[CaseKey]) -> bytes:
-    upload = boot_upload(chosen, 1, len(lane[0]))
+def document_of(target: tuple[str, str], chosen: list[CaseKey]) -> bytes:
+    upload = boot_upload(chosen, 1, len(target[0]))
     ordered = sorted(upload["samples"], key=lambda each: (each["benchmark"], tuple(each["params"].items())))
     return pack(upload, ordered)
 
@@ -259,11 +259,14 @@ def _inbox(connection: psycopg.Connection[Any]) -> None:
 
 
 def runs_to_send(
-    lane: tuple[str, str], host: str, chosen: list[CaseKey], start: int
+    target: tuple[str, str], host: str, chosen: list[CaseKey], start: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Endless runs with their digests, each of revisions of its own."""
     number = start
     while True:
-        record = {**record_of(lane, chosen, 10_000_000 + number), "identity": digest_of(["sent", lane, host, number])}
+        record = {
+            **record_of(target, chosen, 10_000_000 + number),
+            "identity": digest_of(["sent", target, host, number]),
+        }
         yield run_digest(record, host), record
         number += 1

@@ -96,7 +96,7 @@ CREATE TABLE series (
     mode text NOT NULL CHECK (mode IN ('walltime', 'icount')),
     UNIQUE (case_id, metric, unit, platform, mode)
 );
-CREATE INDEX series_lane ON series (platform, mode);
+CREATE INDEX series_target ON series (platform, mode);
 
 -- What was measured -----------------------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ CREATE TABLE follow (
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     branch_id int NOT NULL UNIQUE REFERENCES branch,
     policy text NOT NULL CHECK (policy IN ('commit', 'push', 'nightly')),
-    lanes jsonb NOT NULL,
+    targets jsonb NOT NULL,
     suites text[] NOT NULL,
     profile text NOT NULL,
     head_commit text,
@@ -302,7 +302,7 @@ CREATE TABLE follow (
     requested timestamptz,
     problem text
 );
-COMMENT ON COLUMN follow.lanes IS 'pairs of platform and mode';
+COMMENT ON COLUMN follow.targets IS 'pairs of platform and mode';
 
 CREATE TABLE request (
     id uuid PRIMARY KEY,

@@ -29,7 +29,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 @click.option("--tree", required=True, help="The URL of a git repository that the hosts can reach.")
 @click.option("--base", required=True, help="A branch, a tag or a whole commit.")
 @click.option("--head", required=True, help="A branch, a tag or a whole commit.")
-@click.option("--on", "lanes", multiple=True, required=True, metavar="PLATFORM:MODE", help="Where; may be repeated.")
+@click.option("--on", "targets", multiple=True, required=True, metavar="PLATFORM:MODE", help="Where; may be repeated.")
 @click.option("--suite", "suites", default="local-storage", show_default=True, help="Suites with commas between them.")
 @click.option("--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True)
 @click.option("--boots", default="auto", show_default=True, help="As of `cliffwatch run`.")
@@ -46,7 +46,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **a
         **{name: asked[name] for name in ("tree", "profile", "boots", "priority")},
         "base": _commit(asked["tree"], asked["base"]),
         "head": _commit(asked["tree"], asked["head"]),
-        "lanes": [_lane(lane) for lane in asked["lanes"]],
+        "targets": [_target(target) for target in asked["targets"]],
         "suites": [name.strip() for name in asked["suites"].split(",") if name.strip()],
     }
     key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
@@ -62,10 +62,10 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **a
     raise SystemExit(Exit.DONE)
 
 
-def _lane(text: str) -> dict[str, str]:
+def _target(text: str) -> dict[str, str]:
     platform, colon, mode = text.rpartition(":")
     if not colon or mode not in ("walltime", "icount"):
-        raise click.BadParameter(f"{text!r} is no lane: write PLATFORM:MODE, such as amd-rome:walltime")
+        raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
     return {"platform": platform, "mode": mode}
 
 

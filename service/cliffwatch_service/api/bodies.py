@@ -124,7 +124,8 @@ class _Zstd:
 
 def _refuse_nul(body: bytes) -> None:
     """PostgreSQL holds no NUL in text, and no name or message of ours has one."""
-    found = _NUL.search(body)
+    # The plain look first: the expression takes thirty times as long, and hardly any body has such a text.
+    found = _NUL.search(body) if b"\\u0000" in body else None
     if b"\0" in body or found is not None:
         place = found.start() if found is not None else body.index(b"\0")
         raise Refusal(400, "NUL in the body", f"there is a NUL character at byte {place}")

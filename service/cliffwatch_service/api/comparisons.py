@@ -46,7 +46,7 @@ def _listed(row: Any) -> dict[str, Any]:
     "/comparisons/{pair}",
     summary="Compare two revisions wherever both were measured",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
-    " the nearest measured ancestor, which the answer names in `lanes`.",
+    " the nearest measured ancestor, which the answer names in `targets`.",
 )
 def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
@@ -91,27 +91,27 @@ def _document(request: Request, connection: Connection[Any], head: str, found: l
     tag = digest_of([each.comparison["digest"] for each in found])
     if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
         return answer_bytes(request, b"", JSON, tag=tag)
-    bases = {each.lane.base["commit"] for each in found}
+    bases = {each.target.base["commit"] for each in found}
     first = found[0].comparison["summary"]
     summary = {
         "format": "cliffwatch-comparison",
         "format_version": FORMAT_VERSION,
         "method_version": found[0].comparison["method_version"],
-        "base": {**first["base"], "commit": found[0].lane.base["commit"]} if len(bases) == 1 else None,
+        "base": {**first["base"], "commit": found[0].target.base["commit"]} if len(bases) == 1 else None,
         "head": {**first["head"], "commit": head},
-        "lanes": [_lane(each) for each in found],
+        "targets": [_target(each) for each in found],
     }
     rows = [comparisons.rows_of(connection, each.comparison["id"]) for each in found]
     return answer_bytes(request, _spliced(summary, rows), JSON, tag=tag)
 
 
-def _lane(found: Answer) -> dict[str, Any]:
+def _target(found: Answer) -> dict[str, Any]:
     summary = found.comparison["summary"]
     return {
-        "platform": found.lane.platform,
-        "mode": found.lane.mode,
-        "base": found.lane.base["commit"],
-        "distance": found.lane.distance,
+        "platform": found.target.platform,
+        "mode": found.target.mode,
+        "base": found.target.base["commit"],
+        "distance": found.target.distance,
         "comparison": found.comparison["digest"],
         "runs": found.runs,
         "counts": found.comparison["counts"],

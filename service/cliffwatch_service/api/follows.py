@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.context import Admin, Reader, ServiceHere
-from cliffwatch_service.api.requests import LaneBody
+from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.following import Policy, follow_branch, unfollow
 from cliffwatch_service.store import follows
 from cliffwatch_service.uploads import Name
@@ -24,7 +24,7 @@ class FollowBody(BaseModel):
     tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
     branch: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
     policy: Policy
-    lanes: Annotated[list[LaneBody], Field(min_length=1, max_length=20)]
+    targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
     suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
     profile: Annotated[str, StringConstraints(pattern="^(smoke|standard|full)$")] = "standard"
 
@@ -37,11 +37,11 @@ def list_follows(request: Request, service: ServiceHere, _: Reader) -> Response:
 
 
 def _shown(row: Any) -> dict[str, Any]:
-    lanes = [{"platform": lane[0], "mode": lane[1]} for lane in row["lanes"]]
+    targets = [{"platform": target[0], "mode": target[1]} for target in row["targets"]]
     return {
         "follow": row["id"],
         **{name: value for name, value in row.items() if name not in ("id", "branch_id")},
-        "lanes": lanes,
+        "targets": targets,
     }
 
 
@@ -51,7 +51,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
         tree=body.tree,
         branch=body.branch,
         policy=body.policy,
-        lanes=[(lane.platform, lane.mode) for lane in body.lanes],
+        targets=[(target.platform, target.mode) for target in body.targets],
         suites=body.suites,
         profile=body.profile,
     )

@@ -28,7 +28,7 @@ _LOOK_EVERY = 0.5
 _STREAM_SECONDS = 900
 
 
-class LaneBody(BaseModel):
+class TargetBody(BaseModel):
     """A platform and a mode."""
 
     model_config = ConfigDict(extra="forbid")
@@ -38,14 +38,14 @@ class LaneBody(BaseModel):
 
 
 class RequestBody(BaseModel):
-    """base..head of a tree, on these lanes. A push or a backfill waits for people who wait."""
+    """base..head of a tree, on these targets. A push or a backfill waits for people who wait."""
 
     model_config = ConfigDict(extra="forbid")
 
     tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
     base: Commit
     head: Commit
-    lanes: Annotated[list[LaneBody], Field(min_length=1, max_length=20)]
+    targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
     suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
     profile: Literal["smoke", "standard", "full"] = "standard"
     boots: Annotated[str, StringConstraints(pattern=r"^(auto|staged|careful|[1-9][0-9]{0,2})$")] = "auto"
@@ -65,7 +65,7 @@ def make_request(
         tree=body.tree,
         base=body.base,
         head=body.head,
-        lanes=[(lane.platform, lane.mode) for lane in body.lanes],
+        targets=[(target.platform, target.mode) for target in body.targets],
         suites=body.suites,
         profile=body.profile,
         boots=body.boots,

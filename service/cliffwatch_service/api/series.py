@@ -120,5 +120,5 @@ def read_revision(
 ) -> Response:
     with service.transaction() as connection:
         row = dict(revision_named(connection, commit))
-        row["measured"] = series.lanes_measured(connection, row.pop("id"))
+        row["measured"] = series.targets_measured(connection, row.pop("id"))
     return answer(request, row)

@@ -1,6 +1,7 @@
 """`cliffwatch serve`: the service, with everything that it needs, in one command."""
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -83,6 +84,10 @@ def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None
             limit_concurrency=500,
             server_header=False,
         )
+        # An upload makes tens of thousands of objects that are gone with its answer: collecting often only walks them.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
         with task_process(settings, database.url):
             asyncio.run(_Announced(config, database.where).serve())
     finally:

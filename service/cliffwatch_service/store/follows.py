@@ -11,22 +11,22 @@ from psycopg.types.json import Jsonb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowRow:
-    """A branch to follow; `lanes` are pairs of platform and mode."""
+    """A branch to follow; `targets` are pairs of platform and mode."""
 
     tree: str
     branch: str
     policy: str
-    lanes: Sequence[Sequence[str]]
+    targets: Sequence[Sequence[str]]
     suites: Sequence[str]
     profile: str
 
 
 def keep_follow(connection: Connection[Any], branch_id: int, row: FollowRow) -> int:
     found = connection.execute(
-        "INSERT INTO follow (branch_id, policy, lanes, suites, profile) VALUES (%s, %s, %s, %s, %s)"
-        " ON CONFLICT (branch_id) DO UPDATE SET policy = excluded.policy, lanes = excluded.lanes, suites = excluded.suites,"
+        "INSERT INTO follow (branch_id, policy, targets, suites, profile) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (branch_id) DO UPDATE SET policy = excluded.policy, targets = excluded.targets, suites = excluded.suites,"
         " profile = excluded.profile, polled = NULL RETURNING id",
-        [branch_id, row.policy, Jsonb([list(lane) for lane in row.lanes]), list(row.suites), row.profile],
+        [branch_id, row.policy, Jsonb([list(target) for target in row.targets]), list(row.suites), row.profile],
     ).fetchone()
     assert found is not None
     return int(found["id"])

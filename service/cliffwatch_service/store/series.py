@@ -188,7 +188,7 @@ def samples_of(
     return connection.execute(_SAMPLES, wanted).fetchall()
 
 
-def lanes_measured(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
+def targets_measured(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
     return connection.execute(
         "SELECT platform, mode, count(*) AS boots FROM arm JOIN run ON run.id = arm.run_id JOIN boot ON boot.arm_id = arm.id"
         " WHERE revision_id = %s GROUP BY 1, 2 ORDER BY 1, 2",
