@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 KERNEL_TREE ?=
 TEST_ARGS ?=
+LOAD_ARGS ?=
 
 .PHONY: help
 help: ## this list
@@ -57,6 +58,19 @@ test-fast: setup ## the tests that need no kernel
 calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour)
 	@tools/install-benchstat.sh
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate
+
+.PHONY: load
+load: setup ## fill a service with 100 million samples and measure it (about 15 minutes, 6 GB of disk; LOAD_ARGS=--help)
+	$(BIN)/python tools/load $(LOAD_ARGS)
+
+.PHONY: fuzz
+fuzz: setup ## throw 100,000 broken requests at a service, and schemathesis for two minutes
+	$(BIN)/python tools/fuzz_api.py 100000
+	tools/fuzz_api.sh 120
+
+.PHONY: break
+break: setup ## kill worker, service and PostgreSQL 200 times with jobs in flight, and count the results
+	$(BIN)/python tools/break_service.py 200
 
 .PHONY: plots
 plots: setup ## draw the plots of docs/method.md

@@ -151,8 +151,14 @@ class Town:
             time.sleep(0.2)
 
     def states(self) -> Counter[str]:
-        with psycopg.connect(self.database()) as connection:
-            return Counter(row[0] for row in connection.execute("SELECT state FROM job").fetchall())
+        """How many jobs are in each state, as soon as the database says so."""
+        while True:
+            try:
+                with psycopg.connect(self.database()) as connection:
+                    return Counter(row[0] for row in connection.execute("SELECT state FROM job").fetchall())
+            except (psycopg.Error, OSError, IndexError):
+                self.revive()
+                time.sleep(0.1)
 
     def database(self) -> str:
         return f"postgresql://postgres:@/cliffwatch?host={(self.folder / 'data/postgresql/postmaster.pid').read_text().splitlines()[4]}"
@@ -207,14 +213,15 @@ def main() -> None:
         asked = 0
         try:
             while sum(killed.values()) < kills:
-                while sum(town.states()[state] for state in ("queued", "leased")) < 2:
+                waiting = town.states()
+                while sum(waiting[state] for state in ("queued", "leased")) < 3:
                     asked += 1
                     town.ask(asked)
-                time.sleep(drawn.uniform(0.1, 4.0))
+                    waiting["queued"] += 1
+                time.sleep(drawn.uniform(0.0, 2.0))
                 target = drawn.choice(TARGETS)
                 killed[target] += town.kill(target)
                 town.revive()
-                town.wait_ready()
                 if sum(killed.values()) % 10 == 0:
                     print(f"{sum(killed.values())} kills, jobs {dict(town.states())}", flush=True)
             end = time.monotonic() + 300

@@ -13,6 +13,7 @@ from cliffwatch_runner.client import Answered, Client, Refused, Reply, Unreached
 
 _FILES = ("boot.json", "environment.json", "samples.json")
 _LARGEST_RAW = 48 << 20
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +36,13 @@ def upload_run(
 ) -> Uploaded | Refused | Unreached:
     """Sends what `folder` holds by now. Called again, it goes on: the service is asked which boots it has.
 
-    Raises OSError, ValueError where the folder is none of a run.
+    A file that a crash has damaged is told among what was refused; the others are sent all the same.
     """
-    record = json.loads((folder / "run.json").read_text())
-    run = run_digest(record, host)
+    try:
+        record = _read(folder / "run.json")
+        run = run_digest(record, host)
+    except _DAMAGED as error:
+        return _damaged("run.json", error)
     reply = client.put(f"/runs/{run}", json.dumps({"host": host, "record": record, "job": job}).encode())
     if not isinstance(reply, Answered):
         return reply
@@ -61,13 +65,28 @@ def upload_run(
     return Uploaded(run=run, sent=sent, there=there, refused=tuple(refused))
 
 
+def _read(path: Path) -> dict[str, Any]:
+    content = json.loads(path.read_text())
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name} holds no object")  # noqa: TRY004 - what is wrong is the file
+    return content
+
+
+def _damaged(what: str, error: Exception) -> Refused:
+    return Refused(status=0, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500], body={})
+
+
 def _boot(client: Client, run: str, folder: Path, here: dict[int, dict[str, Any]]) -> bool | Refused | Unreached:
     """Whether the boot had to be sent."""
-    contents = [json.loads((folder / name).read_text()) for name in _FILES]
-    number = contents[0]["index"]
+    try:
+        contents = [_read(folder / name) for name in _FILES]
+        number = int(contents[0]["index"])
+        body = boot_body(*contents)
+    except _DAMAGED as error:
+        return _damaged("the boot", error)
     stored = here.get(number)
     if stored is None:
-        reply = client.put(f"/runs/{run}/boots/{number}", boot_body(*contents))
+        reply = client.put(f"/runs/{run}/boots/{number}", body)
         if not isinstance(reply, Answered):
             return reply
     if stored is None or stored["raw_digest"] is None:

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import toy
 from test_jobs import ask
 
+from cliffwatch_runner import clock, uploading
 from cliffwatch_runner.client import Client, Patience
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.worker import job as worker_job
@@ -312,3 +314,39 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
     assert said == [f"sent what job {made['jobs'][0]['job']} left: 2 boots"]
     record = json.loads((data / "runs/uninlined/run.json").read_text())
     assert running.rows("SELECT identity FROM run") == [{"identity": record["identity"]}]
+
+
+def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: Path, tmp_path: Path) -> None:
+    """At every byte for what is read of it; over HTTP at a few."""
+    source, cut = data / "runs/uninlined", tmp_path / "cut.json"
+    for name in ("boots/002-head/boot.json", "boots/002-head/samples.json", "run.json"):
+        content = (source / name).read_bytes()
+        for kept in range(len(content.rstrip()) - 1):
+            cut.write_bytes(content[:kept])
+            with pytest.raises(uploading._DAMAGED):
+                uploading._read(cut)
+    client = running.client("work")
+    for name, kept in (("boot.json", 0.0), ("samples.json", 0.5), ("environment.json", 0.9)):
+        folder = tmp_path / name
+        shutil.copytree(source, folder)
+        file = folder / "boots/002-head" / name
+        whole = file.read_bytes()
+        file.write_bytes(whole[: int(len(whole) * kept)])
+        uploaded = uploading.upload_run(client, folder, f"emulator {name}")
+        assert (uploaded.sent, len(uploaded.refused)) == (1, 1)
+        file.write_bytes(whole)
+        assert uploading.upload_run(client, folder, f"emulator {name}").refused == ()
+    (tmp_path / "boot.json/run.json").write_bytes(b"{")
+    assert uploading.upload_run(client, tmp_path / "boot.json", "x").title == "damaged"
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_an_hour_off_loses_no_lease(
+    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """Leases live on the service's clock; what the host writes down carries its own."""
+    real = clock.now
+    monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=hours))
+    made = request(running, served)
+    do_one(running, host, tmp_path / "spool")
+    assert running.get(f"/requests/{made['request']}")["jobs"][0]["state"] == "done"

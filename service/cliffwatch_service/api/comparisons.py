@@ -9,6 +9,7 @@ from psycopg import Connection
 
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.json_report import FORMAT_VERSION
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, cursor_of, identity, page, place_of
 from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
 from cliffwatch_service.api.runs import RunId
@@ -20,7 +21,11 @@ from cliffwatch_service.store import comparisons, runs
 router = APIRouter(tags=["comparisons"])
 
 
-@router.get("/comparisons", summary="Comparisons, newest first")
+@router.get(
+    "/comparisons",
+    summary="Comparisons, newest first",
+    responses={200: {"model": models.Page[models.ComparisonListed]}},
+)
 def list_comparisons(
     request: Request,
     service: ServiceHere,
@@ -47,6 +52,7 @@ def _listed(row: Any) -> dict[str, Any]:
     summary="Compare two revisions wherever both were measured",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
     " the nearest measured ancestor, which the answer names in `targets`.",
+    responses={200: {"model": models.RevisionComparison}},
 )
 def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
@@ -64,7 +70,11 @@ def compare_revisions(
         return _document(request, connection, head_row["commit"], found)
 
 
-@router.get("/runs/{run}/comparison", summary="The comparison of a run's own arms")
+@router.get(
+    "/runs/{run}/comparison",
+    summary="The comparison of a run's own arms",
+    responses={200: {"model": models.RunComparison}},
+)
 def compare_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.access import Caller
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, answer_bytes
 from cliffwatch_service.api.context import Reader, Service, ServiceHere, Uploader
 from cliffwatch_service.api.runs import RunId
@@ -37,6 +38,7 @@ def read_export(run: RunId, request: Request, service: ServiceHere, _: Reader, f
     summary="Take in bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses={200: {"model": models.Imported}, 201: {"model": models.Imported}},
 )
 async def upload_file(
     request: Request,

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.context import Admin, Reader, ServiceHere
 from cliffwatch_service.api.requests import TargetBody
@@ -29,7 +30,11 @@ class FollowBody(BaseModel):
     profile: Annotated[str, StringConstraints(pattern="^(smoke|standard|full)$")] = "standard"
 
 
-@router.get("/follows", summary="Followed branches, when they were last looked at and what is wrong with them")
+@router.get(
+    "/follows",
+    summary="Followed branches, when they were last looked at and what is wrong with them",
+    responses={200: {"model": models.Page[models.Followed]}},
+)
 def list_follows(request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         found = follows.list_follows(connection)
@@ -45,7 +50,12 @@ def _shown(row: Any) -> dict[str, Any]:
     }
 
 
-@router.post("/follows", summary="Follow a branch, or change how", status_code=201)
+@router.post(
+    "/follows",
+    summary="Follow a branch, or change how",
+    status_code=201,
+    responses={200: {"model": models.Followed}, 201: {"model": models.Followed}},
+)
 def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
     row = follows.FollowRow(
         tree=body.tree,
@@ -61,7 +71,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
     return answer(request, _shown(kept), status=201)
 
 
-@router.delete("/follows/{follow}", summary="Follow a branch no longer")
+@router.delete("/follows/{follow}", summary="Follow a branch no longer", responses={200: {"model": models.FollowEnded}})
 def end_follow(
     follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Admin
 ) -> Response:

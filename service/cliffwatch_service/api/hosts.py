@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.access import Caller, refuse_other_host
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.context import Reader, Service, ServiceHere, Worker
 from cliffwatch_service.dispatch import Offer, Outcome, complete, heartbeat, offer, tell
@@ -57,14 +58,22 @@ class CompleteBody(BaseModel):
     run: Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")] | None = None
 
 
-@router.get("/hosts", summary="Hosts, when they were last heard of and what they do")
+@router.get(
+    "/hosts",
+    summary="Hosts, when they were last heard of and what they do",
+    responses={200: {"model": models.Page[models.Host]}},
+)
 def list_hosts(request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         found = queue.list_hosts(connection)
     return answer(request, {"items": found, "next": None})
 
 
-@router.post("/offers", summary="Offer to work: answers a lease and its job, or 204")
+@router.post(
+    "/offers",
+    summary="Offer to work: answers a lease and its job, or 204",
+    responses={200: {"model": models.Work}, 204: {"description": "Nothing to do"}},
+)
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
     refuse_other_host(caller, body.host)
     offered = Offer(
@@ -91,7 +100,11 @@ def _length(service: Service) -> timedelta:
     return timedelta(seconds=service.settings.lease_seconds)
 
 
-@router.post("/leases/{lease}/heartbeat", summary="Keep a lease; says whether the job is to be cancelled")
+@router.post(
+    "/leases/{lease}/heartbeat",
+    summary="Keep a lease; says whether the job is to be cancelled",
+    responses={200: {"model": models.Beat}},
+)
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Worker) -> Response:
     with service.transaction() as connection:
         _refuse_foreign(connection, lease, caller)
@@ -99,7 +112,7 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Worker) ->
     return answer(request, {"cancel": cancelled})
 
 
-@router.post("/leases/{lease}/events", summary="Tell how a job goes")
+@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": models.Kept}})
 def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
     with service.transaction() as connection:
         _refuse_foreign(connection, lease, caller)
@@ -107,7 +120,7 @@ def tell_events(lease: UUID, body: EventsBody, request: Request, service: Servic
     return answer(request, {"kept": len(body.events)})
 
 
-@router.post("/leases/{lease}/complete", summary="End a job")
+@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": models.JobState}})
 def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
     with service.transaction() as connection:
         _refuse_foreign(connection, lease, caller)

@@ -3,11 +3,12 @@
 import psycopg
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.api.context import ServiceHere
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store.tasks import counts
 
 router = APIRouter(tags=["operations"])
 
@@ -29,6 +30,16 @@ def readyz(service: ServiceHere) -> str:
     return "ready\n"
 
 
+JOBS = Gauge("cliffwatch_jobs", "Jobs in each state", ["state"])
+TASKS = Gauge("cliffwatch_tasks", "Background tasks in each state", ["state"])
+
+
 @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
-def metrics() -> Response:
+def metrics(service: ServiceHere) -> Response:
+    with service.transaction() as connection:
+        found = counts(connection)
+    for gauge, name in ((JOBS, "jobs"), (TASKS, "tasks")):
+        gauge.clear()
+        for state, count in found[name].items():
+            gauge.labels(state).set(count)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, cursor_of, identity, moment, page, place_of
 from cliffwatch_service.api.context import Cursor, Limit, Reader, ServiceHere, Triager
 from cliffwatch_service.refusal import not_found
@@ -27,7 +28,9 @@ class Triage(BaseModel):
     note: Annotated[str, Field(max_length=4000)] = ""
 
 
-@router.get("/changes", summary="Changes of series, newest first")
+@router.get(
+    "/changes", summary="Changes of series, newest first", responses={200: {"model": models.Page[models.Change]}}
+)
 def list_changes(
     request: Request,
     service: ServiceHere,
@@ -52,7 +55,11 @@ def _change(row: Any) -> dict[str, Any]:
     return {"change": row["digest"], **shown, "params": dict(row["params"])}
 
 
-@router.get("/reports", summary="The regression inbox, newest first; without `state` what is open")
+@router.get(
+    "/reports",
+    summary="The regression inbox, newest first; without `state` what is open",
+    responses={200: {"model": models.Page[models.Report]}},
+)
 def list_reports(
     request: Request,
     service: ServiceHere,
@@ -72,13 +79,19 @@ def _report(row: Any) -> dict[str, Any]:
     return {"report": row["digest"], **{name: value for name, value in row.items() if name not in ("id", "digest")}}
 
 
-@router.get("/reports/quality", summary="How many reports turned out to be noise")
+@router.get(
+    "/reports/quality", summary="How many reports turned out to be noise", responses={200: {"model": models.Quality}}
+)
 def read_quality(request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         return answer(request, quality(connection))
 
 
-@router.get("/reports/{report}", summary="A report with its changes and what was said of it")
+@router.get(
+    "/reports/{report}",
+    summary="A report with its changes and what was said of it",
+    responses={200: {"model": models.ReportWhole}},
+)
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
@@ -87,7 +100,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: Rea
     return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": said})
 
 
-@router.post("/reports/{report}/triage", summary="Say what a report is")
+@router.post("/reports/{report}/triage", summary="Say what a report is", responses={200: {"model": models.Report}})
 def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Triager) -> Response:
     with service.transaction() as connection:
         triage(

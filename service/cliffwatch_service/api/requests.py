@@ -12,6 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, cursor_of, identity, moment, page, place_of
 from cliffwatch_service.api.context import Admin, Cursor, Limit, Reader, Service, ServiceHere, Uploader
 from cliffwatch_service.dispatch import cancel, expire, retry
@@ -53,7 +54,12 @@ class RequestBody(BaseModel):
     note: Annotated[str, StringConstraints(max_length=1000)] = ""
 
 
-@router.post("/requests", summary="Ask for measurements", status_code=201)
+@router.post(
+    "/requests",
+    summary="Ask for measurements",
+    status_code=201,
+    responses={200: {"model": models.RequestWhole}, 201: {"model": models.RequestWhole}},
+)
 def make_request(
     body: RequestBody,
     request: Request,
@@ -111,7 +117,9 @@ def _job(row: Any, expected: Any = None) -> dict[str, Any]:
     }
 
 
-@router.get("/requests", summary="Requests, newest first")
+@router.get(
+    "/requests", summary="Requests, newest first", responses={200: {"model": models.Page[models.RequestListed]}}
+)
 def list_requests(
     request: Request, service: ServiceHere, _: Reader, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -121,14 +129,18 @@ def list_requests(
     return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
 
 
-@router.get("/requests/{request_id}", summary="A request and its jobs")
+@router.get("/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": models.RequestWhole}})
 def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         content = _request(connection, service, request_named(connection, request_id))
     return answer(request, content)
 
 
-@router.post("/requests/{request_id}/cancel", summary="Cancel every job of a request")
+@router.post(
+    "/requests/{request_id}/cancel",
+    summary="Cancel every job of a request",
+    responses={200: {"model": models.RequestWhole}},
+)
 def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
     with service.transaction() as connection:
         row = request_named(connection, request_id)
@@ -138,7 +150,11 @@ def cancel_request(request_id: UUID, request: Request, service: ServiceHere, cal
     return answer(request, content)
 
 
-@router.get("/queue", summary="What waits and what runs, in order, with when it is expected")
+@router.get(
+    "/queue",
+    summary="What waits and what runs, in order, with when it is expected",
+    responses={200: {"model": models.Page[models.Job]}},
+)
 def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
     now = service.now()
     with service.transaction() as connection:
@@ -148,7 +164,7 @@ def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
     return answer(request, {"items": [_job(job, expected[job["id"]]) for job in jobs], "next": None})
 
 
-@router.get("/jobs", summary="Jobs, newest first")
+@router.get("/jobs", summary="Jobs, newest first", responses={200: {"model": models.Page[models.Job]}})
 def list_jobs(
     request: Request,
     service: ServiceHere,
@@ -163,7 +179,7 @@ def list_jobs(
     return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
 
 
-@router.get("/jobs/{job}", summary="One job")
+@router.get("/jobs/{job}", summary="One job", responses={200: {"model": models.Job}})
 def read_job(job: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         content = _found(connection, job)
@@ -177,7 +193,7 @@ def _found(connection: Any, job: UUID) -> dict[str, Any]:
     return _job(row)
 
 
-@router.post("/jobs/{job}/cancel", summary="Cancel a job")
+@router.post("/jobs/{job}/cancel", summary="Cancel a job", responses={200: {"model": models.Job}})
 def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
     with service.transaction() as connection:
         cancel(connection, job, who=caller.name, now=service.now())
@@ -185,7 +201,11 @@ def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Upload
     return answer(request, content)
 
 
-@router.post("/jobs/{job}/retry", summary="Put a parked, failed or cancelled job back into the queue")
+@router.post(
+    "/jobs/{job}/retry",
+    summary="Put a parked, failed or cancelled job back into the queue",
+    responses={200: {"model": models.Job}},
+)
 def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Admin) -> Response:
     with service.transaction() as connection:
         retry(connection, job, who=caller.name, now=service.now())
@@ -193,7 +213,11 @@ def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Admin) 
     return answer(request, content)
 
 
-@router.get("/jobs/{job}/events", summary="What happened to a job, from the beginning or after an event")
+@router.get(
+    "/jobs/{job}/events",
+    summary="What happened to a job, from the beginning or after an event",
+    responses={200: {"model": models.Page[models.Event]}},
+)
 def read_events(
     job: UUID,
     request: Request,

@@ -6,9 +6,9 @@ import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
-from typing_extensions import TypedDict
 
 from cliffwatch_service.access import refuse_other_host
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, answer_bytes, cursor_of, identity, moment, page, place_of
 from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere, Uploader
 from cliffwatch_service.api.documents import body_of, checked, described, plain_json
@@ -28,13 +28,6 @@ BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS, description="The boot's nu
 Body = Annotated[bytes, Depends(body_of)]
 
 
-class StoredAnswer(TypedDict):
-    """`fresh` is false where the very same was stored already."""
-
-    digest: str
-    fresh: bool
-
-
 def _stored(request: Request, stored: Stored) -> Response:
     content = {"digest": stored.digest, "fresh": stored.fresh}
     return answer(request, content, status=201 if stored.fresh else 200)
@@ -44,7 +37,7 @@ def _stored(request: Request, stored: Stored) -> Response:
     "/runs/{run}",
     summary="Upload run.json, or a later state of it",
     openapi_extra=described("RunUpload", RUN),
-    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
 )
 def upload_run(run: RunId, request: Request, body: Body, service: ServiceHere, caller: Uploader) -> Response:
     raw = plain_json(body)
@@ -60,7 +53,7 @@ def upload_run(run: RunId, request: Request, body: Body, service: ServiceHere, c
     "/runs/{run}/boots/{number}",
     summary="Upload a boot with all its samples",
     openapi_extra=described("BootUpload", BOOT),
-    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
 )
 def upload_boot(
     run: RunId, number: BootNumber, request: Request, body: Body, service: ServiceHere, caller: Uploader
@@ -81,7 +74,7 @@ def upload_boot(
             "content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
-    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
 )
 async def upload_raw(
     run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Uploader
@@ -108,7 +101,7 @@ def _refuse_foreign(connection: Any, run: str, host: str | None) -> None:
         raise Refusal(403, "another host's run", f"run {run} is of host {owner!r}, the token is for {host!r}")
 
 
-@router.get("/runs", summary="Runs, newest first")
+@router.get("/runs", summary="Runs, newest first", responses={200: {"model": models.Page[models.RunListed]}})
 def list_runs(
     request: Request,
     service: ServiceHere,
@@ -138,7 +131,9 @@ def _listed(row: Any) -> dict[str, Any]:
     return {"run": row["digest"], **{name: row[name] for name in names}}
 
 
-@router.get("/runs/{run}", summary="A run: its record, and which boots are here")
+@router.get(
+    "/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": models.RunWhole}}
+)
 def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
@@ -169,7 +164,11 @@ def read_boot(run: RunId, number: BootNumber, request: Request, service: Service
     return answer(request, upload_of(bytes(boot["content"]), keys, boot["samples"]))
 
 
-@router.get("/runs/{run}/boots/{number}/raw", summary="The raw outputs of a boot: names and sizes")
+@router.get(
+    "/runs/{run}/boots/{number}/raw",
+    summary="The raw outputs of a boot: names and sizes",
+    responses={200: {"model": models.RawListed}},
+)
 def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, cursor_of, identity, page, place_of
 from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
 from cliffwatch_service.naming import revision_named
@@ -17,7 +18,11 @@ SeriesId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The series
 Name = Annotated[str | None, Query(max_length=200)]
 
 
-@router.get("/series", summary="Series, by suite, benchmark, platform and mode")
+@router.get(
+    "/series",
+    summary="Series, by suite, benchmark, platform and mode",
+    responses={200: {"model": models.Page[models.Series]}},
+)
 def list_series(
     request: Request,
     service: ServiceHere,
@@ -48,7 +53,7 @@ def about(row: Any) -> dict[str, Any]:
     return {"series": row["digest"], "params": dict(row["params"]), **{name: row[name] for name in names}}
 
 
-@router.get("/series/{digest}", summary="One series")
+@router.get("/series/{digest}", summary="One series", responses={200: {"model": models.Series}})
 def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = _found(connection, digest)
@@ -68,6 +73,7 @@ def _found(connection: Any, digest: str) -> Any:
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
     " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
     " measurement is told here, all of them under `samples`.",
+    responses={200: {"model": models.SeriesHistory}},
 )
 def read_history(
     digest: SeriesId,
@@ -91,7 +97,11 @@ def read_history(
     return answer(request, {**about(row), "points": points})
 
 
-@router.get("/series/{digest}/samples", summary="Every boot's sample at one revision")
+@router.get(
+    "/series/{digest}/samples",
+    summary="Every boot's sample at one revision",
+    responses={200: {"model": models.SeriesSamples}},
+)
 def read_samples(
     digest: SeriesId,
     request: Request,
@@ -107,14 +117,22 @@ def read_samples(
     return answer(request, {**about(row), "revision": at["commit"], "samples": samples})
 
 
-@router.get("/branches", summary="Branches whose first-parent order is known")
+@router.get(
+    "/branches",
+    summary="Branches whose first-parent order is known",
+    responses={200: {"model": models.Page[models.Branch]}},
+)
 def list_branches(request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         found = trees.list_branches(connection)
     return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in found], "next": None})
 
 
-@router.get("/revisions/{commit}", summary="What is known of a revision, and where it was measured")
+@router.get(
+    "/revisions/{commit}",
+    summary="What is known of a revision, and where it was measured",
+    responses={200: {"model": models.Revision}},
+)
 def read_revision(
     commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Reader
 ) -> Response:

@@ -7,10 +7,11 @@ from fastapi.responses import Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from cliffwatch_service.access import Scope, make_token
+from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, cursor_of, identity, page, place_of
 from cliffwatch_service.api.context import Admin, Cursor, Limit, ServiceHere
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import tokens
+from cliffwatch_service.store import tasks, tokens
 from cliffwatch_service.uploads import Name
 
 router = APIRouter(tags=["administration"])
@@ -27,7 +28,12 @@ class TokenBody(BaseModel):
     expires: AwareDatetime | None = None
 
 
-@router.post("/tokens", summary="Make a token; its secret is in this answer and nowhere else", status_code=201)
+@router.post(
+    "/tokens",
+    summary="Make a token; its secret is in this answer and nowhere else",
+    status_code=201,
+    responses={200: {"model": models.TokenMade}, 201: {"model": models.TokenMade}},
+)
 def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
     with service.transaction() as connection:
         secret = make_token(
@@ -38,14 +44,14 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
     return response
 
 
-@router.get("/tokens", summary="Tokens, without their secrets")
+@router.get("/tokens", summary="Tokens, without their secrets", responses={200: {"model": models.Page[models.Token]}})
 def list_tokens(request: Request, service: ServiceHere, _: Admin) -> Response:
     with service.transaction() as connection:
         found = tokens.list_tokens(connection)
     return answer(request, {"items": found, "next": None})
 
 
-@router.delete("/tokens/{name}", summary="Revoke a token, at once")
+@router.delete("/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": models.TokenRevoked}})
 def revoke(
     name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Admin
 ) -> Response:
@@ -57,7 +63,30 @@ def revoke(
     return answer(request, {"name": name, "revoked": True})
 
 
-@router.get("/audit", summary="What was done with tokens, newest first")
+@router.get(
+    "/tasks",
+    summary="Background tasks, newest first: what was asked, and how it ended",
+    responses={200: {"model": models.Page[models.Task]}},
+)
+def list_tasks(
+    request: Request,
+    service: ServiceHere,
+    _: Admin,
+    status: Annotated[str | None, Query(pattern="^(todo|doing|succeeded|failed|cancelled|aborted)$")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    (before,) = place_of(cursor, identity)
+    with service.transaction() as connection:
+        found = tasks.list_tasks(connection, {"status": status, "id": before, "limit": limit + 1})
+    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+
+
+@router.get(
+    "/audit",
+    summary="What was done with tokens, newest first",
+    responses={200: {"model": models.Page[models.AuditEntry]}},
+)
 def list_audit(
     request: Request,
     service: ServiceHere,

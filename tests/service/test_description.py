@@ -1,0 +1,84 @@
+"""The API's description: every address is in it with what it answers, and what is answered fits."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from service_runs import commit_of, put_all, run_of
+from test_jobs import ask, offer
+
+from cliffwatch_runner.uploading import upload_run
+from cliffwatch_service.store.trees import RevisionFacts, keep_branch, keep_revision, keep_tree, place_on_branch
+
+
+def described(running: Any) -> Any:
+    return running.get("/openapi.json")
+
+
+def test_every_answer_is_described(running: Any) -> None:
+    bare = [
+        f"{method} {path}"
+        for path, methods in described(running)["paths"].items()
+        for method, operation in methods.items()
+        if path.startswith("/api/")
+        if not any(
+            content.get("schema", {}).get("$ref") or not kind.startswith("application/json")
+            for code, answer in operation["responses"].items()
+            if code.startswith("2")
+            for kind, content in answer.get("content", {}).items()
+        )
+    ]
+    # A boot comes back in the very form in which it was uploaded, which is described there.
+    assert bare == ["get /api/v1/runs/{run}/boots/{number}"]
+
+
+@pytest.fixture
+def filled(running: Any, data: Path) -> Any:
+    """A service with something at every address."""
+    with running.service.transaction() as connection:
+        tree = keep_tree(connection, "https://git.example.org/x.git", running.clock.now())
+        branch = keep_branch(connection, tree, "master")
+        ids = [keep_revision(connection, RevisionFacts(commit=commit_of(name))) for name in ("base", "head")]
+        place_on_branch(connection, branch, 0, ids)
+    with running.http("upload") as http:
+        put_all(http, run_of(boots=8, cases=6, shift=0.1))
+    upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
+    running.do_tasks()
+    return running
+
+
+def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
+    made = ask(filled)
+    offer(filled)
+    run = run_of(boots=8, cases=6, shift=0.1).digest
+    real = next(row["run"] for row in filled.get("/runs")["items"] if row["run"] != run)
+    series = filled.get("/series")["items"][0]["series"]
+    report = filled.get("/reports")["items"][0]["report"]
+    job = made["jobs"][0]["job"]
+    pair = f"{commit_of('base')}...{commit_of('head')}"
+    known = {
+        "run": run,
+        "digest": series,
+        "report": report,
+        "job": job,
+        "request_id": made["request"],
+        "pair": pair,
+        "commit": commit_of("head"),
+        "name": "local-storage",
+        "number": "1",
+    }
+    description = described(filled)
+    looked = 0
+    for path, methods in description["paths"].items():
+        if "get" not in methods or path.endswith(("/stream", "{path}", "/export")) or not path.startswith("/api/"):
+            continue
+        address = path.format(**{**known, "run": real} if path.endswith("/raw") else known)
+        with filled.http("admin") as http:
+            answer = http.get(address, params={"revision": commit_of("head")} if path.endswith("/samples") else {})
+        assert answer.status_code == 200, (path, answer.text)
+        schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        if schema:
+            jsonschema.validate(answer.json(), {**schema, "components": description["components"]})
+            looked += 1
+    assert looked >= 25
