@@ -24,7 +24,7 @@ def backup(database: Postgres, file: Path) -> int:
     writing = file.with_name(f".{file.name}.writing")
     try:
         _run(
-            database, "pg_dump", "--format=custom", "--compress=gzip:1", "--no-owner", f"--file={writing}", database.url
+            database, "pg_dump", "--format=custom", "--compress=1", "--no-owner", f"--file={writing}", database.url
         )
         writing.replace(file)
     finally:
