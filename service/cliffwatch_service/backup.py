@@ -23,9 +23,7 @@ def backup(database: Postgres, file: Path) -> int:
         raise BackupFailure(f"{file} is there already: name another file")
     writing = file.with_name(f".{file.name}.writing")
     try:
-        _run(
-            database, "pg_dump", "--format=custom", "--compress=1", "--no-owner", f"--file={writing}", database.url
-        )
+        _run(database, "pg_dump", "--format=custom", "--compress=1", "--no-owner", f"--file={writing}", database.url)
         writing.replace(file)
     finally:
         writing.unlink(missing_ok=True)

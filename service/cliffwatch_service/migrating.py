@@ -9,6 +9,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import create_engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 LOCK = 0x0C11FF
@@ -44,6 +45,13 @@ def migrate(url: str, *, to: str = "head") -> str:
     Statements may take ten minutes and wait ten seconds for a lock: a busy table is not held up for longer.
     Raises MigrationRefused, psycopg.Error.
     """
+    try:
+        return _migrated(url, to)
+    except DBAPIError as error:
+        raise (error.orig or error) from None
+
+
+def _migrated(url: str, to: str) -> str:
     engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool)
     with engine.connect() as bound:
         raw = bound.connection.driver_connection

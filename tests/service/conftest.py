@@ -19,6 +19,8 @@ import pytest
 import uvicorn
 
 from cliffwatch_runner.client import Client, Patience
+from cliffwatch_runner.worker.job import Host
+from cliffwatch_runner.worker.limits import Limits
 from cliffwatch_service.access import make_token
 from cliffwatch_service.api.app import create_app
 from cliffwatch_service.api.context import Rates, Service
@@ -109,6 +111,29 @@ def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     os.killpg(daemon.pid, 15)
     daemon.stderr.close()
     daemon.wait()
+
+
+@pytest.fixture
+def served_tree(served: tuple[str, Path]) -> tuple[str, Path]:
+    """The toy tree and its URL, where `served` means a service."""
+    return served
+
+
+STAND_IN = Path(__file__).with_name("stand_in_command.py")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    (tmp_path / "cache").mkdir()
+    return Host(
+        name="emulator-1",
+        platform="emulated-x86-64",
+        modes=("icount",),
+        cache=tmp_path / "cache",
+        command=(sys.executable, str(STAND_IN)),
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        limits=Limits(free_disk=0, free_memory=0),
+    )
 
 
 class Clock:

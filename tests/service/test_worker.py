@@ -25,22 +25,7 @@ from cliffwatch_runner.worker.spool import Spool
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 
-STAND_IN = Path(__file__).with_name("stand_in_command.py")
 TARGET = [{"platform": "emulated-x86-64", "mode": "icount"}]
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    (tmp_path / "cache").mkdir()
-    return Host(
-        name="emulator-1",
-        platform="emulated-x86-64",
-        modes=("icount",),
-        cache=tmp_path / "cache",
-        command=(sys.executable, str(STAND_IN)),
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        limits=Limits(free_disk=0, free_memory=0),
-    )
 
 
 def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:

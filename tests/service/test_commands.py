@@ -1,0 +1,119 @@
+"""The commands as people type them: serve, token, submit, run --upload, backup and restore."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toy
+from click.testing import CliRunner
+from test_worker import do_one
+
+from cliffwatch.command.main import main
+from cliffwatch_runner.worker.job import Host
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from load.served import COMMAND, served
+
+
+def cliffwatch(database: str, tmp_path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    env = {**os.environ, "DATABASE_URL": database, "HOME": str(tmp_path)}
+    return subprocess.run([COMMAND, *arguments], env=env, capture_output=True, text=True, check=False)
+
+
+def test_tokens_are_made_listed_and_revoked(database: str, tmp_path: Path) -> None:
+    made = cliffwatch(
+        database, tmp_path, "token", "make", "rome-1", "--scope", "work", "--host", "rome-1", "--days", "30"
+    )
+    assert made.returncode == 0
+    assert made.stdout.startswith("cliffwatch_")
+    assert made.stdout.count("\n") == 1
+    listed = cliffwatch(database, tmp_path, "token", "list").stdout
+    assert "rome-1" in listed
+    assert made.stdout.strip() not in listed
+
+    twice = cliffwatch(database, tmp_path, "token", "make", "rome-1", "--scope", "read")
+    assert twice.returncode == 2
+    assert "choose another name" in twice.stderr
+    assert cliffwatch(database, tmp_path, "token", "revoke", "rome-1").returncode == 0
+    assert "revoked" in cliffwatch(database, tmp_path, "token", "list").stdout
+    assert cliffwatch(database, tmp_path, "token", "revoke", "nobody").returncode == 2
+
+
+def test_a_database_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+    refused = cliffwatch("postgresql://nobody@/nothing?host=/nowhere", tmp_path, "token", "list")
+    assert refused.returncode == 4
+    assert refused.stderr.startswith("cliffwatch: the database cannot be used")
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with served(tmp_path / "data") as first, first.http() as http:
+        assert http.get("/readyz").text == "ready\n"
+        token = first.token
+        assert (tmp_path / "data/postgresql/postmaster.pid").exists()
+    assert not (tmp_path / "data/postgresql/postmaster.pid").exists()
+    with served(tmp_path / "data", token=token) as second, second.http() as http:
+        assert http.get("/api/v1/tokens").status_code == 200
+
+
+def test_submit_asks_follows_and_prints_what_was_found(
+    running: Any,
+    served_tree: Any,
+    host: Host,
+    tmp_path: Path,
+) -> None:
+    url, repository = served_tree
+    toy.change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
+    token = tmp_path / "token"
+    token.write_text(running.tokens["upload"])
+    token.chmod(0o600)
+
+    def work() -> None:
+        while not running.rows("SELECT id FROM job"):
+            pass
+        do_one(running, host, tmp_path / "spool")
+        running.do_tasks()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    arguments = ["--url", running.url, "--token-file", str(token), "--tree", url, "--base", "v6.12", "--head", "master"]
+    asked = CliRunner().invoke(
+        main, ["submit", *arguments, "--on", "emulated-x86-64:icount", "--profile", "smoke", "--boots", "1"]
+    )
+    worker.join()
+    assert asked.exit_code == 0, asked.output
+    assert "unchanged" in asked.stdout
+    assert "measure" in asked.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        ({"--on": "emulated-x86-64"}, 2, "PLATFORM:MODE"),
+        ({"--head": "no-such-branch"}, 2, "no-such-branch"),
+        ({"--suite": "no-such-suite"}, 2, "no such suite"),
+    ],
+)
+def test_a_request_that_cannot_be_made_says_why(
+    running: Any, served_tree: Any, tmp_path: Path, change: dict[str, str], code: int, says: str
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(running.tokens["upload"])
+    token.chmod(0o600)
+    options = {
+        "--url": running.url,
+        "--token-file": str(token),
+        "--tree": served_tree[0],
+        "--base": "v6.12",
+        "--head": "master",
+        "--on": "emulated-x86-64:icount",
+        **change,
+    }
+    refused = CliRunner().invoke(main, ["submit", *(word for pair in options.items() for word in pair)])
+    assert refused.exit_code == code, refused.output
+    assert says in refused.output.replace("no suite", "no such suite")
