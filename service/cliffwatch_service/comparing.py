@@ -23,7 +23,7 @@ from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.boot_document import boot_of, columns_of, packed, unpacked
 from cliffwatch_service.columns import keys_of
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import comparisons, runs, series
+from cliffwatch_service.store import boots, comparisons, runs, series
 
 CONTROL = "control"
 """The arm of a walltime run that is base under a second name."""
@@ -46,11 +46,11 @@ def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[s
     """An arm from the documents of its boots, as `cliffwatch compare` would read it from the host's disk."""
     record = orjson.loads(unpacked(bytes(run["record"])))
     order = plan_order(record)
-    rows = runs.whole_boots_of_arm(connection, row["id"])
+    rows = boots.whole_boots_of_arm(connection, row["id"])
     keys = keys_of(connection, [each["columns_id"] for each in rows])
     columns = {number: columns_of(held, order) for number, held in keys.items()}
-    boots = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
-    return StoredArm(arm=arm_from_json(row["name"], record, boots), row=row, run=run, record=record)
+    held = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
+    return StoredArm(arm=arm_from_json(row["name"], record, held), row=row, run=run, record=record)
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
@@ -70,10 +70,10 @@ def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int 
 
 def _take_points(connection: Connection[Any], run: Mapping[str, Any], arm: Mapping[str, Any]) -> None:
     """Median and interval of each series over the screening boots of an arm, from the samples as they are stored."""
-    boots = [row for row in runs.samples_of_arm(connection, arm["id"]) if row["stage"] == "screen"]
-    columns = series.columns_rows(connection, [row["columns_id"] for row in boots])
+    screened = [row for row in boots.samples_of_arm(connection, arm["id"]) if row["stage"] == "screen"]
+    columns = series.columns_rows(connection, [row["columns_id"] for row in screened])
     values: dict[int, list[float]] = {}
-    for boot in boots:
+    for boot in screened:
         for identity, value in zip(columns[boot["columns_id"]], boot["samples"], strict=True):
             values.setdefault(identity, []).append(value)
     points = [(identity, len(held), statistics.median(held), *_interval(held)) for identity, held in values.items()]
@@ -94,7 +94,7 @@ def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: 
 
     Raises Refusal where they cannot be compared at all.
     """
-    inputs = digest_of([runs.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
+    inputs = digest_of([boots.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
     held = comparisons.comparison_of_arms(connection, base_id, head_id)
     if held is not None and held["inputs"] == inputs and held["method_version"] == METHOD_VERSION:
         return int(held["id"])

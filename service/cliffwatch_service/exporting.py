@@ -13,7 +13,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.reports.go_bench import go_bench_report
 from cliffwatch_service.comparing import load_arm
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import runs, series
+from cliffwatch_service.store import boots, runs, series
 
 COLUMNS = (
     "run",
@@ -51,10 +51,10 @@ def export_run(connection: Connection[Any], digest: str, form: str) -> bytes:
 
 
 def _rows(connection: Connection[Any], run: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    boots = runs.samples_of_run(connection, run["id"])
-    columns = series.columns_rows(connection, sorted({boot["columns_id"] for boot in boots}))
+    rows = boots.samples_of_run(connection, run["id"])
+    columns = series.columns_rows(connection, sorted({boot["columns_id"] for boot in rows}))
     known = series.series_rows(connection, sorted({each for held in columns.values() for each in held}))
-    for boot in boots:
+    for boot in rows:
         for identity, value in zip(columns[boot["columns_id"]], boot["samples"], strict=True):
             row = known[identity]
             params = json.dumps(dict(row["params"]), separators=(",", ":"))

@@ -18,7 +18,7 @@ from cliffwatch_service.boot_document import pack, packed, unpacked
 from cliffwatch_service.columns import ColumnsKnown, columns_for
 from cliffwatch_service.environments import environment_facts, epoch_of
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import queue, runs, trees
+from cliffwatch_service.store import boots, queue, runs, trees
 from cliffwatch_service.uploads import BootUpload, RunUpload
 
 _ORDER = {"running": 0, "incomplete": 1, "complete": 2}
@@ -208,11 +208,11 @@ def put_boot(
         )
     raw = orjson.loads(body)
     own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
-    stored = runs.boot_digest(connection, run["id"], number)
+    stored = boots.boot_digest(connection, run["id"], number)
     if stored is None:
         _refuse_unplanned(known, run, upload)
         columns, ordered = columns_for(connection, known, run, raw["samples"])
-        row = runs.BootRow(
+        row = boots.BootRow(
             run_id=run["id"],
             number=number,
             arm_id=arm["id"],
@@ -227,10 +227,10 @@ def put_boot(
             samples=[each["value"] for each in ordered],
             document=pack(raw, ordered),
         )
-        if runs.insert_boot(connection, row, now):
+        if boots.insert_boot(connection, row, now):
             _when_complete(connection, digest)
             return Stored(digest=own, fresh=True)
-        stored = runs.boot_digest(connection, run["id"], number)
+        stored = boots.boot_digest(connection, run["id"], number)
     if stored != own:
         raise Refusal(
             409,
@@ -272,5 +272,5 @@ def _when_complete(connection: Connection[Any], digest: str) -> None:
     record = orjson.loads(unpacked(bytes(run["record"])))
     gone = {name for name, arm in record["arms"].items() if "kernel" not in arm["facts"] and arm.get("failure")}
     planned = {boot["index"] for boot in record["plan"]["boots"] if boot["arm"] not in gone}
-    if planned <= runs.boot_numbers(connection, run["id"]):
+    if planned <= boots.boot_numbers(connection, run["id"]):
         tasks_asked.ask_analysis(connection, digest)

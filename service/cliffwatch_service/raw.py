@@ -10,7 +10,7 @@ from psycopg import Connection
 from cliffwatch_service.boot_document import packed, unpacked
 from cliffwatch_service.ingest import Stored, content_digest
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import runs
+from cliffwatch_service.store import boots, runs
 
 MOST_FILES = 10_000
 
@@ -22,9 +22,9 @@ def put_raw(connection: Connection[Any], digest: str, number: int, archive: byte
         raise Refusal(404, "no such run", f"there is no run {digest}: upload its run.json first")
     files = _files(archive)
     own = content_digest(archive)
-    if runs.insert_raw(connection, run["id"], number, digest=own, files=files, content=packed(archive), now=now):
+    if boots.insert_raw(connection, run["id"], number, digest=own, files=files, content=packed(archive), now=now):
         return Stored(digest=own, fresh=True)
-    held = runs.raw_about(connection, run["id"], number)
+    held = boots.raw_about(connection, run["id"], number)
     assert held is not None
     if held["digest"] != own:
         raise Refusal(
@@ -66,7 +66,7 @@ def _refuse_odd(member: tarfile.TarInfo, count: int) -> None:
 def raw_file(connection: Connection[Any], digest: str, number: int, path: str) -> bytes:
     """One file of a boot's archive. Raises Refusal."""
     run = runs.run_row(connection, digest)
-    content = runs.raw_content(connection, run["id"], number) if run is not None else None
+    content = boots.raw_content(connection, run["id"], number) if run is not None else None
     if content is None:
         raise not_found("raw output", f"{digest}/{number}")
     archive = unpacked(content)

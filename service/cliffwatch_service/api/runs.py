@@ -18,7 +18,7 @@ from cliffwatch_service.ingest import Stored, put_boot, put_run
 from cliffwatch_service.naming import revision_named
 from cliffwatch_service.raw import put_raw, raw_file
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import runs
+from cliffwatch_service.store import boots, runs
 from cliffwatch_service.uploads import BOOT, MOST_BOOTS, RUN
 
 router = APIRouter(tags=["runs"])
@@ -139,7 +139,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> R
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        boots = runs.boots_of(connection, row["id"])
+        held = boots.boots_of(connection, row["id"])
     content = {
         "run": run,
         "status": row["status"],
@@ -148,7 +148,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> R
         "created": row["created"],
         "received": row["received"],
         "record": orjson.loads(unpacked(bytes(row["record"]))),
-        "boots": boots,
+        "boots": held,
     }
     return answer(request, content)
 
@@ -157,7 +157,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> R
 def read_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
-        boot = runs.whole_boot(connection, row["id"], number) if row is not None else None
+        boot = boots.whole_boot(connection, row["id"], number) if row is not None else None
         if boot is None:
             raise not_found("boot", f"{run}/{number}")
         keys = keys_of(connection, [boot["columns_id"]])[boot["columns_id"]]
@@ -172,7 +172,7 @@ def read_boot(run: RunId, number: BootNumber, request: Request, service: Service
 def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
-        about = runs.raw_about(connection, row["id"], number) if row is not None else None
+        about = boots.raw_about(connection, row["id"], number) if row is not None else None
     if about is None:
         raise not_found("raw output", f"{run}/{number}")
     return answer(request, about)
