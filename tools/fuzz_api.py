@@ -231,6 +231,8 @@ async def fuzz(fuzzer: Fuzzer, service: Served, count: int) -> None:
                     await _one(fuzzer, http, request, headers)
                 except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError, ValueError):
                     fuzzer.statuses[0] += 1  # no client can send it
+                except httpx2.TransportError as error:
+                    fuzzer.wrong.append(f"no answer ({error!r}) to {request['method']} {request['path'][:300]}")
                 if number % 5000 == 0:
                     print(f"{number:7,} {dict(sorted(fuzzer.statuses.items()))}", flush=True)
 

@@ -19,6 +19,8 @@ SMALL_BYTES = 1 << 20
 
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _CHUNK = 1 << 16
+_DRAINED = 256 << 20
+_DRAIN_SECONDS = 20.0
 
 
 class BodyLimits:
@@ -31,6 +33,7 @@ class BodyLimits:
         if scope["type"] != "http" or scope["method"] not in ("POST", "PUT", "PATCH", "DELETE"):
             await self._app(scope, receive, send)
             return
+        receive = _Once(receive)
         limit = self._largest if self._large(scope["path"]) else min(SMALL_BYTES, self._largest)
         try:
             async with asyncio.timeout(SECONDS):
@@ -44,6 +47,7 @@ class BodyLimits:
             await problem_response(slow)(scope, receive, send)
             return
         except Refusal as refusal:
+            await _drain(receive)
             await problem_response(refusal)(scope, receive, send)
             return
         plain = [
@@ -51,6 +55,30 @@ class BodyLimits:
         ]
         scope = {**scope, "headers": [*plain, (b"content-length", str(len(body)).encode())]}
         await self._app(scope, _replaying(body, receive), send)
+
+
+class _Once:
+    """The body's messages, of which the last one is known: after it there is nothing to wait for but the client's going."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.ended = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return message
+
+
+async def _drain(receive: _Once) -> None:
+    """Takes the rest of a refused body, within reason: a client that still sends would not see the answer."""
+    left = _DRAINED
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while left > 0 and not receive.ended:
+                left -= len((await receive()).get("body", b""))
+    except TimeoutError:
+        return
 
 
 def _header(scope: Scope, name: bytes) -> str:
@@ -61,12 +89,15 @@ async def _read(receive: Receive, encoding: str, limit: int) -> bytes | None:
     """The whole body, unpacked; None where the client went before its end."""
     unpack = _unpacking(encoding)
     parts: list[bytes] = []
-    size = 0
+    size = packed = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
         last = not message.get("more_body", False)
+        packed += len(message.get("body", b""))
+        if packed > limit:
+            raise Refusal(413, "body too large", f"a body may have {limit} bytes here, packed or not; send it in parts")
         for part in unpack(message.get("body", b""), last):
             size += len(part)
             if size > limit:
