@@ -117,3 +117,32 @@ def test_a_request_that_cannot_be_made_says_why(
     refused = CliRunner().invoke(main, ["submit", *(word for pair in options.items() for word in pair)])
     assert refused.exit_code == code, refused.output
     assert says in refused.output.replace("no suite", "no such suite")
+
+
+def worker(running: Any, token: Path, tmp_path: Path) -> "subprocess.Popen[str]":
+    arguments = ["--url", running.url, "--platform", "emulated-x86-64", "--name", "emulator-1", "--mode", "icount"]
+    folders = ["--token-file", str(token), "--cache", str(tmp_path / "cache"), "--spool", str(tmp_path / "spool")]
+    return subprocess.Popen([COMMAND, "worker", *arguments, *folders], stderr=subprocess.PIPE, text=True)
+
+
+def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(running.tokens["work"])
+    token.chmod(0o600)
+    process = worker(running, token, tmp_path)
+    while not running.get("/hosts")["items"]:
+        assert process.poll() is None, process.communicate()
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "draining" in said
+
+
+def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("cliffwatch_wrong")
+    token.chmod(0o600)
+    process = worker(running, token, tmp_path)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "not known" in said

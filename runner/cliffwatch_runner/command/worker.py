@@ -24,7 +24,6 @@ from cliffwatch_runner.worker.spool import Spool
 
 _FOR_CHILDREN = (
     "PATH",
-    "HOME",
     "LANG",
     "LC_ALL",
     "TMPDIR",
@@ -82,23 +81,24 @@ def worker(
             whose="host", message="this host cannot isolate builds", next_step="`cliffwatch doctor` says how to mend it"
         )
         raise SystemExit(_failed(failure))
-    cache.mkdir(parents=True, exist_ok=True)
+    spool = spool or cache.parent / "cliffwatch-spool"
+    home = spool / "home"
+    for folder in (cache, home):
+        folder.mkdir(parents=True, exist_ok=True)
     host = Host(
         name=name,
         platform=platform,
         modes=tuple(sorted(set(modes))),
         cache=cache,
         command=(sys.executable, "-m", "cliffwatch.command"),
-        env=_clean_environment(),
+        env=_clean_environment(home),
         limits=Limits(seconds=hours * 3600),
     )
     drain, stop = _signals()
     client = Client(url, token)
     try:
         say(f"{name} ({platform}, {' and '.join(host.modes)}) works for {url}")
-        ended = work(
-            client, host, Spool(spool or cache.parent / "cliffwatch-spool"), drain=drain, stop=stop, say=say, jobs=jobs
-        )
+        ended = work(client, host, Spool(spool / "jobs"), drain=drain, stop=stop, say=say, jobs=jobs)
     finally:
         client.close()
     raise SystemExit(Exit.DONE if ended is None else _failed(ended))
@@ -108,10 +108,11 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _clean_environment() -> dict[str, str]:
+def _clean_environment(home: Path) -> dict[str, str]:
+    """Jobs have an empty home: whoever asks for a tree must not fetch it with this host's keys and credentials."""
     kept = {name: os.environ[name] for name in _FOR_CHILDREN if name in os.environ}
     own = str(Path(sys.executable).parent)
-    return {**kept, "PATH": os.pathsep.join([own, kept.get("PATH", os.defpath)])}
+    return {**kept, "HOME": str(home), "PATH": os.pathsep.join([own, kept.get("PATH", os.defpath)])}
 
 
 def _signals() -> tuple[threading.Event, threading.Event]:

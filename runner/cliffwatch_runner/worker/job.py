@@ -72,7 +72,7 @@ def do_job(
     watch = _Watch()
     done = threading.Event()
     telling = Telling(client, job["lease"])
-    keeper = threading.Thread(target=_keep, args=(client, host, job, spooled, telling, watch, done), daemon=True)
+    keeper = threading.Thread(target=_kept, args=(client, host, job, spooled, telling, watch, done), daemon=True)
     keeper.start()
     watch.looked.wait()
     try:
@@ -94,6 +94,24 @@ def do_job(
     outcome, reason = _outcome(finished, watch)
     say(f"job {job['job']}: {outcome}" + (f": {reason.splitlines()[0]}" if reason else ""))
     return deliver(client, host, job, spooled, outcome, reason, stop, say)
+
+
+def _kept(
+    client: Client,
+    host: Host,
+    job: Mapping[str, Any],
+    spooled: Spooled,
+    telling: Telling,
+    watch: _Watch,
+    done: threading.Event,
+) -> None:
+    """Keeps a job; a host that cannot so much as look at its disk ends it."""
+    try:
+        _keep(client, host, job, spooled, telling, watch, done)
+    except OSError as error:
+        watch.end("host-failed", f"this host failed: {error}")
+    finally:
+        watch.looked.set()
 
 
 def _keep(
