@@ -223,28 +223,30 @@ def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: Host, t
 
 
 def test_children_never_see_the_token(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
-    """A tree whose Makefile looks for it everywhere it can reach, and prints what it finds."""
+    """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the compiler's error."""
     url, repository = served
     secret = running.tokens["work"]
     token_file = tmp_path / "token"
     token_file.write_text(secret)
     token_file.chmod(0o600)
-    makefile = (repository / "Makefile").read_text()
     look = (
-        "$(info ENV $(shell env | tr '\\n' ' '))\n"
-        f"$(info FILE $(shell cat {token_file} 2>&1))\n"
-        "$(info PROC $(shell cat /proc/*/environ 2>/dev/null | tr '\\0' ' '))\n"
+        "$(error LOOKED env $(shell env | tr '\\n' ' ')"
+        f" file $(shell cat {token_file} 2>&1)"
+        " proc $(shell cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' ' '))\n"
     )
-    head = toy.change(repository, "Makefile", look + makefile, "Look for secrets")
     base = toy.git(repository, "rev-parse", "v6.12")
+    head = toy.change(repository, "Makefile", look + (repository / "Makefile").read_text(), "Look for secrets")
     made = ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="1")
     do_one(running, host, tmp_path / "spool")
-    assert running.get(f"/requests/{made['request']}")["jobs"][0]["state"] in ("done", "failed")
-    for root, _, files in os.walk(tmp_path):
-        for name in files:
-            path = Path(root) / name
-            if path != token_file and path.is_file():
-                assert secret.encode() not in path.read_bytes(), path
+
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    whole = json.dumps(running.get(f"/runs/{job['run']}"))
+    assert job["state"] == "failed"
+    assert "LOOKED env" in whole
+    assert "No such file" in whole
+    assert secret not in whole
+    for path in (path for path in tmp_path.rglob("*") if path.is_file() and path != token_file):
+        assert secret.encode() not in path.read_bytes(), path
 
 
 def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
