@@ -100,13 +100,19 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A benchmark over one numeric parameter: the bend of each side's curve, in words."""
+    """A benchmark over one numeric parameter: the bend of each side's curve, in words.
+
+    `base_bend` and `head_bend` are the last parameter value on the first course and the first surely off it; None where the
+    curve does not bend.
+    """
 
     suite: str
     benchmark: str
     parameter: str
     metric: str
     words: str
+    base_bend: tuple[float, float] | None
+    head_bend: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,15 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
             points = {_number(dict(row.case.params)[parameter]): row for row in group}
             ours, theirs = (_bend(points, side) for side in ("base", "head"))
             words = _words(ours, theirs, parameter, min(points), max(points))
-            yield Sweep(suite=suite, benchmark=benchmark, parameter=parameter, metric=metric, words=words)
+            yield Sweep(
+                suite=suite,
+                benchmark=benchmark,
+                parameter=parameter,
+                metric=metric,
+                words=words,
+                base_bend=_bounds(ours),
+                head_bend=_bounds(theirs),
+            )
 
 
 def _varied(group: Sequence[Comparison]) -> str | None:
@@ -46,6 +54,10 @@ def _number(text: str) -> float:
 def _bend(points: dict[float, Comparison], side: str) -> Bend | NoBend:
     values = [row.base if side == "base" else row.head for row in points.values()]
     return bend(np.array(list(points), dtype=float), np.array(values, dtype=float))
+
+
+def _bounds(found: Bend | NoBend) -> tuple[float, float] | None:
+    return (found.low, found.high) if isinstance(found, Bend) else None
 
 
 def _words(base: Bend | NoBend, head: Bend | NoBend, parameter: str, first: float, last: float) -> str:

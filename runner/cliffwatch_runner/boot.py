@@ -8,10 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest_files import folder_bytes, keep_only_expected, read_guest_file
-from cliffwatch_runner.splats import Splat, find_splats
 
 BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped"]
 

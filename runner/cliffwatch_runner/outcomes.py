@@ -6,11 +6,11 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.splats import Splat
 from cliffwatch.readings import Parsed, Problem
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.boot import BootEnd
 from cliffwatch_runner.guest_files import read_guest_file
-from cliffwatch_runner.splats import Splat
 
 _TIMEOUT_STATUSES = (124, 137)  # what `timeout` answers: the program ended at the deadline, or had to be killed
 

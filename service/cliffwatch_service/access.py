@@ -80,7 +80,15 @@ def make_token(
 
 def caller_of(connection: Connection[Any], secret: str, now: datetime) -> Caller:
     """Whose token this is. Raises Refusal for an unknown, expired or revoked one, without saying which to strangers."""
-    row = tokens.token_by_hash(connection, hashed(secret))
+    return _caller(connection, tokens.token_by_hash(connection, hashed(secret)), now)
+
+
+def caller_again(connection: Connection[Any], token_id: int, now: datetime) -> Caller:
+    """Who signed in with this token, if it is still good. Raises Refusal."""
+    return _caller(connection, tokens.token_by_id(connection, token_id), now)
+
+
+def _caller(connection: Connection[Any], row: Mapping[str, Any] | None, now: datetime) -> Caller:
     if row is None:
         raise Refusal(401, "token refused", "this token is not known: ask the service's operator for one")
     if row["revoked"] is not None:

@@ -89,15 +89,27 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     return ordered[rank], ordered[-1 - rank]
 
 
+def held_comparison(connection: Connection[Any], base_id: int, head_id: int) -> Mapping[str, Any] | None:
+    """What is stored of two arms, if it is of the very boots that are here now, by this method."""
+    held = comparisons.comparison_of_arms(connection, base_id, head_id)
+    if held is None or held["method_version"] != METHOD_VERSION:
+        return None
+    return held if held["inputs"] == _inputs(connection, base_id, head_id) else None
+
+
+def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
+    return digest_of([boots.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
+
+
 def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: datetime) -> int:
     """Compares two stored arms unless that was done of the very same boots by this method; answers the comparison's id.
 
     Raises Refusal where they cannot be compared at all.
     """
-    inputs = digest_of([boots.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
-    held = comparisons.comparison_of_arms(connection, base_id, head_id)
-    if held is not None and held["inputs"] == inputs and held["method_version"] == METHOD_VERSION:
+    held = held_comparison(connection, base_id, head_id)
+    if held is not None:
         return int(held["id"])
+    inputs = _inputs(connection, base_id, head_id)
     base, head = _load(connection, base_id), _load(connection, head_id)
     compared = _compared(base, head, _control(connection, base, head))
     summary = comparison_set_to_json(compared, context_of_record(head.record, None))

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
@@ -31,6 +31,10 @@ class Settings(BaseSettings):
     data_dir: Annotated[Path, Field(default_factory=default_data_dir)]
     public_reading: bool = True
     """Whether reading needs no token."""
+    session_key: Annotated[SecretStr | None, Field(min_length=32)] = None
+    """What cookies of signed-in browsers are signed with; None makes one and keeps it in the data directory."""
+    session_hours: Annotated[int, Field(ge=1, le=24 * 90)] = 24 * 14
+    """After which somebody signs in again."""
     largest_body_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
     """Of a request's body, unpacked."""
     requests_per_minute: Annotated[int, Field(ge=1)] = 6000

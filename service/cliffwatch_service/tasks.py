@@ -15,7 +15,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service import tasks_asked
-from cliffwatch_service.comparing import analyse_run
+from cliffwatch_service.comparing import analyse_run, keep_compared
 from cliffwatch_service.dispatch import expire
 from cliffwatch_service.following import poll
 from cliffwatch_service.refusal import Refusal
@@ -70,6 +70,15 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                 _log.warning("not analysed", reason=refusal.detail)
                 return
             _log.info("analysed", comparison=comparison)
+
+    @app.task(name=tasks_asked.COMPARE, retry=RETRY)
+    def compare(base: int, head: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=tasks_asked.COMPARE, base=base, head=head):
+            try:
+                with parts.connection() as connection, _no_collecting():
+                    keep_compared(connection, base, head, parts.now())
+            except Refusal as refusal:
+                _log.warning("not compared", reason=refusal.detail)
 
     @app.task(name=tasks_asked.WATCH, retry=RETRY)
     def watch(branch_id: int) -> None:

@@ -7,6 +7,7 @@ from procrastinate.exceptions import AlreadyEnqueued
 from psycopg import Connection
 
 ANALYSE_RUN = "analyse-run"
+COMPARE = "compare-arms"
 WATCH = "watch-branch"
 POLL = "poll-branch"
 ROUND = "minute-round"
@@ -19,6 +20,11 @@ _asking = App(connector=SyncPsycopgConnector())
 def ask_analysis(connection: Connection[Any], run: str) -> None:
     """Compare the run's arms and take its points into history."""
     _ask(connection, ANALYSE_RUN, run, run=run)
+
+
+def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
+    """Compare two arms that nobody compared before."""
+    _ask(connection, COMPARE, f"{base} {head}", base=base, head=head)
 
 
 def ask_watch(connection: Connection[Any], branch_id: int) -> None:

@@ -22,10 +22,10 @@ from cliffwatch_runner.client import Client, Patience
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
 from cliffwatch_service.access import make_token
-from cliffwatch_service.api.app import create_app
-from cliffwatch_service.api.context import Rates, Service
+from cliffwatch_service.app import create_app
 from cliffwatch_service.database import open_pool
 from cliffwatch_service.embedded import EmbeddedPostgres, start_embedded
+from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.migrating import migrate
 from cliffwatch_service.settings import Settings
 from cliffwatch_service.task_process import work
@@ -191,7 +191,9 @@ def settings(tmp_path: Path) -> Settings:
 def running(database: str, settings: Settings) -> Iterator[Running]:
     clock = Clock()
     pool = open_pool(database, connections=6, statement_seconds=10)
-    service = Service(settings=settings, pool=pool, now=clock.now, rates=Rates(settings.requests_per_minute))
+    service = Service(
+        settings=settings, pool=pool, now=clock.now, rates=Rates(settings.requests_per_minute), session_key="k" * 40
+    )
     scopes = ("read", "upload", "work", "triage", "admin")
     with service.transaction() as connection:
         tokens = {scope: make_token(connection, scope, [scope], by="test", now=clock.now()) for scope in scopes}

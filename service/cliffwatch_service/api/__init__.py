@@ -1,1 +1,22 @@
-"""HTTP: turns requests into calls of use cases, and what those answer into responses."""
+"""The HTTP API, under /api/v1: JSON in, JSON out."""
+
+from fastapi import APIRouter
+
+from cliffwatch_service.api import (
+    comparisons,
+    exchange,
+    follows,
+    hosts,
+    reports,
+    requests,
+    runs,
+    series,
+    suites,
+    tokens,
+)
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """Of all resources, in the order in which OpenAPI lists them."""
+    parts = (runs, comparisons, series, reports, suites, exchange, requests, hosts, follows, tokens)
+    return tuple(part.router for part in parts)

@@ -2,19 +2,16 @@
 
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
-from psycopg import Connection
 
-from cliffwatch.identities import digest_of
-from cliffwatch.reports.json_report import FORMAT_VERSION
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import JSON, answer, answer_bytes, cursor_of, identity, page, place_of
-from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.boot_document import unpacked
-from cliffwatch_service.pairing import NEAREST, Answer, answers
+from cliffwatch_service.comparison_document import comparison_document, document_tag, spliced
+from cliffwatch_service.http.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.pairing import NEAREST, answers
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs
 
@@ -67,7 +64,11 @@ def compare_revisions(
         raise Refusal(422, "no pair", f"write BASE...HEAD, or {NEAREST}...HEAD")
     with service.transaction() as connection:
         head_row, found = answers(connection, base, head, platform, mode, service.now())
-        return _document(request, connection, head_row["commit"], found)
+        tag = document_tag(found)
+        if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
+            return answer_bytes(request, b"", JSON, tag=tag)
+        body = comparison_document(connection, head_row["commit"], found)
+    return answer_bytes(request, body, JSON, tag=tag)
 
 
 @router.get(
@@ -90,47 +91,5 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -
             raise Refusal(
                 404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
             )
-        body = _spliced(
-            {**held["summary"], "comparison": held["digest"]}, [comparisons.rows_of(connection, held["id"])]
-        )
+        body = spliced({**held["summary"], "comparison": held["digest"]}, [comparisons.rows_of(connection, held["id"])])
     return answer_bytes(request, body, JSON, tag=held["digest"])
-
-
-def _document(request: Request, connection: Connection[Any], head: str, found: list[Answer]) -> Response:
-    """The rows are stored as they are answered, so a comparison of thousands is put together without being read."""
-    tag = digest_of([each.comparison["digest"] for each in found])
-    if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
-        return answer_bytes(request, b"", JSON, tag=tag)
-    bases = {each.target.base["commit"] for each in found}
-    first = found[0].comparison["summary"]
-    summary = {
-        "format": "cliffwatch-comparison",
-        "format_version": FORMAT_VERSION,
-        "method_version": found[0].comparison["method_version"],
-        "base": {**first["base"], "commit": found[0].target.base["commit"]} if len(bases) == 1 else None,
-        "head": {**first["head"], "commit": head},
-        "targets": [_target(each) for each in found],
-    }
-    rows = [comparisons.rows_of(connection, each.comparison["id"]) for each in found]
-    return answer_bytes(request, _spliced(summary, rows), JSON, tag=tag)
-
-
-def _target(found: Answer) -> dict[str, Any]:
-    summary = found.comparison["summary"]
-    return {
-        "platform": found.target.platform,
-        "mode": found.target.mode,
-        "base": found.target.base["commit"],
-        "distance": found.target.distance,
-        "comparison": found.comparison["digest"],
-        "runs": found.runs,
-        "counts": found.comparison["counts"],
-        "made": found.comparison["made"],
-        **{name: summary[name] for name in ("notable", "failures", "means", "control", "sweeps", "left_out")},
-    }
-
-
-def _spliced(summary: dict[str, Any], rows: list[bytes]) -> bytes:
-    opened = orjson.dumps(summary, option=orjson.OPT_UTC_Z)[:-1]
-    arrays = [unpacked(each)[1:-1] for each in rows]
-    return opened + b',"comparisons":[' + b",".join(array for array in arrays if array) + b"]}"

@@ -6,7 +6,7 @@ import orjson
 from fastapi import Request
 from pydantic import TypeAdapter, ValidationError
 
-from cliffwatch_service.api.problems import invalid
+from cliffwatch_service.http.problems import invalid
 from cliffwatch_service.refusal import Refusal
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from starlette.concurrency import run_in_threadpool
 from cliffwatch_service.access import Caller
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, answer_bytes
-from cliffwatch_service.api.context import Reader, Service, ServiceHere, Uploader
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.exporting import MEDIA_TYPES, export_run
+from cliffwatch_service.http.context import Reader, Service, ServiceHere, Uploader
 from cliffwatch_service.importing_files import ImportedAs, import_file
 
 router = APIRouter(tags=["exchange"])

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.api.context import Admin, Reader, ServiceHere
 from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.following import Policy, follow_branch, unfollow
+from cliffwatch_service.http.context import Admin, Reader, ServiceHere
 from cliffwatch_service.store import follows
 from cliffwatch_service.uploads import Name
 

@@ -11,8 +11,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from cliffwatch_service.access import Caller, refuse_other_host
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.api.context import Reader, Service, ServiceHere, Worker
 from cliffwatch_service.dispatch import Offer, Outcome, complete, heartbeat, offer, tell
+from cliffwatch_service.http.context import Reader, Service, ServiceHere, Worker
 from cliffwatch_service.store import queue
 from cliffwatch_service.uploads import Count, Name
 

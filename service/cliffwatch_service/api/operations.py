@@ -6,10 +6,11 @@ from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from psycopg_pool import PoolTimeout
 
-from cliffwatch_service.api.context import ServiceHere
+from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.tasks import counts
 
+PATHS = ("/healthz", "/readyz", "/metrics")
 router = APIRouter(tags=["operations"])
 
 

@@ -7,8 +7,9 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import answer, cursor_of, identity, moment, page, place_of
-from cliffwatch_service.api.context import Cursor, Limit, Reader, ServiceHere, Triager
+from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.http.context import Cursor, Limit, Reader, ServiceHere, Triager
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import reports, series
 from cliffwatch_service.triage import OPEN, State, quality, report_named, triage

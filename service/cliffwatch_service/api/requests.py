@@ -1,32 +1,26 @@
 """Requests and jobs: asking for measurements, and following them."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-import orjson
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import answer, cursor_of, identity, moment, page, place_of
-from cliffwatch_service.api.context import Admin, Cursor, Limit, Reader, Service, ServiceHere, Uploader
+from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.dispatch import cancel, expire, retry
 from cliffwatch_service.expecting import expectations
+from cliffwatch_service.http.context import Admin, Cursor, Limit, Reader, Service, ServiceHere, Uploader
+from cliffwatch_service.http.cursors import cursor_of, moment, place_of
+from cliffwatch_service.http.streaming import event_stream
 from cliffwatch_service.intake import PRIORITIES, Asked, Priority, ask, request_named
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import queue
 from cliffwatch_service.uploads import Commit, Name
 
 router = APIRouter(tags=["jobs"])
-
-ENDED = frozenset({"done", "failed", "cancelled", "parked"})
-_LOOK_EVERY = 0.5
-_STREAM_SECONDS = 900
 
 
 class TargetBody(BaseModel):
@@ -244,28 +238,4 @@ async def stream_events(
     _: Reader,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
-    def look(after: int) -> tuple[list[Any], bool]:
-        with service.transaction() as connection:
-            state = _found(connection, job)["state"]
-            return queue.events_after(connection, job, after, 1000), state in ENDED
-
-    after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
-    first = await run_in_threadpool(look, after)
-
-    async def told() -> AsyncIterator[bytes]:
-        events, ended = first
-        place = after
-        for _turn in range(int(_STREAM_SECONDS / _LOOK_EVERY)):
-            for event in events:
-                place = event["id"]
-                data = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (place, event["kind"].encode(), data)
-            if ended and not events:
-                yield b"event: end\ndata: {}\n\n"
-                return
-            if not events:
-                yield b": still here\n\n"
-                await asyncio.sleep(_LOOK_EVERY)
-            events, ended = await run_in_threadpool(look, place)
-
-    return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    return await event_stream(service, job, last)

@@ -9,11 +9,12 @@ from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.access import refuse_other_host
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import answer, answer_bytes, cursor_of, identity, moment, page, place_of
-from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere, Uploader
+from cliffwatch_service.api.answers import answer, answer_bytes, page
 from cliffwatch_service.api.documents import body_of, checked, described, plain_json
 from cliffwatch_service.boot_document import unpacked, upload_of
 from cliffwatch_service.columns import keys_of
+from cliffwatch_service.http.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere, Uploader
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.ingest import Stored, put_boot, put_run
 from cliffwatch_service.naming import revision_named
 from cliffwatch_service.raw import put_raw, raw_file

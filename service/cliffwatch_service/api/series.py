@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import answer, cursor_of, identity, page, place_of
-from cliffwatch_service.api.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.http.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, place_of
 from cliffwatch_service.naming import revision_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees

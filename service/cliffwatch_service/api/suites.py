@@ -9,7 +9,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.api.context import Reader
+from cliffwatch_service.http.context import Reader
 from cliffwatch_service.refusal import not_found
 
 router = APIRouter(tags=["suites"])

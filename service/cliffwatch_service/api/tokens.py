@@ -8,8 +8,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from cliffwatch_service.access import Scope, make_token
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import answer, cursor_of, identity, page, place_of
-from cliffwatch_service.api.context import Admin, Cursor, Limit, ServiceHere
+from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.http.context import Admin, Cursor, Limit, ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, place_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import tasks, tokens
 from cliffwatch_service.uploads import Name

@@ -17,15 +17,16 @@ from psycopg_pool import PoolTimeout
 
 from cliffwatch.exits import Exit
 from cliffwatch_service import clock
-from cliffwatch_service.api.app import create_app
-from cliffwatch_service.api.context import Rates, Service
+from cliffwatch_service.app import create_app
 from cliffwatch_service.database import open_pool
 from cliffwatch_service.dispatch import keep_leases
+from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.logs import set_up_logs
 from cliffwatch_service.migrating import MigrationRefused
 from cliffwatch_service.postgres import Postgres, postgres
 from cliffwatch_service.settings import Settings, SettingsError, read_settings
 from cliffwatch_service.task_process import task_process
+from cliffwatch_service.web.session import session_key
 
 
 @click.command()
@@ -71,7 +72,13 @@ def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None
     try:
         with pool.connection() as connection:
             keep_leases(connection, timedelta(seconds=settings.lease_seconds), clock.now())
-        service = Service(settings=settings, pool=pool, now=clock.now, rates=Rates(settings.requests_per_minute))
+        service = Service(
+            settings=settings,
+            pool=pool,
+            now=clock.now,
+            rates=Rates(settings.requests_per_minute),
+            session_key=session_key(settings),
+        )
         config = uvicorn.Config(
             create_app(service),
             host=host,

@@ -137,6 +137,16 @@ def raw_about(connection: Connection[Any], run_id: int, number: int) -> Mapping[
     ).fetchone()
 
 
+def raw_files_of_run(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
+    """Per boot whose raw outputs are here: its number, arm, and files as name and size."""
+    return connection.execute(
+        "SELECT raw_output.number, arm.name AS arm, files FROM raw_output"
+        " JOIN boot ON boot.run_id = raw_output.run_id AND boot.number = raw_output.number"
+        " JOIN arm ON arm.id = arm_id WHERE raw_output.run_id = %s ORDER BY raw_output.number",
+        [run_id],
+    ).fetchall()
+
+
 def raw_content(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
     row = connection.execute(
         "SELECT content FROM raw_output WHERE run_id = %s AND number = %s", [run_id, number], binary=True

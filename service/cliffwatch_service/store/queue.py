@@ -91,6 +91,11 @@ def job_row(connection: Connection[Any], identity: UUID) -> Mapping[str, Any] | 
     return connection.execute(_JOB + " WHERE job.id = %s", [identity]).fetchone()
 
 
+def job_of_run(connection: Connection[Any], run_id: int) -> Mapping[str, Any] | None:
+    """The newest job that a run was made for."""
+    return connection.execute(_JOB + " WHERE run_id = %s ORDER BY job.created DESC LIMIT 1", [run_id]).fetchone()
+
+
 def lock_job(connection: Connection[Any], identity: UUID) -> Mapping[str, Any] | None:
     return connection.execute("SELECT * FROM job WHERE id = %s FOR UPDATE", [identity]).fetchone()
 

@@ -1,6 +1,6 @@
 """Runs and their arms, with the environments and kernels that they name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -188,3 +188,14 @@ def run_of_identity(connection: Connection[Any], identity: str, host_id: int) ->
     return connection.execute(
         "SELECT * FROM run WHERE identity = %s AND host_id = %s ORDER BY id LIMIT 1", [identity, host_id]
     ).fetchone()
+
+
+def samples_held(connection: Connection[Any], arms: Sequence[int]) -> int:
+    """How many samples arms have."""
+    row = connection.execute(
+        "SELECT coalesce(sum(cardinality(series)), 0) AS samples FROM boot JOIN columns ON columns.id = columns_id"
+        " WHERE arm_id = ANY(%s)",
+        [list(arms)],
+    ).fetchone()
+    assert row is not None
+    return int(row["samples"])

@@ -31,6 +31,10 @@ def token_by_hash(connection: Connection[Any], hashed: bytes) -> Mapping[str, An
     return connection.execute("SELECT * FROM token WHERE hash = %s", [hashed]).fetchone()
 
 
+def token_by_id(connection: Connection[Any], token_id: int) -> Mapping[str, Any] | None:
+    return connection.execute("SELECT * FROM token WHERE id = %s", [token_id]).fetchone()
+
+
 def touch_token(connection: Connection[Any], token_id: int, now: datetime) -> None:
     connection.execute("UPDATE token SET last_used = %s WHERE id = %s", [now, token_id])
 

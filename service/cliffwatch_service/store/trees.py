@@ -187,3 +187,40 @@ def list_branches(connection: Connection[Any]) -> list[Mapping[str, Any]]:
     return connection.execute(
         "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
     ).fetchall()
+
+
+_DISTANCE = """
+WITH RECURSIVE line (id, parents, distance) AS (
+    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < %(most)s AND line.id <> %(base)s
+)
+SELECT distance FROM line WHERE id = %(base)s
+"""
+
+
+def distance(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> int | None:
+    """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
+    row = connection.execute(_DISTANCE, {"head": head, "base": base, "most": most}).fetchone()
+    return None if row is None else int(row["distance"])
+
+
+_NEIGHBOURS = """
+SELECT (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
+        WHERE place.branch_id = own.branch_id AND place.ordinal < own.ordinal
+          AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
+        ORDER BY place.ordinal DESC LIMIT 1) AS before,
+       (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
+        WHERE place.branch_id = own.branch_id AND place.ordinal > own.ordinal
+          AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
+        ORDER BY place.ordinal LIMIT 1) AS after
+FROM branch_revision AS own WHERE revision_id = %s ORDER BY branch_id LIMIT 1
+"""
+
+
+def measured_neighbours(connection: Connection[Any], revision_id: int) -> Mapping[str, str | None]:
+    """The commits that were measured next `before` and `after` it on its branch; None where there is none."""
+    row = connection.execute(_NEIGHBOURS, [revision_id]).fetchone()
+    return {"before": None, "after": None} if row is None else row

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import zstandard
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cliffwatch_service.api.problems import problem_response
+from cliffwatch_service.http.problems import problem_response
 from cliffwatch_service.refusal import Refusal
 
 SECONDS = 120.0

@@ -1,6 +1,7 @@
-"""Errors as problem documents (RFC 9457)."""
+"""Failures of requests: for programs a problem document (RFC 9457), for people what the pages make of it."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -51,26 +52,28 @@ def problem_response(refusal: Refusal) -> Response:
     return Response(body, refusal.status, headers=headers.get(refusal.status), media_type=MEDIA_TYPE)
 
 
-def install(app: FastAPI) -> None:
-    """Every failure of a request becomes a problem document; what nobody foresaw is logged and says so."""
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(psycopg.DataError, _unstorable)
+Answering = Callable[[Request, Refusal], Response]
+
+
+def install(app: FastAPI, answer: Answering) -> None:
+    """Every failure of a request is answered as a refusal; what nobody foresaw is logged and says so."""
+
+    def answering(refusal_of: Callable[[Request, Any], Refusal]) -> Callable[[Request, Exception], Response]:
+        def handle(request: Request, error: Exception) -> Response:
+            response = answer(request, refusal_of(request, error))
+            response.headers.update(getattr(error, "headers", None) or {})
+            return response
+
+        return handle
+
+    app.add_exception_handler(Refusal, answering(lambda _, error: error))
+    app.add_exception_handler(RequestValidationError, answering(lambda _, error: invalid(error.errors())))
+    app.add_exception_handler(HTTPException, answering(_http))
+    app.add_exception_handler(psycopg.DataError, answering(_unstorable))
     for kind in (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, TooManyRequests):
-        app.add_exception_handler(kind, _database_away)
-    app.add_exception_handler(psycopg.errors.QueryCanceled, _too_long)
-    app.add_exception_handler(Exception, _unforeseen)
-
-
-def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return problem_response(error)
-
-
-def _invalid(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return problem_response(invalid(error.errors()))
+        app.add_exception_handler(kind, answering(_database_away))
+    app.add_exception_handler(psycopg.errors.QueryCanceled, answering(_too_long))
+    app.add_exception_handler(Exception, answering(_unforeseen))
 
 
 def invalid(errors: Any) -> Refusal:
@@ -81,40 +84,28 @@ def invalid(errors: Any) -> Refusal:
     return Refusal(422, "invalid request", detail, errors=found[:20])
 
 
-def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+def _http(request: Request, error: HTTPException) -> Refusal:
     known = {404: "there is nothing at this address", 405: f"{request.method} is not possible here"}
-    detail = known.get(error.status_code, str(error.detail))
-    response = problem_response(Refusal(error.status_code, str(error.detail), detail))
-    response.headers.update(error.headers or {})
-    return response
+    return Refusal(error.status_code, str(error.detail), known.get(error.status_code, str(error.detail)))
 
 
-def _unstorable(_: Request, error: Exception) -> Response:
+def _unstorable(_: Request, error: Exception) -> Refusal:
     """What passed our checks and is none of PostgreSQL's values all the same, such as a NUL in an address."""
-    return problem_response(
-        Refusal(422, "invalid request", f"a value cannot be stored: {str(error).splitlines()[0][:200]}")
-    )
+    return Refusal(422, "invalid request", f"a value cannot be stored: {str(error).splitlines()[0][:200]}")
 
 
-def _database_away(_: Request, error: Exception) -> Response:
+def _database_away(_: Request, error: Exception) -> Refusal:
     _log.error("database away", reason=str(error)[:500])
-    return problem_response(
-        Refusal(
-            503, "database away", "the service cannot reach its database now; nothing was stored: send it again later"
-        )
+    return Refusal(
+        503, "database away", "the service cannot reach its database now; nothing was stored: send it again later"
     )
 
 
-def _too_long(_: Request, error: Exception) -> Response:
+def _too_long(_: Request, error: Exception) -> Refusal:
     _log.error("query too long", reason=str(error)[:500])
-    return problem_response(
-        Refusal(503, "took too long", "the answer took too long and was given up: ask for less at once")
-    )
+    return Refusal(503, "took too long", "the answer took too long and was given up: ask for less at once")
 
 
-def _unforeseen(request: Request, error: Exception) -> Response:
+def _unforeseen(request: Request, error: Exception) -> Refusal:
     _log.exception("unforeseen", path=request.url.path, exc_info=error)
-    return problem_response(
-        Refusal(500, "unforeseen", "the service failed here; its log says why under this request's id")
-    )
+    return Refusal(500, "unforeseen", "the service failed here; its log says why under this request's id")

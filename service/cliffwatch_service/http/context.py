@@ -16,6 +16,7 @@ from cliffwatch_service.access import NOBODY, PUBLIC, Caller, Scope, caller_of, 
 from cliffwatch_service.columns import ColumnsKnown
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
+from cliffwatch_service.store import marks
 
 _MOST_WATCHED = 10_000
 
@@ -41,13 +42,23 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The parts of a running service. `now` is its clock."""
+    """The parts of a running service. `now` is its clock, `session_key` what signs the cookies of browsers."""
 
     settings: Settings
     pool: ConnectionPool[Any]
     now: Callable[[], datetime]
     rates: Rates
+    session_key: str
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
+    _demonstration: list[bool] = field(default_factory=list)
+
+    def demonstration(self) -> bool:
+        """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so."""
+        if not self._demonstration:
+            with self.transaction() as connection:
+                if marks.is_demonstration(connection):
+                    self._demonstration.append(True)
+        return bool(self._demonstration)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
@@ -67,7 +78,6 @@ _bearer = HTTPBearer(auto_error=False, description="A token of `cliffwatch token
 
 def _caller(request: Request, service: ServiceHere, _: Annotated[Any, Depends(_bearer)]) -> Caller:
     """The caller, within his rate. Raises Refusal."""
-    now = service.now()
     kind, _space, secret = request.headers.get("authorization", "").partition(" ")
     address = request.client.host if request.client else "unknown"
     if not kind:
@@ -75,10 +85,22 @@ def _caller(request: Request, service: ServiceHere, _: Annotated[Any, Depends(_b
     elif kind.lower() != "bearer" or not secret.strip():
         raise Refusal(401, "token refused", "send a token as `Authorization: Bearer …`")
     else:
-        if not service.rates.allow(f"guess {address}", now):
-            raise _too_many()
-        with service.transaction() as connection:
-            caller = caller_of(connection, secret.strip(), now)
+        caller = caller_by_secret(service, address, secret.strip())
+    return within_rate(service, caller, address)
+
+
+def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
+    """Whose token this is; an address may guess no faster than it may ask. Raises Refusal."""
+    now = service.now()
+    if not service.rates.allow(f"guess {address}", now):
+        raise _too_many()
+    with service.transaction() as connection:
+        return caller_of(connection, secret, now)
+
+
+def within_rate(service: Service, caller: Caller, address: str) -> Caller:
+    """The caller, if he has not asked too often. Raises Refusal."""
+    now = service.now()
     if not service.rates.allow(f"token {caller.token_id}" if caller.token_id is not None else f"at {address}", now):
         raise _too_many()
     return caller

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch_runner.splats import find_splats
+from cliffwatch.parsers.splats import find_splats
 
 WARNING = """\
 [    2.1] cliffwatch: case 000-trig-fentry

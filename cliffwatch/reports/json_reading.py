@@ -1,0 +1,59 @@
+"""Reads Comparison JSON back, so that what is stored can be told in every format."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, Mean, SideFacts, Sweep
+from cliffwatch.results import case_from_json
+from cliffwatch.samples import CaseOutcome
+
+
+def comparison_set_from_json(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> ComparisonSet:
+    """The set of a document without its `comparisons`, and of these. Spreads and steps are in no document and so not here.
+
+    Raises KeyError, TypeError where the content is none of ours.
+    """
+    comparisons = tuple(_comparison(row) for row in rows)
+    control = summary["control"]
+    return ComparisonSet(
+        base=_side(summary["base"]),
+        head=_side(summary["head"]),
+        platform=rows[0]["platform"] if rows else None,
+        mode=rows[0]["mode"] if rows else None,
+        notable=summary["notable"],
+        alpha=summary.get("alpha", 0.0),
+        rows=comparisons,
+        left_out=tuple(
+            CaseOutcome(case=case_from_json(each), status=each["status"], reason=each["reason"])
+            for each in summary["left_out"]
+        ),
+        means=tuple(Mean(**each) for each in summary["means"]),
+        control=None if control is None else Control(**control),
+        sweeps=tuple(_sweep(each) for each in summary["sweeps"]),
+    )
+
+
+def _side(side: Mapping[str, Any]) -> SideFacts:
+    facts = {name: str(value) for name, value in side.items() if name not in ("label", "boots")}
+    return SideFacts(label=side["label"], facts=facts, boots=side["boots"])
+
+
+def _sweep(content: Mapping[str, Any]) -> Sweep:
+    """Bends are not in documents of older versions."""
+    base, head = (content.get(name) for name in ("base_bend", "head_bend"))
+    return Sweep(
+        **{name: content[name] for name in ("suite", "benchmark", "parameter", "metric", "words")},
+        base_bend=None if base is None else (base[0], base[1]),
+        head_bend=None if head is None else (head[0], head[1]),
+    )
+
+
+def _comparison(row: Mapping[str, Any]) -> Comparison:
+    names = ("metric", "unit", "better", "primary", "platform", "mode", "n_base", "n_head", "base", "head", "change")
+    more = ("ci_low", "ci_high", "p", "q", "mde", "verdict", "reason", "needs")
+    return Comparison(
+        case=case_from_json(row),
+        assume="nothing",
+        notes=tuple(row["notes"]),
+        **{name: row[name] for name in (*names, *more)},
+    )

@@ -1,0 +1,25 @@
+"""`cliffwatch demo-data`: something to look at before anything was measured."""
+
+from pathlib import Path
+
+import rich_click as click
+from rich.console import Console
+
+from cliffwatch_service import clock
+from cliffwatch_service.command.token import data_dir_option, operators_pool
+from cliffwatch_service.demonstration.filling import fill
+
+
+@click.command("demo-data")
+@data_dir_option
+def demo_data(data_dir: Path | None) -> None:
+    """Fill an empty database with a demonstration: real runs of patched kernels, published results, made-up history.
+
+    Every page and report of such a database says that it is a demonstration.
+    """
+    console = Console(stderr=True, highlight=False)
+    with operators_pool(data_dir) as pool, console.status("filling (about half a minute)"):
+        fill(pool.connection, clock.now(), lambda text: console.print(f"  {text}"))
+    console.print(
+        "The demonstration is there. Look at it: cliffwatch serve" + (f" --data-dir {data_dir}" if data_dir else "")
+    )

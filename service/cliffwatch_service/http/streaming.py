@@ -1,0 +1,51 @@
+"""A job's events as server-sent events, for programs and pages alike."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import orjson
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from cliffwatch_service.http.context import Service
+from cliffwatch_service.http.cursors import identity
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import queue
+
+ENDED = frozenset({"done", "failed", "cancelled", "parked"})
+_LOOK_EVERY = 0.5
+_STREAM_SECONDS = 900
+
+
+async def event_stream(service: Service, job: UUID, last: str | None) -> StreamingResponse:
+    """From the beginning, or after the event `last`, until the job has ended. Raises Refusal."""
+
+    def look(after: int) -> tuple[list[Any], bool]:
+        with service.transaction() as connection:
+            row = queue.job_row(connection, job)
+            if row is None:
+                raise not_found("job", str(job))
+            return queue.events_after(connection, job, after, 1000), row["state"] in ENDED
+
+    after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
+    first = await run_in_threadpool(look, after)
+
+    async def told() -> AsyncIterator[bytes]:
+        events, ended = first
+        place = after
+        for _turn in range(int(_STREAM_SECONDS / _LOOK_EVERY)):
+            for event in events:
+                place = event["id"]
+                data = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (place, event["kind"].encode(), data)
+            if ended and not events:
+                yield b"event: end\ndata: {}\n\n"
+                return
+            if not events:
+                yield b": still here\n\n"
+                await asyncio.sleep(_LOOK_EVERY)
+            events, ended = await run_in_threadpool(look, place)
+
+    return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})

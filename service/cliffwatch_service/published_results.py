@@ -1,0 +1,53 @@
+"""Published results (published/README.md) as reference lines beside a series."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+_PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
+"""What the published tables call parameters that `bench` calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A published value in the series' unit, and where it is from."""
+
+    label: str
+    value: float
+
+
+def read_published(name: str) -> list[dict[str, str]]:
+    """The rows of one of the tables."""
+    text = (resources.files("cliffwatch_service") / "published" / name).read_text()
+    return list(csv.DictReader(text.splitlines()))
+
+
+@cache
+def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
+    """By benchmark, parameter, its value and unit."""
+    found: dict[tuple[str, str, str, str], list[Reference]] = {}
+
+    def add(row: Mapping[str, str], unit: str, label: str, value: str) -> None:
+        parameter = _PARAMETERS.get(row["param"], row["param"])
+        found.setdefault((row["benchmark"], parameter, row["value"], unit), []).append(Reference(label, float(value)))
+
+    for row in read_published("local-storage-2022-skylake.csv"):
+        if row["run"] == "measured":
+            add(row, "ns/op", "published 2022, Skylake (73087489250d)", row["latency_ns"])
+    for row in read_published("local-storage-2024-inline-lookup.csv"):
+        if row["metric"] == "hits latency":
+            add(row, "ns/op", "published 2024, before inlining the lookup", row["before"])
+            add(row, "ns/op", "published 2024, after inlining the lookup", row["after"])
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def references(series: Mapping[str, Any]) -> tuple[Reference, ...]:
+    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock on the wall."""
+    params = dict(series["params"])
+    if series["mode"] != "walltime" or len(params) != 1:
+        return ()
+    (name, value), *_ = params.items()
+    return _known().get((series["benchmark"], name, value, series["unit"]), ())

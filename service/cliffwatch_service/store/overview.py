@@ -1,0 +1,95 @@
+"""What the home page tells at a glance, in few queries."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg import Connection
+
+_STRIP = """
+SELECT place.ordinal, revision.commit, revision.subject, told.platform, told.mode, told.counts, told.base, told.made
+FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s ORDER BY ordinal DESC LIMIT %(limit)s) AS place
+JOIN revision ON revision.id = place.revision_id
+LEFT JOIN LATERAL (
+    SELECT DISTINCT ON (platform, mode) platform, mode, counts, base.commit AS base, made
+    FROM comparison
+    JOIN branch_revision AS before ON before.branch_id = %(branch)s AND before.revision_id = base_revision_id
+        AND before.ordinal < place.ordinal
+    JOIN revision AS base ON base.id = base_revision_id
+    WHERE head_revision_id = place.revision_id
+    ORDER BY platform, mode, comparison.id DESC
+) AS told ON true
+ORDER BY place.ordinal DESC, told.platform, told.mode
+"""
+
+
+def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Mapping[str, Any]]:
+    """A branch's newest revisions, newest first; one row a platform and mode with its newest verdict against an earlier
+    revision of the branch, a row without platform where there is none.
+    """
+    return connection.execute(_STRIP, {"branch": branch_id, "limit": limit}).fetchall()
+
+
+def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
+    """Per platform and mode when it was last measured and how many of its jobs wait."""
+    return connection.execute(
+        "SELECT platform, mode, newest,"
+        " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'queued')"
+        " AS waiting, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform) AS seen"
+        " FROM (SELECT platform, mode, max(received) AS newest FROM run GROUP BY 1, 2) AS told ORDER BY 1, 2"
+    ).fetchall()
+
+
+def branches_measured(connection: Connection[Any], series_id: int) -> list[Mapping[str, Any]]:
+    """The branches on which a series has points, the fullest first."""
+    return connection.execute(
+        "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(*) AS points"
+        " FROM point JOIN branch_revision USING (revision_id) JOIN branch ON branch.id = branch_id"
+        " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20",
+        [series_id],
+    ).fetchall()
+
+
+def branches_of_revision(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
+    return connection.execute(
+        "SELECT branch.name AS branch, tree.url AS tree, ordinal FROM branch_revision JOIN branch ON branch.id = branch_id"
+        " JOIN tree ON tree.id = tree_id WHERE revision_id = %s ORDER BY 2, 1",
+        [revision_id],
+    ).fetchall()
+
+
+_FORK = """
+WITH RECURSIVE line (id, parents, distance) AS (
+    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < 200
+)
+SELECT ordinal FROM line JOIN branch_revision ON revision_id = line.id AND branch_id = %(branch)s ORDER BY distance LIMIT 1
+"""
+
+
+def place_before(connection: Connection[Any], branch_id: int, revision_id: int) -> int | None:
+    """The ordinal at which a revision's line leaves a branch; None where it never was on it."""
+    row = connection.execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
+    return None if row is None else int(row["ordinal"])
+
+
+def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> Mapping[str, Any] | None:
+    """The newest point of a series at a revision."""
+    return connection.execute(
+        "SELECT n, centre, low, high, epoch FROM point JOIN environment ON environment.id = environment_id"
+        " WHERE series_id = %s AND revision_id = %s ORDER BY arm_id DESC LIMIT 1",
+        [series_id, revision_id],
+    ).fetchone()
+
+
+def series_of_case(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Series whose suite, benchmark or case name holds a text; by suite, benchmark, platform and mode."""
+    return connection.execute(
+        "SELECT series.id, series.digest, metric, unit, platform, mode, suite, benchmark, params"
+        " FROM series JOIN benchmark_case ON case_id = benchmark_case.id"
+        " WHERE (%(text)s = '' OR strpos(lower(suite || '/' || name || ' ' || metric), lower(%(text)s)) > 0)"
+        " AND (%(platform)s = '' OR platform = %(platform)s) AND series.id > %(id)s ORDER BY series.id LIMIT %(limit)s",
+        wanted,
+    ).fetchall()

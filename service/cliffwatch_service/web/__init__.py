@@ -1,0 +1,1 @@
+"""The pages: what people look at. Server-rendered, and whole without JavaScript."""

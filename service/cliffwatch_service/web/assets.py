@@ -1,0 +1,47 @@
+"""Style, script and pictures: served under names that change with their content, so browsers may keep them for ever."""
+
+from functools import cache
+from importlib import resources
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from cliffwatch.identities import digest_of
+from cliffwatch_service.refusal import not_found
+
+KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+router = APIRouter(include_in_schema=False)
+
+
+@cache
+def _held() -> dict[str, tuple[bytes, str, str]]:
+    """By name: content, media type and digest."""
+    folder = resources.files("cliffwatch_service.web") / "static"
+    found = {}
+    for file in folder.iterdir():
+        kind = next((kind for suffix, kind in KINDS.items() if file.name.endswith(suffix)), None)
+        if kind is not None:
+            content = file.read_bytes()
+            found[file.name] = (content, kind, digest_of(content.decode()))
+    return found
+
+
+def asset(name: str) -> str:
+    """The address of a file under static/. Raises KeyError where there is none."""
+    return f"/static/{_held()[name][2][:12]}/{name}"
+
+
+@router.get("/static/{digest}/{name}")
+def read_asset(digest: str, name: str) -> Response:
+    if name not in _held() or not _held()[name][2].startswith(digest):
+        raise not_found("file", name)
+    content, kind, _ = _held()[name]
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type=kind, headers=headers)
+
+
+@router.get("/favicon.ico")
+def read_favicon() -> Response:
+    """What browsers ask for by themselves."""
+    return Response(_held()["favicon.svg"][0], media_type=KINDS[".svg"], headers={"Cache-Control": "max-age=86400"})

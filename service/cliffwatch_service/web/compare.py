@@ -1,0 +1,208 @@
+"""The compare page, and the same comparison as JSON, text, commit message and Markdown at the same address."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from psycopg import Connection
+
+from cliffwatch.reports.across import TOLD, Across, across
+from cliffwatch_service import tasks_asked
+from cliffwatch_service.boot_document import unpacked
+from cliffwatch_service.comparison_document import comparison_document
+from cliffwatch_service.http.context import Service, ServiceHere
+from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import runs, trees
+from cliffwatch_service.web.compared import Filters, case_path, rows_of, targets_of
+from cliffwatch_service.web.compared import compared as page_of
+from cliffwatch_service.web.conditions import conditions
+from cliffwatch_service.web.details import detail_of
+from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.session import ReaderHere
+from cliffwatch_service.web.written import FORMS, MEDIA_TYPES, wanted_form, written
+
+AT_ONCE = 20_000
+"""Samples that are compared while a reader waits; more are compared in the background."""
+
+router = APIRouter()
+
+Text = Annotated[str, Query(max_length=200)]
+PairName = Annotated[str, Path(max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What can be shown of a comparison: answers, and how many targets are still being compared."""
+
+    head: Mapping[str, Any]
+    found: Sequence[Answer]
+    pending: int
+
+
+@router.get("/compare")
+def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = "") -> Response:
+    """Goes on to the comparison that the form names; without one, shows the form."""
+    if head.strip():
+        return RedirectResponse(f"/compare/{base.strip() or NEAREST}...{head.strip()}", 303)
+    with service.transaction() as connection:
+        recent = runs.list_runs(
+            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 20}
+        )
+    return page(request, visitor, "choose.html", base=base, recent=recent)
+
+
+@router.get("/compare/{pair}")
+def show(
+    pair: PairName,
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    text: Text = "",
+    suite: Text = "",
+    verdict: Text = "",
+    where: Text = "",
+    sort: Text = "size",
+    metrics: Text = "",
+) -> Response:
+    name, form = wanted_form(pair, request.headers.get("accept", ""))
+    with service.transaction() as connection:
+        ready = _ready(connection, pair_named(connection, name), service, at_once=form != "html")
+        if form != "html":
+            return _written(connection, ready, form, service)
+        if not ready.found:
+            headers = {"Refresh": "2"}
+            return page(
+                request, visitor, "comparing.html", status=202, headers=headers, pair=name, pending=ready.pending
+            )
+        filters = Filters(text, suite, verdict, where, sort, metrics)
+        rows = rows_of(connection, ready.found)
+        context = _surroundings(connection, ready)
+    return page(
+        request,
+        visitor,
+        "compare.html",
+        pair=name,
+        ready=ready,
+        filters=filters,
+        compared=page_of(ready.found, rows, filters),
+        forms=FORMS,
+        **context,
+    )
+
+
+def _ready(connection: Connection[Any], paired: Paired, service: Service, *, at_once: bool) -> Ready:
+    """What is stored, and what is small enough to be compared now; the rest is asked for."""
+    found, pending = [], 0
+    for pair in paired.pairs:
+        answer = known(connection, pair)
+        if answer is None and (at_once or _small(connection, pair)):
+            answer = compared(connection, pair, service.now())
+        if answer is None:
+            tasks_asked.ask_comparison(connection, pair.base_arm, pair.head_arm)
+            pending += 1
+        else:
+            found.append(answer)
+    return Ready(paired.head, found, pending)
+
+
+def _small(connection: Connection[Any], pair: Pair) -> bool:
+    return runs.samples_held(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
+
+
+def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
+    if form == "json":
+        body = comparison_document(connection, ready.head["commit"], ready.found)
+    else:
+        records = [_records(connection, each)[1] for each in ready.found]
+        rows = rows_of(connection, ready.found)
+        body = written(ready.found, rows, records, form, demonstration=service.demonstration()).encode()
+    headers = {"Vary": "Accept", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    return Response(body, headers=headers, media_type=MEDIA_TYPES[form])
+
+
+def _records(connection: Connection[Any], found: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """run.json of base's and of head's run."""
+    rows = [runs.run_row(connection, name) for name in (found.runs[0], found.runs[-1])]
+    ours, theirs = (orjson.loads(unpacked(bytes(row["record"]))) for row in rows if row is not None)
+    return ours, theirs
+
+
+def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
+    """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
+    bases = {each.target.base["id"]: each.target.base for each in ready.found}
+    rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
+    of_targets = []
+    for each in ready.found:
+        ours, theirs = _records(connection, each)
+        names = (
+            ("base", "head") if len(each.runs) == 1 else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
+        )
+        of_targets.append(conditions(ours, names[0], theirs, names[1]))
+    only = next(iter(bases)) if len(bases) == 1 else None
+    return {
+        "bases": [rows[identity] for identity in bases],
+        "head": rows[ready.head["id"]],
+        "distance": trees.distance(connection, only, ready.head["id"]) if only is not None else None,
+        "conditions": of_targets,
+        "failures": [
+            (place, failure)
+            for place, each in enumerate(ready.found)
+            for failure in each.comparison["summary"]["failures"]
+        ],
+        "left_out": [each.comparison["summary"]["left_out"] for each in ready.found],
+        "tree": next((theirs.get("tree") for _, theirs in (_records(connection, each) for each in ready.found)), None),
+        "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
+    }
+
+
+def _arm_of(record: Mapping[str, Any], revision: Mapping[str, Any]) -> str:
+    arms = record.get("arms", {})
+    return next((name for name, arm in arms.items() if arm["facts"].get("commit") == revision["commit"]), "head")
+
+
+@router.get("/compare/{pair}/cases/{path:path}")
+def show_case(
+    pair: PairName,
+    path: Annotated[str, Path(max_length=1000)],
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    metric: Text = "",
+) -> Response:
+    """Everything of one row: values, samples, raw outputs, history, and the command that repeats it."""
+    with service.transaction() as connection:
+        paired = pair_named(connection, pair)
+        found = [compared(connection, each, service.now()) for each in paired.pairs]
+        rows = rows_of(connection, found)
+        row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
+        details = [
+            detail_of(connection, row, cell, target, answer, paired.head)
+            for cell, target, answer in zip(row.cells, targets_of(found), found, strict=True)
+        ]
+    template = "case_fragment.html" if request.headers.get("hx-request") else "case.html"
+    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, told=TOLD)
+
+
+def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:
+    """By its address as it was written, or as a server on the way has unpacked it."""
+    for row in across(rows, all_metrics=True):
+        own = case_path(row)
+        if metric in ("", row.metric) and (own in (raw, path) or _plain(row) == path):
+            return row
+    raise not_found("case in this comparison", path)
+
+
+def _plain(row: Across) -> str:
+    return "/".join([row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
+
+
+@router.get("/compare/{base}/{head}")
+def old_form(base: str, head: str) -> Response:
+    """What people write by habit."""
+    if "..." in base:
+        raise Refusal(404, "nothing here", f"a comparison is at /compare/BASE...HEAD; did you mean /compare/{base}?")
+    return RedirectResponse(f"/compare/{base}...{head}", 308)

@@ -1,0 +1,346 @@
+"""What the compare page says of the stored comparisons of two revisions: columns, rows, sweeps, sentences."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from psycopg import Connection
+
+from cliffwatch.reports import figures
+from cliffwatch.reports.across import (
+    TOLD,
+    TROUBLED,
+    Across,
+    Target,
+    across,
+    facets,
+    sentence_across,
+    targets_named,
+    whereabouts,
+)
+from cliffwatch.reports.context import SIGHT
+from cliffwatch.stats.cliffs import FEWEST
+from cliffwatch_service.boot_document import unpacked
+from cliffwatch_service.pairing import Answer
+from cliffwatch_service.store import comparisons
+from cliffwatch_service.web.drawing import Curve, Scale, band, bar, common_scale, curve
+
+SORTS = ("size", "certainty", "name")
+_MARKS = {
+    "regression": "▲",
+    "improvement": "▼",
+    "inconclusive": "?",
+    "missing": "–",
+    "failed": "✕",
+    "invalid": "✕",
+}
+"""Worse and better by shape as well: colours alone do not reach everybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What of a comparison is asked for; every field is of the address."""
+
+    text: str = ""
+    suite: str = ""
+    verdict: str = ""
+    where: str = ""
+    sort: str = "size"
+    metrics: str = ""
+
+    def as_query(self) -> dict[str, str]:
+        held = {name: getattr(self, name) for name in ("text", "suite", "verdict", "where", "sort", "metrics")}
+        return {name: value for name, value in held.items() if value and (name, value) != ("sort", "size")}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A target and what is to be known of its numbers."""
+
+    target: Target
+    answer: Answer
+    rows: Sequence[Mapping[str, Any]]
+    notable: float
+    floor: float
+    control: Mapping[str, Any] | None
+    sight: str
+    median_sees: float | None
+    worst_sees: float | None
+    boots: str
+    band: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A row on one target as it is shown: `kind` for the style, `text` and `small` to read, `path` to draw."""
+
+    kind: str
+    text: str
+    small: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table."""
+
+    name: str
+    params: str
+    metric: str
+    href: str
+    where: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines of one importance, in parts that a browser draws only when they are seen."""
+
+    name: str
+    title: str
+    count: int
+    parts: tuple[tuple[Line, ...], ...]
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SweepShown:
+    """A benchmark over one parameter, with a curve a target; `lines` are its rows that are told nowhere else."""
+
+    benchmark: str
+    parameter: str
+    metric: str
+    unit: str
+    told: str
+    curves: tuple[tuple[Target, str, Curve], ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The page."""
+
+    sentence: str
+    facets: tuple[str, ...]
+    columns: tuple[Column, ...]
+    scale: Scale
+    sections: tuple[Section, ...]
+    sweeps: tuple[SweepShown, ...]
+    shown: int
+    total: int
+    suites: tuple[str, ...]
+    metric_named: bool
+
+
+PART = 50
+"""Lines that are drawn, or left undrawn, together."""
+
+
+def rows_of(connection: Connection[Any], found: Sequence[Answer]) -> list[list[dict[str, Any]]]:
+    """The stored rows of every answer."""
+    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in found]
+
+
+def targets_of(found: Sequence[Answer]) -> tuple[Target, ...]:
+    return targets_named([(each.target.platform, each.target.mode) for each in found])
+
+
+def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]], filters: Filters) -> Compared:
+    """The page of these answers and their rows."""
+    targets = targets_of(found)
+    every = across(rows, all_metrics=filters.metrics == "all")
+    shown = _sorted([row for row in every if _wanted(row, filters, targets)], filters.sort)
+    floors = [_floor(each) for each in found]
+    scale = common_scale([cell for row in shown for cell in row.cells if cell], floors)
+    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, floors, strict=True))
+    sweeps, folded = _sweeps(found, targets, shown, scale)
+    named = len({row.metric for row in shown}) > 1
+    return Compared(
+        sentence=sentence_across(every, targets),
+        facets=tuple(facets(every)),
+        columns=columns,
+        scale=scale,
+        sections=tuple(_sections([row for row in shown if id(row) not in folded], targets, scale)),
+        sweeps=sweeps,
+        shown=len(shown),
+        total=len(every),
+        suites=tuple(dict.fromkeys(row.suite for row in every)),
+        metric_named=named,
+    )
+
+
+def _floor(found: Answer) -> float:
+    """Below this no difference means anything: what is not notable, or what base differed from itself by."""
+    summary = found.comparison["summary"]
+    control = summary["control"]
+    return max(float(summary["notable"]), float(control["largest"]) if control else 0.0)
+
+
+def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], floor: float, scale: Scale) -> Column:
+    summary = found.comparison["summary"]
+    sees = [row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None]
+    base, head = summary["base"]["boots"], summary["head"]["boots"]
+    return Column(
+        target=target,
+        answer=found,
+        rows=rows,
+        notable=summary["notable"],
+        floor=floor,
+        control=summary["control"],
+        sight=SIGHT[target.mode],  # type: ignore[index]
+        median_sees=statistics.median(sees) if sees else None,
+        worst_sees=max(sees, default=None),
+        boots=f"{base} boots a kernel" if base == head else f"{base} and {head} boots",
+        band=band(floor, scale),
+    )
+
+
+def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
+    if filters.suite and row.suite != filters.suite:
+        return False
+    if filters.verdict and not _is(row, filters.verdict):
+        return False
+    if filters.where and whereabouts(row, targets) != filters.where:
+        return False
+    if not filters.text:
+        return True
+    name = f"{row.suite}/{row.benchmark}/{'/'.join(f'{key}={value}' for key, value in row.params.items())} {row.metric}"
+    return all(word in name.lower() for word in filters.text.lower().split())
+
+
+def _is(row: Across, verdict: str) -> bool:
+    if verdict == "changed":
+        return row.verdict in (*TOLD, "disagree")
+    return row.verdict == verdict
+
+
+def _sorted(rows: list[Across], by: str) -> list[Across]:
+    if by == "name":
+        return sorted(rows, key=lambda row: (row.suite, row.benchmark))
+    if by == "certainty":
+        return sorted(rows, key=lambda row: -row.sure)
+    return sorted(rows, key=lambda row: -row.size if row.verdict in (*TOLD, "disagree") else 0.0)
+
+
+def _sections(rows: Sequence[Across], targets: Sequence[Target], scale: Scale) -> Iterable[Section]:
+    kinds = (
+        ("changed", "Changed", (*TOLD, "disagree")),
+        ("trouble", "Missing, failed or invalid", TROUBLED),
+        ("open", "Not decided", ("inconclusive",)),
+        ("unchanged", "Unchanged", ("unchanged",)),
+    )
+    for name, title, verdicts in kinds:
+        lines = [line_of(row, targets, scale) for row in rows if row.verdict in verdicts]
+        if lines:
+            parts = tuple(tuple(lines[place : place + PART]) for place in range(0, len(lines), PART))
+            yield Section(name, title, len(lines), parts)
+
+
+def case_path(row: Across) -> str:
+    """The part of an address that names a case: suite/benchmark/parameter=value/…"""
+    parts = [row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())]
+    return "/".join(quote(part, safe="=") for part in parts)
+
+
+def line_of(row: Across, targets: Sequence[Target], scale: Scale) -> Line:
+    return Line(
+        name=row.benchmark,
+        params=" ".join(f"{name}={value}" for name, value in row.params.items()),
+        metric=row.metric,
+        href=f"{case_path(row)}?metric={quote(row.metric, safe='')}",
+        where=whereabouts(row, targets),
+        cells=tuple(_cell(cell, scale) for cell in row.cells),
+    )
+
+
+_NOTHING = Cell("none", "not run", "", "")
+
+
+def _cell(row: Mapping[str, Any] | None, scale: Scale) -> Cell:
+    if row is None:
+        return _NOTHING
+    verdict, change = row["verdict"], row["change"]
+    n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
+    path = bar(row, scale)
+    if verdict in TOLD:
+        kind = "worse" if verdict == "regression" else "better"
+        return Cell(kind, f"{_MARKS[verdict]} {figures.percent(change)}", f"{_interval(row)}, n {n}", path)
+    if verdict == "unchanged":
+        shown = figures.percent(change) if change is not None and _real(row) else "~"
+        return Cell("same", shown, f"sees {_plain(row['mde'])}, n {n}", path)
+    if verdict == "inconclusive":
+        needs = f"needs {row['needs']} boots" if row["needs"] else "undecided"
+        return Cell("open", f"? {needs}", f"{_interval(row)}, n {n}", path)
+    return Cell("trouble", f"{_MARKS[verdict]} {verdict}", row["reason"][:120], path)
+
+
+def _real(row: Mapping[str, Any]) -> bool:
+    return row["ci_low"] is not None and row["ci_high"] is not None and (row["ci_low"] > 0 or row["ci_high"] < 0)
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    low, high = row["ci_low"], row["ci_high"]
+    if low is None or high is None:
+        return "no interval"
+    return f"{100 * low:+.2f} .. {100 * high:+.2f} %"
+
+
+def _plain(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def _sweeps(
+    found: Sequence[Answer], targets: Sequence[Target], rows: Sequence[Across], scale: Scale
+) -> tuple[tuple[SweepShown, ...], set[int]]:
+    """The sweeps of all targets, and which rows (by id) are folded into them: those that say nothing else."""
+    by_benchmark: dict[tuple[str, str, str], list[Across]] = {}
+    for row in rows:
+        by_benchmark.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
+    wanted: dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]] = {}
+    for place, each in enumerate(found):
+        for sweep in each.comparison["summary"]["sweeps"]:
+            key = (sweep["suite"], sweep["benchmark"], sweep["metric"], sweep["parameter"])
+            wanted.setdefault(key, {})[place] = sweep
+    shown, folded = [], set()
+    for (suite, benchmark, metric, parameter), of_targets in wanted.items():
+        group = by_benchmark.get((suite, benchmark, metric), [])
+        curves = [
+            (targets[place], sweep["words"], _curve(group, place, parameter, sweep))
+            for place, sweep in of_targets.items()
+        ]
+        drawn = tuple((target, words, each) for target, words, each in curves if each is not None)
+        if drawn:
+            quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive")]
+            folded |= {id(row) for row in quiet}
+            told = sum(row.verdict in (*TOLD, "disagree") for row in group)
+            lines = tuple(line_of(row, targets, scale) for row in quiet)
+            words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
+            shown.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))
+    return tuple(shown), folded
+
+
+def _curve(group: Sequence[Across], place: int, parameter: str, sweep: Mapping[str, Any]) -> Curve | None:
+    points = [
+        (value, cell)
+        for row in group
+        if (value := _number(row.params.get(parameter))) > 0
+        and (cell := row.cells[place]) is not None
+        and cell["base"]
+        and cell["head"]
+    ]
+    if len({value for value, _ in points}) < FEWEST:
+        return None
+    return curve(points, {side: sweep.get(f"{side}_bend") for side in ("base", "head")})
+
+
+def _number(text: str | None) -> float:
+    """A parameter's value; 0 for what is no number of a curve."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) else 0.0

@@ -1,0 +1,157 @@
+"""The home page: followed branches at a glance, what is open, what runs, what is stale."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+from psycopg import Connection
+
+from cliffwatch_service.dispatch import AT_WORK
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.naming import revision_named
+from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
+from cliffwatch_service.triage import OPEN
+from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.session import ReaderHere
+
+CELLS = 30
+"""Revisions in a branch's strip."""
+
+STALE = timedelta(days=2)
+"""A platform that measured nothing for so long is an alarm."""
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class StripCell:
+    """A revision on one target: `kind` for style and sign, `words` for everybody else."""
+
+    commit: str
+    base: str | None
+    kind: str
+    sign: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A branch on one target, newest first."""
+
+    platform: str
+    mode: str
+    cells: Sequence[StripCell]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A branch with its strips."""
+
+    tree: str
+    branch: str
+    policy: str
+    problem: str | None
+    strips: Sequence[Strip]
+    revisions: int
+
+
+@router.get("/")
+def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        followed = [_followed(connection, row) for row in follows.list_follows(connection)]
+        wanted = {"states": list(OPEN), "digest": None, "at": None, "id": None, "limit": 8}
+        inbox = reports.list_reports(connection, wanted)
+        jobs = queue.queue_of(connection, 200)
+        hosts = queue.list_hosts(connection)
+        targets = overview.measured_on(connection)
+        recent = runs.list_runs(
+            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 6}
+        )
+    return page(
+        request,
+        visitor,
+        "home.html",
+        followed=followed,
+        inbox=inbox,
+        running=[job for job in jobs if job["state"] == "leased"],
+        waiting=sum(job["state"] == "queued" for job in jobs),
+        stale_hosts=[host for host in hosts if now - host["last_seen"] > AT_WORK],
+        alarms=alarms(targets, now),
+        recent=recent,
+    )
+
+
+def alarms(targets: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
+    """What keeps a platform from telling anything new, in sentences."""
+    found = []
+    for each in targets:
+        name = f"{each['platform']} ({each['mode']})"
+        silent = each["seen"] is None or now - each["seen"] > AT_WORK
+        if each["waiting"] and silent:
+            found.append(f"{name}: {each['waiting']} jobs wait and no host of this platform works")
+        elif now - each["newest"] > STALE:
+            found.append(f"{name}: nothing was measured for {(now - each['newest']).days} days")
+    return found
+
+
+def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
+    rows = overview.strip_of(connection, row["branch_id"], CELLS)
+    revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
+    targets = [tuple(target) for target in row["targets"]]
+    targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
+    told = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
+    strips = [
+        Strip(
+            platform,
+            mode,
+            [_cell(revision, told.get((revision["commit"], platform, mode))) for revision in revisions],
+        )
+        for platform, mode in targets
+    ]
+    return Followed(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
+
+
+def _cell(revision: Mapping[str, Any], told: Mapping[str, Any] | None) -> StripCell:
+    commit, subject = revision["commit"], revision["subject"] or ""
+    if told is None:
+        return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
+    counts = told["counts"]
+    kind, sign = _kind(counts)
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing compared"
+    return StripCell(commit, told["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
+
+
+def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
+    """Style and sign of a revision's verdicts; the worst thing that can be said of it."""
+    if counts.get("regression"):
+        return ("both", "◆") if counts.get("improvement") else ("worse", "▲")
+    if counts.get("failed") and not counts.get("unchanged"):
+        return "trouble", "✕"
+    if counts.get("improvement"):
+        return "better", "▼"
+    return ("same", "·") if counts.get("unchanged") else ("open", "?")
+
+
+@router.get("/revisions/{commit}")
+def show_revision(
+    commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, visitor: ReaderHere
+) -> Response:
+    """What is known of a revision: where it was measured, and what it can be compared with."""
+    with service.transaction() as connection:
+        row = revision_named(connection, commit)
+        found = runs.list_runs(
+            connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
+        )
+        said = {
+            "revision": row,
+            "measured": series.targets_measured(connection, row["id"]),
+            "branches": overview.branches_of_revision(connection, row["id"]),
+            "neighbours": trees.measured_neighbours(connection, row["id"]),
+            "runs": found,
+        }
+    return page(request, visitor, "revision.html", **said)

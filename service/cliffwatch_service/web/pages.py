@@ -1,0 +1,96 @@
+"""Renders a page: the templates, what all of them may say, and the headers that keep a page to itself."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cliffwatch.reports import figures
+from cliffwatch_service.http.context import Service
+from cliffwatch_service.web.assets import asset
+from cliffwatch_service.web.links import commit_page
+from cliffwatch_service.web.session import Visitor
+from cliffwatch_service.web.wording import ago, clock_time, lasting, parameters, shortly
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+"""No script, style or picture but ours, no request to another host, no frame around us."""
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("cliffwatch_service.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals |= {"asset": asset, "figures": figures, "commit_page": commit_page, "query": query}
+    environment.filters |= {
+        "percent": figures.percent,
+        "value": figures.value,
+        "ago": ago,
+        "clock_time": clock_time,
+        "lasting": lasting,
+        "parameters": parameters,
+        "short": shortly,
+    }
+    return environment
+
+
+def query(given: Mapping[str, Any], **changed: Any) -> str:
+    """The query of an address: the given one with changes; what is None or empty is left out."""
+    together = {**given, **changed}
+    text = urlencode({name: value for name, value in together.items() if value not in (None, "")})
+    return f"?{text}" if text else ""
+
+
+def page(
+    request: Request,
+    visitor: Visitor,
+    template: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] = {},
+    **said: Any,
+) -> Response:
+    """A page of a template. `said` has what the template names; times are told from the service's clock."""
+    service: Service = request.app.state.service
+    path = request.url.path
+    html = (
+        _templates()
+        .get_template(template)
+        .render(
+            visitor=visitor,
+            now=service.now(),
+            demonstration=service.demonstration(),
+            path=path,
+            here=f"{path}?{request.url.query}" if request.url.query else path,
+            **said,
+        )
+    )
+    return Response(html, status, headers={**HEADERS, **headers}, media_type="text/html; charset=utf-8")
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time of a document; None for what is none."""
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return found if found is not None and found.tzinfo is not None else None

@@ -1,0 +1,94 @@
+"""The regression inbox: what is open, how sure and how old, whose it is, and what was said of it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import reports
+from cliffwatch_service.triage import OPEN, STATES, State, quality, report_named, triage
+from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.session import FormHere, ReaderHere, Visitor, own_address, signed_form
+
+router = APIRouter()
+
+_PAGE = 30
+_ABOUT: Mapping[str, str] = {
+    "new": "nobody has looked yet",
+    "confirmed": "real, and to be mended",
+    "expected": "real, and accepted",
+    "fixed": "gone with a later revision",
+    "noise": "no change of the kernel's",
+}
+
+ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+
+
+@router.get("/regressions")
+def inbox(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    state: Annotated[str, Query(max_length=20)] = "open",
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    """Reports in a state, `open` (new or confirmed) or `all`."""
+    at, number = place_of(cursor, moment, identity)
+    states = {"open": list(OPEN), "all": list(STATES)}.get(state, [state])
+    with service.transaction() as connection:
+        wanted = {"states": states, "digest": None, "at": at, "id": number, "limit": _PAGE + 1}
+        found = reports.list_reports(connection, wanted)
+        changes = {row["id"]: reports.changes_of_report(connection, row["id"])[:5] for row in found[:_PAGE]}
+        known = quality(connection)
+    following = cursor_of(found[_PAGE - 1]["opened"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    return page(
+        request,
+        visitor,
+        "regressions.html",
+        found=found[:_PAGE],
+        changes=changes,
+        following=following,
+        state=state,
+        states=("open", *STATES, "all"),
+        abouts=_ABOUT,
+        quality=known,
+    )
+
+
+@router.get("/regressions/{report}")
+def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    with service.transaction() as connection:
+        row = report_named(connection, report)
+        said: dict[str, Any] = {
+            "report": row,
+            "changes": reports.changes_of_report(connection, row["id"]),
+            "triage": reports.triage_of(connection, row["id"]),
+        }
+    return page(request, visitor, "regression.html", states=STATES, abouts=_ABOUT, **said)
+
+
+@router.post("/regressions/{report}/triage")
+def say_triage(
+    report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form("triage")]
+) -> Response:
+    """Keeps what somebody says of a report, and goes back to where he said it."""
+    state, owner, note = (form.get(name, "").strip() for name in ("state", "owner", "note"))
+    if state not in STATES:
+        raise Refusal(422, "no such state", f"a report is {', '.join(STATES)}: choose one of these")
+    if len(owner) > 200 or len(note) > 4000:
+        raise Refusal(422, "too long", "an owner has at most 200 characters, a note 4,000")
+    with service.transaction() as connection:
+        triage(
+            connection,
+            report,
+            state=cast("State", state),
+            owner=owner or None,
+            note=note,
+            by=visitor.caller.name,
+            now=service.now(),
+        )
+    return RedirectResponse(own_address(form.get("next") or f"/regressions/{report}"), 303)

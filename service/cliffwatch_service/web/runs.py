@@ -1,0 +1,184 @@
+"""Runs: how they go, what failed, every boot, and every raw output."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from psycopg import Connection
+
+from cliffwatch.parsers.splats import find_splats
+from cliffwatch_service.boot_document import unpacked
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.raw import raw_file
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
+from cliffwatch_service.uploads import MOST_BOOTS
+from cliffwatch_service.web.conditions import flat_conditions
+from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.session import ReaderHere
+
+router = APIRouter()
+
+_PAGE = 50
+_SHOWN_BYTES = 400_000
+"""Of an output on a page; the whole of it is one link further."""
+
+RunId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS)]
+Text = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/runs")
+def list_runs(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    platform: Text = "",
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    at, number = place_of(cursor, moment, identity)
+    wanted = {"platform": platform or None, "mode": None, "revision": None, "at": at, "id": number, "limit": _PAGE + 1}
+    with service.transaction() as connection:
+        found = runs.list_runs(connection, wanted)
+        targets = overview.measured_on(connection)
+    following = cursor_of(found[_PAGE - 1]["received"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    platforms = list(dict.fromkeys(each["platform"] for each in targets))
+    return page(
+        request,
+        visitor,
+        "runs.html",
+        found=found[:_PAGE],
+        following=following,
+        platform=platform,
+        platforms=platforms,
+    )
+
+
+@router.get("/runs/{run}")
+def show_run(run: RunId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    """A run from the failure, if there is one, to the last boot."""
+    with service.transaction() as connection:
+        row = _run(connection, run)
+        record = orjson.loads(unpacked(bytes(row["record"])))
+        arms = runs.arms_of(connection, row["id"])
+        held = boots.boots_of(connection, row["id"])
+        documents = _documents(connection, row["id"], held)
+        job = queue.job_of_run(connection, row["id"])
+        compared = _comparison(connection, arms)
+        revisions = trees.revision_rows(connection, [arm["revision_id"] for arm in arms if arm["revision_id"]])
+    done = {boot["number"] for boot in held}
+    planned = record["plan"]["boots"]
+    return page(
+        request,
+        visitor,
+        "run.html",
+        run=row,
+        record=record,
+        arms=[(arm, revisions.get(arm["revision_id"])) for arm in arms],
+        failures=[(arm["name"], arm["failure"]) for arm in arms if arm["failure"]],
+        boots=held,
+        documents=documents,
+        planned=planned,
+        outstanding=[boot for boot in planned if boot["index"] not in done],
+        outcomes=_outcomes(documents),
+        conditions=flat_conditions(record),
+        job=job,
+        compared=compared,
+    )
+
+
+def _run(connection: Connection[Any], digest: str) -> Mapping[str, Any]:
+    row = runs.run_row(connection, digest)
+    if row is None:
+        raise not_found("run", digest)
+    return row
+
+
+def _documents(connection: Connection[Any], run_id: int, held: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+    """By boot: what it says besides its samples."""
+    found = {}
+    for boot in held:
+        whole = boots.whole_boot(connection, run_id, boot["number"])
+        if whole is not None:
+            found[boot["number"]] = orjson.loads(unpacked(bytes(whole["content"])))
+    return found
+
+
+def _comparison(connection: Connection[Any], arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    by_name = {arm["name"]: arm["id"] for arm in arms}
+    if not {"base", "head"} <= set(by_name):
+        return None
+    return comparisons.comparison_of_arms(connection, by_name["base"], by_name["head"])
+
+
+def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """The cases that did not end well, with their boot."""
+    return [
+        (number, outcome)
+        for number, document in documents.items()
+        for outcome in document["outcomes"]
+        if outcome["status"] != "ok"
+    ][:200]
+
+
+@router.get("/runs/{run}/boots/{number}")
+def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    """A boot: how it went, what the kernel said, and all its outputs."""
+    with service.transaction() as connection:
+        row = _run(connection, run)
+        whole = boots.whole_boot(connection, row["id"], number)
+        if whole is None:
+            raise not_found("boot", f"{run}/{number}")
+        about = boots.raw_about(connection, row["id"], number)
+        arm = next(boot["arm"] for boot in boots.boots_of(connection, row["id"]) if boot["number"] == number)
+    document = orjson.loads(unpacked(bytes(whole["content"])))
+    return page(
+        request, visitor, "boot.html", run=row, number=number, arm=arm, document=document, about=about, quoted=quote
+    )
+
+
+@router.get("/runs/{run}/boots/{number}/files/{path:path}")
+def show_output(
+    run: RunId,
+    number: BootNumber,
+    path: Annotated[str, Path(max_length=500)],
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    plain: Annotated[int, Query(ge=0, le=1)] = 0,
+) -> Response:
+    """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
+    with service.transaction() as connection:
+        content = raw_file(connection, run, number, path)
+    if plain:
+        headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
+        return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
+    text = content[:_SHOWN_BYTES].decode(errors="replace")
+    return page(
+        request,
+        visitor,
+        "output.html",
+        run=run,
+        number=number,
+        name=path,
+        lines=marked(text),
+        splats=find_splats(text),
+        cut=len(content) - _SHOWN_BYTES,
+    )
+
+
+def marked(text: str) -> list[tuple[str, str]]:
+    """Lines with what they are: `splat` for those that a kernel says when something went wrong, the first of each `first`."""
+    firsts, within = set(), set()
+    for splat in find_splats(text):
+        block = splat.text.split("\n")
+        firsts.add(block[0])
+        within |= set(block)
+    return [
+        ("first" if line[:300] in firsts else "splat" if line[:300] in within else "", line)
+        for line in text.splitlines()
+    ]

@@ -1,0 +1,36 @@
+"""The site, put together: its routers, and what a failure looks like on it."""
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+
+from cliffwatch_service.access import NOBODY
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.web import (
+    assets,
+    compare,
+    home,
+    hosts,
+    jobs,
+    regressions,
+    requests,
+    runs,
+    series,
+    sign_in,
+    suites,
+)
+from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.session import Visitor
+
+_PARTS = (assets, home, compare, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
+
+
+def install(app: FastAPI) -> None:
+    for part in _PARTS:
+        app.include_router(part.router, include_in_schema=False)
+
+
+def refused(request: Request, refusal: Refusal) -> Response:
+    """The page of a failure: what is wrong, and what to do."""
+    visitor = getattr(request.state, "visitor", Visitor(NOBODY))
+    headers = {"Retry-After": "5"} if refusal.status in (429, 503) else {}
+    return page(request, visitor, "refused.html", status=refusal.status, headers=headers, refusal=refusal)

@@ -1,0 +1,106 @@
+// The history of a series, zoomable: draws in place of the server's picture what the page's data say.
+"use strict";
+
+(() => {
+  const holder = document.getElementById("history");
+  const source = document.getElementById("data");
+  if (!holder || !source || typeof uPlot === "undefined") return;
+  const data = JSON.parse(source.textContent);
+  const places = data.commits.map((_, place) => place);
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  const across = (plot, place, colour, dash, label) => {
+    const { ctx, bbox } = plot;
+    const x = Math.round(plot.valToPos(place, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) return;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash(dash.map((part) => part * devicePixelRatio));
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    if (label) {
+      ctx.font = `${11 * devicePixelRatio}px sans-serif`;
+      ctx.fillText(label, x + 4 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+    }
+    ctx.restore();
+  };
+
+  const marks = (plot) => {
+    for (const place of data.epochs) across(plot, place - 0.5, style("--quiet"), [2, 3], "new epoch");
+    for (const [place, name] of data.releases) across(plot, place, style("--line"), [1, 4], name);
+    for (const change of data.changes) {
+      const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : "◇";
+      const colour = change.kind === "regression" ? style("--worse") : change.kind === "improvement" ? style("--better") : style("--quiet");
+      across(plot, change.at, colour, [], `${sign} ${(100 * change.size).toFixed(2)} %`);
+    }
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.fillStyle = ctx.strokeStyle = style("--quiet");
+    ctx.font = `${11 * devicePixelRatio}px sans-serif`;
+    for (const reference of data.references) {
+      const y = plot.valToPos(reference.value, "y", true);
+      ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.fillText(reference.label, bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
+    }
+    if (data.own) {
+      ctx.setLineDash([]);
+      ctx.fillStyle = style("--accent");
+      ctx.beginPath();
+      ctx.arc(plot.valToPos(data.own.at, "x", true), plot.valToPos(data.own.value, "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
+      ctx.fill();
+    }
+    ctx.restore();
+  };
+
+  // No line across an epoch: nothing on its two sides is comparable.
+  const starts = new Set(data.epochs);
+  const gaps = (values) => (plot, series, from, to) => [...starts].filter((place) => place > from && place <= to).map((place) => [
+    plot.valToPos(place - 1, "x", true), plot.valToPos(place, "x", true)]);
+
+  const bounds = [...data.centre, ...data.low, ...data.high, data.own?.value, ...data.references.map((each) => each.value)].filter((value) => value != null);
+  const least = Math.min(...bounds), largest = Math.max(...bounds);
+  const room = (largest - least) * 0.08 || Math.abs(largest) * 0.02 || 1;
+  let plot;
+  const draw = () => {
+    plot?.destroy();
+    holder.replaceChildren();
+    const axis = { stroke: style("--text"), grid: { stroke: style("--grid") }, ticks: { stroke: style("--grid") } };
+    plot = new uPlot({
+      width: holder.clientWidth,
+      height: 280,
+      cursor: { drag: { x: true, y: false } },
+      scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(low, least) - room, Math.max(high, largest) + room] } },
+      legend: { live: true },
+      axes: [
+        { ...axis, values: (_, ticks) => ticks.map((tick) => data.commits[tick] ?? "") , space: 110 },
+        { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => `${+tick.toPrecision(6)}`) },
+      ],
+      series: [
+        { label: "revision", value: (_, place) => data.commits[place] ?? "–" },
+        { label: `median, ${data.unit}`, stroke: style("--accent"), width: 1.5, gaps: gaps(), value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
+        { label: "low", stroke: "transparent", points: { show: false }, value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
+        { label: "high", stroke: "transparent", points: { show: false }, value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
+      ],
+      bands: [{ series: [3, 2], fill: style("--band") }],
+      hooks: { draw: [marks] },
+    }, [places, data.centre, data.low, data.high], holder);
+  };
+  draw();
+  document.getElementById("hint").hidden = false;
+  const whole = document.getElementById("whole");
+  whole.hidden = false;
+  whole.addEventListener("click", () => plot.setScale("x", { min: 0, max: places.length - 1 }));
+  document.addEventListener("themechange", draw);
+  let resized;
+  addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => plot.setSize({ width: holder.clientWidth, height: 280 }), 100); });
+})();

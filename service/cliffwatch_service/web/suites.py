@@ -1,0 +1,30 @@
+"""Suites: what each case measures, and where it comes from."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.suite import PROFILES
+from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.session import ReaderHere
+
+router = APIRouter()
+
+
+@router.get("/suites")
+def list_suites(request: Request, visitor: ReaderHere) -> Response:
+    suites = load_catalogue().suites
+    counts = {suite.name: {profile: len(suite.cases(profile)) for profile in PROFILES} for suite in suites}
+    return page(request, visitor, "suites.html", suites=suites, profiles=PROFILES, counts=counts)
+
+
+@router.get("/suites/{name}")
+def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, visitor: ReaderHere) -> Response:
+    suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
+    if suite is None:
+        raise not_found("suite", name)
+    return page(request, visitor, "suite.html", suite=suite, profiles=PROFILES, kinds=KIND_METRICS)

@@ -1,0 +1,42 @@
+"""How times, lengths of time and names are written on pages."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def lasting(seconds: float | None) -> str:
+    """`3 min`, `2 h`: one unit, the largest that fits twice or the next smaller; a dash for what is not known."""
+    if seconds is None:
+        return "–"
+    for size, unit in _UNITS:
+        if abs(seconds) >= 2 * size or size == 1:
+            return f"{seconds / size:.0f} {unit}"
+    return "0 s"
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    if at is None:
+        return "never"
+    seconds = (now - at).total_seconds()
+    return f"{lasting(seconds)} ago" if seconds >= 0 else f"in {lasting(-seconds)}"
+
+
+def clock_time(at: datetime | None) -> str:
+    return "–" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def parameters(params: Mapping[str, str] | Sequence[Sequence[str]]) -> str:
+    """`nr_maps=16, batch=4`; nothing for a case without parameters."""
+    pairs = params.items() if isinstance(params, Mapping) else params
+    return ", ".join(f"{name}={value}" for name, value in pairs)
+
+
+def shortly(commit: str | None) -> str:
+    return (commit or "–")[:12]
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 boot`, `2 boots`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
