@@ -42,7 +42,7 @@ def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
 def branches_measured(connection: Connection[Any], series_id: int) -> list[Mapping[str, Any]]:
     """The branches on which a series has points, the fullest first."""
     return connection.execute(
-        "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(*) AS points"
+        "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(DISTINCT revision_id) AS points"
         " FROM point JOIN branch_revision USING (revision_id) JOIN branch ON branch.id = branch_id"
         " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20",
         [series_id],

@@ -1,23 +1,25 @@
 """The compare page, and the same comparison as JSON, text, commit message and Markdown at the same address."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
 from cliffwatch.reports.across import TOLD, Across, across
 from cliffwatch_service import tasks_asked
 from cliffwatch_service.boot_document import unpacked
-from cliffwatch_service.comparison_document import comparison_document
+from cliffwatch_service.comparison_document import comparison_document, document_tag
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
-from cliffwatch_service.web.compared import Filters, case_path, rows_of, targets_of
+from cliffwatch_service.web.compared import Compared, Filters, case_path, rows_of, targets_of
 from cliffwatch_service.web.compared import compared as page_of
 from cliffwatch_service.web.conditions import conditions
 from cliffwatch_service.web.details import detail_of
@@ -55,22 +57,32 @@ def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Te
     return page(request, visitor, "choose.html", base=base, recent=recent)
 
 
-@router.get("/compare/{pair}")
-def show(
-    pair: PairName,
-    request: Request,
-    service: ServiceHere,
-    visitor: ReaderHere,
+def _filters(
     text: Text = "",
     suite: Text = "",
     verdict: Text = "",
     where: Text = "",
     sort: Text = "size",
     metrics: Text = "",
+    platform: Text = "",
+    mode: Text = "",
+) -> Filters:
+    return Filters(text, suite, verdict, where, sort, metrics, platform, mode)
+
+
+@router.get("/compare/{pair}")
+def show(
+    pair: PairName,
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    filters: Annotated[Filters, Depends(_filters)],
 ) -> Response:
+    """Every filter is in the address; `platform` and `mode` choose the columns."""
     name, form = wanted_form(pair, request.headers.get("accept", ""))
     with service.transaction() as connection:
-        ready = _ready(connection, pair_named(connection, name), service, at_once=form != "html")
+        paired = _on(pair_named(connection, name), filters.platform, filters.mode)
+        ready = _ready(connection, paired, service, at_once=form != "html")
         if form != "html":
             return _written(connection, ready, form, service)
         if not ready.found:
@@ -78,8 +90,7 @@ def show(
             return page(
                 request, visitor, "comparing.html", status=202, headers=headers, pair=name, pending=ready.pending
             )
-        filters = Filters(text, suite, verdict, where, sort, metrics)
-        rows = rows_of(connection, ready.found)
+        compared_ = _compared(connection, ready, filters)
         context = _surroundings(connection, ready)
     return page(
         request,
@@ -88,10 +99,40 @@ def show(
         pair=name,
         ready=ready,
         filters=filters,
-        compared=page_of(ready.found, rows, filters),
+        compared=compared_,
         forms=FORMS,
         **context,
     )
+
+
+_pages: OrderedDict[tuple[object, ...], Compared] = OrderedDict()
+_pages_lock = threading.Lock()
+_MOST_PAGES = 16
+"""Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
+
+
+def _compared(connection: Connection[Any], ready: Ready, filters: Filters) -> Compared:
+    key = (document_tag(ready.found), tuple(each.target.distance for each in ready.found), filters)
+    with _pages_lock:
+        held = _pages.get(key)
+        if held is not None:
+            _pages.move_to_end(key)
+            return held
+    made = page_of(ready.found, rows_of(connection, ready.found), filters)
+    with _pages_lock:
+        _pages[key] = made
+        while len(_pages) > _MOST_PAGES:
+            _pages.popitem(last=False)
+    return made
+
+
+def _on(paired: Paired, platform: str, mode: str) -> Paired:
+    """Of a pair the columns that are asked for. Raises Refusal where there is none."""
+    pairs = [each for each in paired.pairs if platform in ("", each.target.platform) and mode in ("", each.target.mode)]
+    if not pairs:
+        there = " and ".join(f"{each.target.platform} ({each.target.mode})" for each in paired.pairs)
+        raise Refusal(404, "not measured", f"this pair was not measured on {platform} {mode}; it was on {there}")
+    return Paired(paired.head, pairs)
 
 
 def _ready(connection: Connection[Any], paired: Paired, service: Service, *, at_once: bool) -> Ready:
@@ -126,9 +167,15 @@ def _written(connection: Connection[Any], ready: Ready, form: str, service: Serv
 
 def _records(connection: Connection[Any], found: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """run.json of base's and of head's run."""
-    rows = [runs.run_row(connection, name) for name in (found.runs[0], found.runs[-1])]
-    ours, theirs = (orjson.loads(unpacked(bytes(row["record"]))) for row in rows if row is not None)
-    return ours, theirs
+    records = {name: _record(connection, name) for name in found.runs}
+    return records[found.runs[0]], records[found.runs[-1]]
+
+
+def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+    row = runs.run_row(connection, name)
+    assert row is not None
+    record: Mapping[str, Any] = orjson.loads(unpacked(bytes(row["record"])))
+    return record
 
 
 def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
@@ -136,8 +183,8 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
     bases = {each.target.base["id"]: each.target.base for each in ready.found}
     rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
     of_targets = []
-    for each in ready.found:
-        ours, theirs = _records(connection, each)
+    records = [_records(connection, each) for each in ready.found]
+    for each, (ours, theirs) in zip(ready.found, records, strict=True):
         names = (
             ("base", "head") if len(each.runs) == 1 else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
         )
@@ -154,7 +201,7 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
             for failure in each.comparison["summary"]["failures"]
         ],
         "left_out": [each.comparison["summary"]["left_out"] for each in ready.found],
-        "tree": next((theirs.get("tree") for _, theirs in (_records(connection, each) for each in ready.found)), None),
+        "tree": records[0][1].get("tree"),
         "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
     }
 

@@ -1,6 +1,7 @@
 """What the compare page says of the stored comparisons of two revisions: columns, rows, sweeps, sentences."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,9 +52,16 @@ class Filters:
     where: str = ""
     sort: str = "size"
     metrics: str = ""
+    platform: str = ""
+    mode: str = ""
+
+    @property
+    def choosing(self) -> bool:
+        """Whether any row is left out."""
+        return bool(self.text or self.suite or self.verdict or self.where)
 
     def as_query(self) -> dict[str, str]:
-        held = {name: getattr(self, name) for name in ("text", "suite", "verdict", "where", "sort", "metrics")}
+        held = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in held.items() if value and (name, value) != ("sort", "size")}
 
 
@@ -63,7 +71,6 @@ class Column:
 
     target: Target
     answer: Answer
-    rows: Sequence[Mapping[str, Any]]
     notable: float
     floor: float
     control: Mapping[str, Any] | None
@@ -76,8 +83,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A row on one target as it is shown: `kind` for the style, `text` and `small` to read, `path` to draw."""
+    """A row on one target (its name and place) as it is shown: `kind` for the style, `text` and `small` to read, `path` to
+    draw.
+    """
 
+    target: str
+    place: int
     kind: str
     text: str
     small: str
@@ -134,7 +145,11 @@ class Compared:
     total: int
     suites: tuple[str, ...]
     metric_named: bool
+    platforms: tuple[str, ...]
+    modes: tuple[str, ...]
 
+
+_CHANGED = frozenset((*TOLD, "disagree"))
 
 PART = 50
 """Lines that are drawn, or left undrawn, together."""
@@ -153,12 +168,12 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     """The page of these answers and their rows."""
     targets = targets_of(found)
     every = across(rows, all_metrics=filters.metrics == "all")
-    shown = _sorted([row for row in every if _wanted(row, filters, targets)], filters.sort)
+    chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
+    shown = _sorted(chosen, filters.sort)
     floors = [_floor(each) for each in found]
     scale = common_scale([cell for row in shown for cell in row.cells if cell], floors)
     columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, floors, strict=True))
     sweeps, folded = _sweeps(found, targets, shown, scale)
-    named = len({row.metric for row in shown}) > 1
     return Compared(
         sentence=sentence_across(every, targets),
         facets=tuple(facets(every)),
@@ -169,7 +184,9 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
         shown=len(shown),
         total=len(every),
         suites=tuple(dict.fromkeys(row.suite for row in every)),
-        metric_named=named,
+        metric_named=filters.metrics == "all",
+        platforms=tuple(dict.fromkeys(target.platform for target in targets)),
+        modes=tuple(dict.fromkeys(target.mode for target in targets)),
     )
 
 
@@ -187,7 +204,6 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
     return Column(
         target=target,
         answer=found,
-        rows=rows,
         notable=summary["notable"],
         floor=floor,
         control=summary["control"],
@@ -200,6 +216,7 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
 
 
 def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
+    """Whether a row passes the filters."""
     if filters.suite and row.suite != filters.suite:
         return False
     if filters.verdict and not _is(row, filters.verdict):
@@ -214,7 +231,7 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
 
 def _is(row: Across, verdict: str) -> bool:
     if verdict == "changed":
-        return row.verdict in (*TOLD, "disagree")
+        return row.verdict in _CHANGED
     return row.verdict == verdict
 
 
@@ -223,7 +240,7 @@ def _sorted(rows: list[Across], by: str) -> list[Across]:
         return sorted(rows, key=lambda row: (row.suite, row.benchmark))
     if by == "certainty":
         return sorted(rows, key=lambda row: -row.sure)
-    return sorted(rows, key=lambda row: -row.size if row.verdict in (*TOLD, "disagree") else 0.0)
+    return sorted(rows, key=lambda row: -row.size if row.verdict in _CHANGED else 0.0)
 
 
 def _sections(rows: Sequence[Across], targets: Sequence[Target], scale: Scale) -> Iterable[Section]:
@@ -240,10 +257,13 @@ def _sections(rows: Sequence[Across], targets: Sequence[Target], scale: Scale) -
             yield Section(name, title, len(lines), parts)
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9_.~=-]+").fullmatch
+
+
 def case_path(row: Across) -> str:
     """The part of an address that names a case: suite/benchmark/parameter=value/…"""
-    parts = [row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())]
-    return "/".join(quote(part, safe="=") for part in parts)
+    parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
+    return "/".join([part if _PLAIN(part) else quote(part, safe="=") for part in parts])
 
 
 def line_of(row: Across, targets: Sequence[Target], scale: Scale) -> Line:
@@ -251,31 +271,29 @@ def line_of(row: Across, targets: Sequence[Target], scale: Scale) -> Line:
         name=row.benchmark,
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         metric=row.metric,
-        href=f"{case_path(row)}?metric={quote(row.metric, safe='')}",
+        href=f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}",
         where=whereabouts(row, targets),
-        cells=tuple(_cell(cell, scale) for cell in row.cells),
+        cells=tuple([Cell(targets[place].name, place, *_cell(cell, scale)) for place, cell in enumerate(row.cells)]),
     )
 
 
-_NOTHING = Cell("none", "not run", "", "")
-
-
-def _cell(row: Mapping[str, Any] | None, scale: Scale) -> Cell:
+def _cell(row: Mapping[str, Any] | None, scale: Scale) -> tuple[str, str, str, str]:
+    """Kind, text, small text and path."""
     if row is None:
-        return _NOTHING
+        return "none", "not run", "", ""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
     path = bar(row, scale)
     if verdict in TOLD:
         kind = "worse" if verdict == "regression" else "better"
-        return Cell(kind, f"{_MARKS[verdict]} {figures.percent(change)}", f"{_interval(row)}, n {n}", path)
+        return kind, f"{_MARKS[verdict]} {figures.percent(change)}", f"{_interval(row)}, n {n}", path
     if verdict == "unchanged":
         shown = figures.percent(change) if change is not None and _real(row) else "~"
-        return Cell("same", shown, f"sees {_plain(row['mde'])}, n {n}", path)
+        return "same", shown, f"sees {_plain(row['mde'])}, n {n}", path
     if verdict == "inconclusive":
         needs = f"needs {row['needs']} boots" if row["needs"] else "undecided"
-        return Cell("open", f"? {needs}", f"{_interval(row)}, n {n}", path)
-    return Cell("trouble", f"{_MARKS[verdict]} {verdict}", row["reason"][:120], path)
+        return "open", f"? {needs}", f"{_interval(row)}, n {n}", path
+    return "trouble", f"{_MARKS[verdict]} {verdict}", row["reason"][:120], path
 
 
 def _real(row: Mapping[str, Any]) -> bool:
@@ -316,7 +334,7 @@ def _sweeps(
         if drawn:
             quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive")]
             folded |= {id(row) for row in quiet}
-            told = sum(row.verdict in (*TOLD, "disagree") for row in group)
+            told = sum(row.verdict in _CHANGED for row in group)
             lines = tuple(line_of(row, targets, scale) for row in quiet)
             words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
             shown.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))

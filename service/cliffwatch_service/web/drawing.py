@@ -18,8 +18,8 @@ class Scale:
 
     def x(self, change: float) -> float:
         """The place of a change; what lies beyond the scale is drawn at its end."""
-        share = max(-1.0, min(1.0, change / self.reach))
-        return round(_MIDDLE + share * (_MIDDLE - 2), 1)
+        share = change / self.reach
+        return round(_MIDDLE + (_MIDDLE - 2) * (1.0 if share > 1.0 else max(share, -1.0)), 1)
 
 
 def common_scale(rows: Iterable[Mapping[str, Any]], floors: Iterable[float]) -> Scale:
@@ -34,9 +34,9 @@ def common_scale(rows: Iterable[Mapping[str, Any]], floors: Iterable[float]) -> 
 
 
 def _round_up(number: float) -> float:
-    """To 1, 2 or 5 times a power of ten."""
+    """To a step that people read easily."""
     power = 10.0 ** math.floor(math.log10(number))
-    return float(next(step * power for step in (1, 2, 5, 10) if step * power >= number * 0.999))
+    return float(next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= number * 0.999))
 
 
 def bar(row: Mapping[str, Any], scale: Scale) -> str:
@@ -45,11 +45,9 @@ def bar(row: Mapping[str, Any], scale: Scale) -> str:
     if change is None:
         return ""
     at = scale.x(change)
-    stroke = f"M{at:g} 2v10"
     if low is None or high is None:
-        return stroke
-    left, right = scale.x(low), scale.x(high)
-    path = f"M{left:g} 7H{right:g}{stroke}"
+        return f"M{at} 2v10"
+    path = f"M{scale.x(low)} 7H{scale.x(high)}M{at} 2v10"
     if low < -scale.reach:
         path += "M5 4L2 7l3 3"
     if high > scale.reach:
@@ -135,13 +133,10 @@ def curve(points: Sequence[tuple[float, Mapping[str, Any]]], bends: Mapping[str,
     """Of parameter values with their rows, on a log axis; `bends` are those of base and head, by name."""
     points = _thinned(sorted(points, key=lambda point: point[0]))
     x_of = _log_axis([value for value, _ in points], _LEFT, CURVE_WIDTH - _RIGHT)
-    sides = [row[side] for _, row in points for side in ("base", "head")]
-    high = max(sides + [row["base"] * (1 + (row["ci_high"] or 0)) for _, row in points]) * 1.05
-    low = 0.0 if min(sides) < high / 2 else min(sides) * 0.97
-
-    def y_of(value: float) -> float:
-        return round(CURVE_HEIGHT - _BOTTOM - (value - low) / ((high - low) or 1) * (CURVE_HEIGHT - _TOP - _BOTTOM), 1)
-
+    values = [
+        value for _, row in points for value in (row["base"], row["head"], row["base"] * (1 + (row["ci_high"] or 0)))
+    ]
+    y_of, y_values = _value_axis(min(values), max(values))
     return Curve(
         base=_line([(x_of(value), y_of(row["base"])) for value, row in points]),
         head=_line([(x_of(value), y_of(row["head"])) for value, row in points]),
@@ -151,7 +146,24 @@ def curve(points: Sequence[tuple[float, Mapping[str, Any]]], bends: Mapping[str,
             (side, x_of(found[0]), round(x_of(found[1]) - x_of(found[0]), 1)) for side, found in bends.items() if found
         ),
         x_ticks=tuple((x_of(value), f"{value:,g}") for value in _ticks([value for value, _ in points])),
-        y_ticks=tuple((y_of(value), f"{value:,.4g}") for value in (low, (low + high) / 2, high)),
+        y_ticks=tuple((y_of(value), f"{value:,.4g}") for value in y_values),
+    )
+
+
+def _value_axis(least: float, largest: float) -> tuple[Any, Sequence[float]]:
+    """Places of costs and the values to name: logarithmic where they span more than a factor of five."""
+    room = CURVE_HEIGHT - _TOP - _BOTTOM
+    if largest > 5 * least > 0:
+        low, high = math.log(least / 1.1), math.log(largest * 1.1)
+        names = [least, math.exp((math.log(least) + math.log(largest)) / 2), largest]
+        return lambda value: round(
+            CURVE_HEIGHT - _BOTTOM - (math.log(max(value, least / 1.1)) - low) / (high - low) * room, 1
+        ), names
+    low, high = least * 0.97, largest * 1.03
+    return lambda value: round(CURVE_HEIGHT - _BOTTOM - (value - low) / ((high - low) or 1) * room, 1), (
+        low,
+        (low + high) / 2,
+        high,
     )
 
 

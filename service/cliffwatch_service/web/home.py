@@ -63,7 +63,8 @@ class Followed:
 def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     now = service.now()
     with service.transaction() as connection:
-        followed = [_followed(connection, row) for row in follows.list_follows(connection)]
+        entries = follows.list_follows(connection)
+        followed = [_followed(connection, row) for row in entries]
         wanted = {"states": list(OPEN), "digest": None, "at": None, "id": None, "limit": 8}
         inbox = reports.list_reports(connection, wanted)
         jobs = queue.queue_of(connection, 200)
@@ -81,20 +82,21 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
         stale_hosts=[host for host in hosts if now - host["last_seen"] > AT_WORK],
-        alarms=alarms(targets, now),
+        alarms=alarms(targets, entries, now),
         recent=recent,
     )
 
 
-def alarms(targets: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
-    """What keeps a platform from telling anything new, in sentences."""
+def alarms(targets: Sequence[Mapping[str, Any]], follows_: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
+    """What keeps a platform from telling anything new, in sentences; old results are one only where a branch is followed."""
+    followed = {tuple(target) for row in follows_ for target in row["targets"]}
     found = []
     for each in targets:
         name = f"{each['platform']} ({each['mode']})"
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
         if each["waiting"] and silent:
             found.append(f"{name}: {each['waiting']} jobs wait and no host of this platform works")
-        elif now - each["newest"] > STALE:
+        elif (each["platform"], each["mode"]) in followed and now - each["newest"] > STALE:
             found.append(f"{name}: nothing was measured for {(now - each['newest']).days} days")
     return found
 
@@ -147,7 +149,7 @@ def show_revision(
         found = runs.list_runs(
             connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
         )
-        said = {
+        said: dict[str, Any] = {
             "revision": row,
             "measured": series.targets_measured(connection, row["id"]),
             "branches": overview.branches_of_revision(connection, row["id"]),

@@ -5,7 +5,7 @@ from fastapi.responses import Response
 
 from cliffwatch_service.dispatch import AT_WORK
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.store import overview, queue
+from cliffwatch_service.store import follows, overview, queue
 from cliffwatch_service.web.home import alarms
 from cliffwatch_service.web.pages import page
 from cliffwatch_service.web.session import ReaderHere
@@ -19,6 +19,7 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
     with service.transaction() as connection:
         hosts = queue.list_hosts(connection)
         targets = overview.measured_on(connection)
+        entries = follows.list_follows(connection)
         jobs = {job["id"]: job for job in queue.queue_of(connection, 1000)}
     return page(
         request,
@@ -27,5 +28,5 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         hosts=[(host, now - host["last_seen"] > AT_WORK) for host in hosts],
         targets=targets,
         jobs=jobs,
-        alarms=alarms(targets, now),
+        alarms=alarms(targets, entries, now),
     )

@@ -1,7 +1,7 @@
 """The regression inbox: what is open, how sure and how old, whose it is, and what was said of it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -10,13 +10,14 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import reports
-from cliffwatch_service.triage import OPEN, STATES, State, quality, report_named, triage
+from cliffwatch_service.triage import OPEN, STATES, quality, report_named, triage
 from cliffwatch_service.web.pages import page
 from cliffwatch_service.web.session import FormHere, ReaderHere, Visitor, own_address, signed_form
 
 router = APIRouter()
 
 _PAGE = 30
+_FOREMOST = 5
 _ABOUT: Mapping[str, str] = {
     "new": "nobody has looked yet",
     "confirmed": "real, and to be mended",
@@ -42,7 +43,7 @@ def inbox(
     with service.transaction() as connection:
         wanted = {"states": states, "digest": None, "at": at, "id": number, "limit": _PAGE + 1}
         found = reports.list_reports(connection, wanted)
-        changes = {row["id"]: reports.changes_of_report(connection, row["id"])[:5] for row in found[:_PAGE]}
+        changes = {row["id"]: _foremost(reports.changes_of_report(connection, row["id"])) for row in found[:_PAGE]}
         known = quality(connection)
     following = cursor_of(found[_PAGE - 1]["opened"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
     return page(
@@ -57,6 +58,11 @@ def inbox(
         abouts=_ABOUT,
         quality=known,
     )
+
+
+def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The largest few, regressions first."""
+    return sorted(changes, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
 
 
 @router.get("/regressions/{report}")
@@ -85,7 +91,7 @@ def say_triage(
         triage(
             connection,
             report,
-            state=cast("State", state),
+            state=state,
             owner=owner or None,
             note=note,
             by=visitor.caller.name,

@@ -7,7 +7,7 @@ request. Forms carry the nonce, signed for forms, so that no other site can writ
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Depends, Request
@@ -137,7 +137,7 @@ async def form_of(request: Request) -> dict[str, str]:
 FormHere = Annotated[dict[str, str], Depends(form_of)]
 
 
-def signed_form(scope: Scope) -> Depends:  # type: ignore[valid-type]
+def signed_form(scope: Scope) -> Any:
     """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was given."""
 
     async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:

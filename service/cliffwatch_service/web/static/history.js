@@ -22,6 +22,7 @@
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
     if (label) {
+      ctx.textAlign = "left";
       ctx.font = `${11 * devicePixelRatio}px sans-serif`;
       ctx.fillText(label, x + 4 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
     }
@@ -30,7 +31,7 @@
 
   const marks = (plot) => {
     for (const place of data.epochs) across(plot, place - 0.5, style("--quiet"), [2, 3], "new epoch");
-    for (const [place, name] of data.releases) across(plot, place, style("--line"), [1, 4], name);
+    for (const [place, name] of data.releases) across(plot, place, style("--quiet"), [1, 4], name);
     for (const change of data.changes) {
       const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : "◇";
       const colour = change.kind === "regression" ? style("--worse") : change.kind === "improvement" ? style("--better") : style("--quiet");
@@ -41,6 +42,7 @@
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    ctx.textAlign = "left";
     ctx.fillStyle = ctx.strokeStyle = style("--quiet");
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     for (const reference of data.references) {
@@ -78,11 +80,12 @@
     plot = new uPlot({
       width: holder.clientWidth,
       height: 280,
+      padding: [8, 48, 0, 0],
       cursor: { drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(low, least) - room, Math.max(high, largest) + room] } },
       legend: { live: true },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((tick) => data.commits[tick] ?? "") , space: 110 },
+        { ...axis, values: (_, ticks) => ticks.map((tick) => data.commits[tick] ?? ""), space: 110, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] },
         { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => `${+tick.toPrecision(6)}`) },
       ],
       series: [

@@ -1,0 +1,107 @@
+"""A service filled with the demonstration, and a real Chromium that looks at it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from service_running import Clock, Running, fresh_database, serving
+
+from cliffwatch_service.database import open_pool
+from cliffwatch_service.demonstration.filling import fill
+from cliffwatch_service.settings import Settings
+
+NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
+
+WIDTHS = {"desk": 1280, "hand": 390}
+
+
+@pytest.fixture(scope="session")
+def demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The demonstration, served. Tests that write use a service of their own."""
+    for url in fresh_database(cluster, "cliffwatch"):
+        pool = open_pool(url, connections=2, statement_seconds=60)
+        fill(pool.connection, NOW, lambda _: None)
+        pool.close()
+        clock = Clock()
+        clock.moment = NOW
+        settings = Settings(data_dir=tmp_path_factory.mktemp("demonstration"), requests_per_minute=1_000_000)
+        with serving(url, settings, clock) as running:
+            yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium",
+            args=["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"],
+        )
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Watched:
+    """Browser windows, and what went wrong in them."""
+
+    browser: Browser
+    contexts: list[BrowserContext] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def window(self, running: Running, *, width: int = 1280, theme: str = "light", script: bool = True) -> Page:
+        context = self.browser.new_context(
+            base_url=running.url,
+            viewport={"width": width, "height": 900},
+            color_scheme=theme,
+            java_script_enabled=script,
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        self.contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: self._console(message.type, message.text))
+        page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
+        page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: self._request(running.url, request.url))
+        return page
+
+    def _console(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(f"console: {text}")
+
+    def _request(self, own: str, url: str) -> None:
+        if not url.startswith((own, "data:", "blob:")):
+            self.complaints.append(f"a request to another host: {url}")
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    """Windows whose every complaint fails the test; those that a test expects it takes out of `complaints`."""
+    found = Watched(browser)
+    yield found
+    for context in found.contexts:
+        context.close()
+    assert found.complaints == []
+
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(watched: Watched, demonstration: Running) -> Opened:
+    """Opens an address of the demonstration."""
+
+    def open_page(path: str, **how: Any) -> Page:
+        page = watched.window(demonstration, **how)
+        page.goto(path)
+        return page
+
+    return open_page
+
+
+def sign_in(page: Page, running: Running, scope: str = "admin") -> None:
+    page.goto("/sign-in")
+    page.get_by_label("Token").fill(running.tokens[scope])
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()

@@ -1,0 +1,82 @@
+"""Every page, in both themes and at both widths: whole, quiet, accessible, and asking nobody else for anything."""
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from pages_named import PAGES, address
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_in_both_themes_and_at_both_widths(name: str, watched: Any, demonstration: Any) -> None:
+    for width in (1280, 390):
+        for theme in ("light", "dark"):
+            page = watched.window(demonstration, width=width, theme=theme)
+            answer = page.goto(address(demonstration, name))
+            assert answer is not None
+            assert answer.status == PAGES[name].status
+            assert page.locator("main h1").first.inner_text()
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+                f"{width} px: wider than the window"
+            )
+            assert page.locator(".demonstration").is_visible()
+            if (width, theme) in ((1280, "light"), (390, "dark")):
+                assert serious(page) == []
+            page.context.close()
+    if PAGES[name].status >= 400:  # a browser tells of every failed load
+        watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
+
+
+def serious(page: Any) -> list[str]:
+    """axe-core's serious and critical violations, with the first elements that have them."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_without_javascript(name: str, watched: Any, demonstration: Any) -> None:
+    page = watched.window(demonstration, script=False)
+    page.goto(address(demonstration, name))
+    assert PAGES[name].words in page.locator("main").inner_text()
+    assert page.locator("button:visible", has_text="Theme").count() == 0
+    watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
+
+
+def test_a_page_prints_its_content_and_not_its_switches(opened: Any) -> None:
+    page = opened("/compare/21d6391a3033...e975db19874b")
+    page.emulate_media(media="print")
+    assert page.locator("h1.sentence").is_visible()
+    assert not page.locator("#filters").is_visible()
+    assert not page.locator(".top nav").is_visible()
+
+
+def test_the_theme_that_was_chosen_stays(opened: Any) -> None:
+    page = opened("/", theme="light")
+    page.get_by_role("button", name="Theme").click()
+    page.goto("/hosts")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+
+
+def test_pages_allow_nothing_but_their_own(demonstration: Any) -> None:
+    with demonstration.http(None) as http:
+        headers = http.get("/").headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        style = http.get("/").text.split('rel="stylesheet" href="')[1].split('"')[0]
+        assert "immutable" in http.get(style).headers["cache-control"]
+        assert http.get("/static/0123456789ab/style.css").status_code == 404
+
+
+def test_a_link_that_is_shared_tells_the_verdict(demonstration: Any) -> None:
+    with demonstration.http(None) as http:
+        text = http.get("/compare/21d6391a3033...e975db19874b").text
+    assert (
+        '<meta property="og:title" content="[demonstration] 15 regressions' in text
+        or "15 regressions" in text.split("og:title")[1][:200]
+    )
+    assert "Take the local storage lookup out of line: 15 regressions" in text.split("og:description")[1][:300]
