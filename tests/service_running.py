@@ -80,6 +80,12 @@ class Running:
         """Every background task that waits now."""
         asyncio.run(work(self.database, self.service.settings, forever=False, now=self.clock.now))
 
+    def do_tasks_beside(self) -> None:
+        """The same from a test that has a browser, whose own loop runs in this thread."""
+        beside = threading.Thread(target=self.do_tasks)
+        beside.start()
+        beside.join()
+
 
 @contextmanager
 def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running]:

@@ -6,6 +6,9 @@ from procrastinate import App, SyncPsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued
 from psycopg import Connection
 
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import tasks
+
 ANALYSE_RUN = "analyse-run"
 COMPARE = "compare-arms"
 WATCH = "watch-branch"
@@ -23,7 +26,9 @@ def ask_analysis(connection: Connection[Any], run: str) -> None:
 
 
 def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
-    """Compare two arms that nobody compared before."""
+    """Compare two arms that nobody compared before. Raises Refusal where that was tried and given up."""
+    if tasks.failed_for_good(connection, COMPARE, {"base": base, "head": head}):
+        raise Refusal(503, "not compared", "this comparison was tried and given up: its task says why to an operator")
     _ask(connection, COMPARE, f"{base} {head}", base=base, head=head)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 
 def list_tasks(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -15,6 +16,15 @@ def list_tasks(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[M
         " ORDER BY job.id DESC LIMIT %(limit)s",
         wanted,
     ).fetchall()
+
+
+def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, Any]) -> bool:
+    """Whether the newest task of this name about this was given up."""
+    row = connection.execute(
+        "SELECT status::text FROM procrastinate_jobs WHERE task_name = %s AND args = %s ORDER BY id DESC LIMIT 1",
+        [task, Jsonb(about)],
+    ).fetchone()
+    return row is not None and row["status"] == "failed"
 
 
 def counts(connection: Connection[Any]) -> Mapping[str, Mapping[str, int]]:

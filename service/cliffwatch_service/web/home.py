@@ -149,9 +149,13 @@ def show_revision(
         found = runs.list_runs(
             connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
         )
+        measured = series.targets_measured(connection, row["id"])
         said: dict[str, Any] = {
             "revision": row,
-            "measured": series.targets_measured(connection, row["id"]),
+            "measured": measured,
+            "comparable": any(
+                trees.measured_ancestor(connection, row["id"], each["platform"], each["mode"]) for each in measured
+            ),
             "branches": overview.branches_of_revision(connection, row["id"]),
             "neighbours": trees.measured_neighbours(connection, row["id"]),
             "runs": found,

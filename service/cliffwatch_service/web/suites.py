@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.parsers.kinds import KIND_METRICS
@@ -24,6 +25,8 @@ def list_suites(request: Request, visitor: ReaderHere) -> Response:
 
 @router.get("/suites/{name}")
 def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, visitor: ReaderHere) -> Response:
+    if name == DISCOVERED:
+        return page(request, visitor, "discovered.html")
     suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
     if suite is None:
         raise not_found("suite", name)

@@ -99,9 +99,3 @@ def opened(watched: Watched, demonstration: Running) -> Opened:
         return page
 
     return open_page
-
-
-def sign_in(page: Page, running: Running, scope: str = "admin") -> None:
-    page.goto("/sign-in")
-    page.get_by_label("Token").fill(running.tokens[scope])
-    page.get_by_role("main").get_by_role("button", name="Sign in").click()
