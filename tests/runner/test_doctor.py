@@ -15,6 +15,7 @@ from rich.console import Console
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command import doctor as command
+from cliffwatch_runner.command.worker import findings
 from cliffwatch_runner.doctor import facts as facts_module
 from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather, missing_headers
@@ -298,3 +299,10 @@ def test_gathering_looks_at_the_root_it_is_given(tmp_path: Path, monkeypatch: py
     assert facts.missing_headers == ("libelf", "libssl", "zlib")
     assert facts.cache_free_bytes is not None
     assert facts.leftover is None
+
+
+def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
+    told = findings(bad, "walltime")
+    assert "not fit for walltime runs" in told["verdict"]
+    assert {check["status"] for check in told["checks"]} <= {"warn", "fail"}
+    assert all(check["mend"] for check in told["checks"])

@@ -57,6 +57,8 @@ def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any
     made = request(running, served)
     do_one(running, host, tmp_path / "spool")
     running.do_tasks()
+    (seen,) = running.get("/hosts")["items"]
+    assert seen["about"]["doctor"]["verdict"] == "This host is fit for icount runs."
 
     (job,) = running.get(f"/requests/{made['request']}")["jobs"]
     assert (job["state"], job["reason"]) == ("done", None)

@@ -131,7 +131,7 @@ def _report(client: Client, body: dict[str, Any], jobs: list[Any], console: Cons
             change = "~" if row["change"] is None else f"{row['change']:+.2%}"
             case = "/".join([row["benchmark"], *(f"{name}={value}" for name, value in row["params"].items())])
             click.echo(f"{row['platform']:16} {case:60} {change:>9}  {row['verdict']}")
-        click.echo(f"{client.url}/api/v1/comparisons/{body['base'][:12]}...{body['head'][:12]}")
+        click.echo(f"{client.url}/compare/{body['base'][:12]}...{body['head'][:12]}")
     states = {job["state"] for job in jobs}
     if states <= {"done"}:
         return Exit.DONE

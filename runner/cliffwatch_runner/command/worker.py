@@ -7,13 +7,16 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import rich_click as click
 
 from cliffwatch.exits import Exit
+from cliffwatch.samples import Mode
 from cliffwatch_runner.client import Client
 from cliffwatch_runner.command.run import default_cache
+from cliffwatch_runner.doctor.examination import asked, checks, verdict
+from cliffwatch_runner.doctor.facts import HostFacts, gather
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.isolation import strongest_level
 from cliffwatch_runner.worker.job import Host
@@ -93,6 +96,7 @@ def worker(
         command=(sys.executable, "-m", "cliffwatch.command"),
         env=_clean_environment(home),
         limits=Limits(seconds=hours * 3600),
+        about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
     )
     drain, stop = _signals()
     client = Client(url, token)
@@ -102,6 +106,19 @@ def worker(
     finally:
         client.close()
     raise SystemExit(Exit.DONE if ended is None else _failed(ended))
+
+
+def findings(facts: HostFacts, mode: Mode) -> dict[str, Any]:
+    """What `cliffwatch doctor` finds: its sentence, and the checks that are not well, for the service's hosts page."""
+    found = tuple(checks(facts))
+    bad = [check for check in asked(found, mode) if check.status in ("warn", "fail")]
+    return {
+        "verdict": verdict(found, mode),
+        "checks": [
+            {"name": check.name, "status": check.status, "found": check.found[:500], "mend": list(check.mend)}
+            for check in bad
+        ],
+    }
 
 
 def say(text: str) -> None:

@@ -20,7 +20,9 @@ _UPLOAD_EVERY = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What a worker knows of itself. `command` is `cliffwatch`; `env` is all that its children see of the environment."""
+    """What a worker knows of itself. `command` is `cliffwatch`; `env` is all that its children see of the environment;
+    `about` is what the service's hosts page shows of it.
+    """
 
     name: str
     platform: str
@@ -29,6 +31,7 @@ class Host:
     command: tuple[str, ...]
     env: Mapping[str, str]
     limits: Limits = field(default_factory=Limits)
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_argv(host: Host, job: Mapping[str, Any], results: Path) -> list[str]:

@@ -67,4 +67,5 @@ def _offer(host: Host) -> dict[str, Any]:
         "platform": host.platform,
         "modes": list(host.modes),
         "isolation": _ISOLATIONS.get(strongest_level(), "none"),
+        "about": {"modes": list(host.modes), **host.about},
     }

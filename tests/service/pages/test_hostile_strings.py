@@ -33,7 +33,7 @@ def hostile_run() -> tuple[Any, str]:
     record = made.record
     for name, arm in record["arms"].items():
         arm["label"] = f"{name} {EVIL}"
-        arm["facts"] |= {"subject": f"subject {EVIL}", "author": f"author {EVIL}", "release": f"release {EVIL}"}
+        arm["facts"] |= {"subject": f"subject {EVIL}", "author": f"author {EVIL}", "release": f"{name} {EVIL}"}
     record |= {"notes": [EVIL], "tree": TREE, "guest": {"cpus": 4, EVIL: EVIL}}
     record |= {"toolchain": {"gcc": EVIL, EVIL: EVIL}, "host": {"cpu": {"model_name": EVIL}}}
     for case in record["plan"]["cases"]:

@@ -1,0 +1,80 @@
+"""The same comparison on several targets: one row a case, and a sentence that tells the targets apart."""
+
+from typing import Any
+
+import pytest
+
+from cliffwatch.reports.across import across, facets, sentence_across, targets_named, whereabouts
+
+BOTH = targets_named([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
+
+
+def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other: Any) -> dict[str, Any]:
+    half = 0.01
+    return {
+        "suite": "local-storage",
+        "benchmark": "seq-get",
+        "params": {"nr_maps": value},
+        "metric": "hits-latency",
+        "unit": "ns/op",
+        "primary": True,
+        "verdict": verdict,
+        "change": change,
+        "ci_low": None if change is None else change - half,
+        "ci_high": None if change is None else change + half,
+        **other,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rome", "skylake", "verdict", "where"),
+    [
+        ("regression", "regression", "regression", "both"),
+        ("regression", "unchanged", "regression", "amd-rome only"),
+        ("inconclusive", "improvement", "improvement", "intel-skylake only"),
+        ("regression", "improvement", "disagree", "disagree"),
+        ("unchanged", "unchanged", "unchanged", ""),
+        ("unchanged", "inconclusive", "inconclusive", ""),
+        ("failed", "unchanged", "failed", ""),
+        ("regression", None, "regression", "amd-rome only"),
+    ],
+)
+def test_a_case_says_on_which_targets_it_holds(rome: str, skylake: str | None, verdict: str, where: str) -> None:
+    (found,) = across([[row(rome)], [] if skylake is None else [row(skylake)]])
+    assert (found.verdict, whereabouts(found, BOTH)) == (verdict, where)
+
+
+def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> None:
+    rome = [row("regression", value="1"), row("regression", value="2"), row("unchanged", value="3", change=0.001)]
+    skylake = [row("regression", value="1"), row("unchanged", value="2"), row("unchanged", value="3")]
+    found = across([rome, skylake])
+    assert sentence_across(found, BOTH) == "2 regressions, 1 unchanged; on amd-rome only: 1 regression"
+    assert sentence_across(across([skylake]), BOTH[:1]) == "1 regression, 2 unchanged"
+    assert sentence_across([], BOTH) == "nothing compared"
+
+
+def test_secondary_metrics_are_left_out_unless_asked_for() -> None:
+    rows = [row("regression"), row("unchanged", metric="creates", primary=False)]
+    assert len(across([rows])) == 1
+    assert len(across([rows], all_metrics=True)) == 2
+
+
+def test_size_is_of_what_is_told_and_certainty_is_what_is_there_at_least() -> None:
+    (found,) = across([[row("regression", change=0.05)], [row("unchanged", change=0.2)]])
+    assert found.size == 0.05
+    assert found.sure == pytest.approx(0.19)
+    (unknown,) = across([[row("missing", change=None)], []])
+    assert (unknown.size, unknown.sure) == (0.0, 0.0)
+
+
+def test_what_told_rows_have_in_common_is_said_only_where_others_could_have_changed() -> None:
+    told = [row("regression", value="1"), row("regression", value="2")]
+    other = row("unchanged", benchmark="int-get")
+    assert facets(across([[*told, other]])) == ["all 2 regressions are of seq-get"]
+    assert facets(across([told])) == []
+
+
+def test_targets_have_the_shortest_names_that_tell_them_apart() -> None:
+    assert [each.name for each in BOTH] == ["amd-rome", "intel-skylake"]
+    mixed = targets_named([("amd-rome", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "walltime")])
+    assert [each.name for each in mixed] == ["amd-rome walltime", "amd-rome icount", "intel-skylake walltime"]

@@ -1,0 +1,144 @@
+"""Parts of pages that need no browser: drawings, wording, formats, conditions."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cliffwatch_service.settings import Settings
+from cliffwatch_service.web.conditions import conditions
+from cliffwatch_service.web.drawing import bar, common_scale, curve, history, strips
+from cliffwatch_service.web.links import commit_page
+from cliffwatch_service.web.runs import marked
+from cliffwatch_service.web.session import own_address, session_key
+from cliffwatch_service.web.wording import ago, lasting, parameters
+from cliffwatch_service.web.written import wanted_form
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def interval(
+    low: float | None, change: float | None, high: float | None, verdict: str = "regression"
+) -> dict[str, Any]:
+    return {"ci_low": low, "change": change, "ci_high": high, "verdict": verdict, "base": 100.0, "head": 105.0}
+
+
+def test_bars_share_a_scale_that_one_outlier_does_not_spoil() -> None:
+    rows = [interval(0.02, 0.03, 0.04)] * 19 + [interval(0.8, 0.9, 0.95)]
+    scale = common_scale(rows, [0.01])
+    assert scale.reach == 0.04
+    assert bar(rows[0], scale) == "M89.0 7H118.0M103.5 2v10"
+    assert bar(rows[-1], scale).endswith("M115 4l3 3l-3 3")
+
+
+def test_a_scale_shows_the_noise_floor_where_nothing_changed() -> None:
+    assert common_scale([], [0.002]).reach == 0.004
+    assert common_scale([], []).reach == 0.001
+
+
+def test_a_row_without_an_interval_has_a_stroke_and_one_without_a_change_nothing() -> None:
+    scale = common_scale([], [0.05])
+    assert bar(interval(None, 0.0, None), scale) == "M60.0 2v10"
+    assert bar(interval(None, None, None), scale) == ""
+
+
+def test_equal_samples_lie_above_each_other_and_the_median_between() -> None:
+    found, low, high = strips([("base", [(1.0, "a"), (1.0, "b")]), ("head", [(2.0, "c"), (3.0, "d")])])
+    assert (low, high) == (1.0, 3.0)
+    assert found[0].dots[0].y != found[0].dots[1].y
+    assert found[1].median == (found[1].dots[0].x + found[1].dots[1].x) / 2
+
+
+def test_a_sweep_of_thousands_is_drawn_by_a_hundred_and_keeps_its_ends() -> None:
+    points = [(float(value), interval(0.01, 0.02, 0.03)) for value in range(1, 3001)]
+    drawn = curve(points, {"base": (16.0, 17.0), "head": None})
+    assert len(drawn.dots) <= 122
+    assert drawn.x_ticks[0][1] == "1"
+    assert [side for side, *_ in drawn.bends] == ["base"]
+
+
+def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
+    points = [{"epoch": epoch, "commit": "c" * 40} for epoch in "aabb"]
+    drawn = history(points, [(1.0, None, None)] * 4, None)
+    assert len(drawn.lines) == 2
+    assert len(drawn.epochs) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(None, "–"), (0, "0 s"), (119, "119 s"), (120, "2 min"), (7300, "2 h"), (200_000, "2 d")]
+)
+def test_lengths_of_time_have_one_unit(seconds: float | None, words: str) -> None:
+    assert lasting(seconds) == words
+
+
+def test_times_are_told_from_the_services_clock() -> None:
+    assert ago(NOW - timedelta(hours=3), NOW) == "3 h ago"
+    assert ago(NOW + timedelta(minutes=5), NOW) == "in 5 min"
+    assert ago(None, NOW) == "never"
+
+
+def test_parameters_are_read_from_pairs_and_from_objects() -> None:
+    assert parameters({"nr_maps": "16", "batch": "4"}) == "nr_maps=16, batch=4"
+    assert parameters([["nr_maps", "16"]]) == "nr_maps=16"
+
+
+@pytest.mark.parametrize(
+    ("pair", "accept", "wanted"),
+    [
+        ("a...b", "", ("a...b", "html")),
+        ("a...b", "*/*", ("a...b", "html")),
+        ("a...b.md", "text/html", ("a...b", "markdown")),
+        ("a...b", "text/plain;q=0.5, application/json", ("a...b", "json")),
+        ("a...b", "text/html,application/xhtml+xml,*/*;q=0.8", ("a...b", "html")),
+        ("a...b", "text/plain;q=x, text/markdown;q=0.1", ("a...b", "markdown")),
+        ("a...b", "application/json;q=0", ("a...b", "html")),
+    ],
+)
+def test_the_format_comes_from_the_suffix_then_from_accept(pair: str, accept: str, wanted: tuple[str, str]) -> None:
+    assert wanted_form(pair, accept) == wanted
+
+
+def test_conditions_that_differ_come_first() -> None:
+    ours = {"arms": {"base": {"facts": {"config": "a"}}}, "host": {"cpu": {"microcode": ["0x1"]}}}
+    theirs = {"arms": {"head": {"facts": {"config": "a"}}}, "host": {"cpu": {"microcode": ["0x2"]}}}
+    found = conditions(ours, "base", theirs, "head")
+    assert [(each.item, each.same) for each in found] == [("host cpu microcode", False), ("kernel config", True)]
+
+
+@pytest.mark.parametrize(
+    ("tree", "address"),
+    [
+        ("https://github.com/kernel-patches/bpf.git", "https://github.com/kernel-patches/bpf/commit/" + "a" * 40),
+        (
+            "git://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git",
+            "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git/commit/?id=" + "a" * 40,
+        ),
+        ("https://github.com.elsewhere.example/x/y", None),
+        ("javascript:alert(1)//github.com/x/y", None),
+        (None, None),
+    ],
+)
+def test_commits_are_linked_only_to_hosts_that_are_known_to_show_them(tree: str | None, address: str | None) -> None:
+    assert commit_page(tree, "a" * 40) == address
+
+
+def test_splats_are_marked_line_by_line() -> None:
+    text = "[    1.0] quiet\n[    2.0] BUG: kernel NULL pointer dereference\n[    2.1] RIP: 0010:x\n[    2.2] ---[ end trace 0 ]---\n[    3.0] quiet"
+    assert [kind for kind, _ in marked(text)] == ["", "first", "splat", "splat", ""]
+
+
+@pytest.mark.parametrize(
+    "address", ["//elsewhere", "https://elsewhere", "/\\elsewhere", "/a\r\nSet-Cookie: x", None, ""]
+)
+def test_only_addresses_of_this_site_are_gone_on_to(address: str | None) -> None:
+    assert own_address(address) == "/"
+    assert own_address("/runs?platform=amd-rome") == "/runs?platform=amd-rome"
+
+
+def test_the_key_of_sessions_is_kept_and_readable_by_its_owner_alone(tmp_path: Any) -> None:
+    settings = Settings(data_dir=tmp_path / "data")
+    key = session_key(settings)
+    assert len(key) >= 48
+    assert session_key(settings) == key
+    assert (tmp_path / "data/session-key").stat().st_mode & 0o077 == 0
+    assert session_key(Settings(data_dir=tmp_path, session_key="x" * 32)) == "x" * 32
