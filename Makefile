@@ -46,12 +46,13 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 
 .PHONY: test
 test: setup ## every test, the real kernel's among them
-	@tools/install-packages.sh python kernel guest source
+	@tools/install-packages.sh python kernel guest source browser
 	@tools/install-benchstat.sh
 	$(BIN)/pytest $(TEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## the tests that need no kernel
+	@tools/install-packages.sh browser
 	$(BIN)/pytest -n auto -m 'not kernel' $(TEST_ARGS)
 
 .PHONY: calibrate
@@ -71,6 +72,11 @@ fuzz: setup ## throw 100,000 broken requests at a service, and schemathesis for 
 .PHONY: break
 break: setup ## kill worker, service and PostgreSQL 200 times with jobs in flight, and count the results
 	$(BIN)/python tools/break_service.py 200
+
+.PHONY: screenshots
+screenshots: setup ## make docs/screenshots anew from the demonstration; look at them before you commit them
+	@tools/install-packages.sh browser
+	$(BIN)/python tools/screenshots.py
 
 .PHONY: plots
 plots: setup ## draw the plots of docs/method.md

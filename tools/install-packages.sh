@@ -10,7 +10,8 @@ group() {
     guest) echo qemu-system-x86 udev busybox-static iproute2 util-linux procps ;;
     source) kernel_source ;;
     lint) echo shellcheck ;;
-    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint" >&2; exit 2 ;;
+    browser) browser ;;
+    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint browser" >&2; exit 2 ;;
   esac
 }
 
@@ -20,6 +21,11 @@ clang() { apt-cache pkgnames clang-19 2> /dev/null | grep -qx clang-19 && echo c
 # Debian names its kernel sources by version (linux-source-6.12); the newest of the 6.12 line, else what the distribution has.
 kernel_source() {
   apt-cache pkgnames linux-source-6.12 2> /dev/null | grep -qx linux-source-6.12 && echo linux-source-6.12 || echo linux-source
+}
+
+# Ubuntu's chromium is a snap and cannot be driven; whoever has another one of its family is left alone.
+browser() {
+  if command -v google-chrome > /dev/null; then echo fonts-dejavu-core; else echo chromium fonts-dejavu-core; fi
 }
 
 installed() { dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2> /dev/null | grep -q '^ii'; }

@@ -1,6 +1,6 @@
 """Fills a service, asks it and feeds it, and writes down how fast it is.
 
-    python tools/load [--samples N] [--seconds S] [--keep FOLDER] [--only reads,ingest,verdict]
+    python tools/load [--samples N] [--seconds S] [--keep FOLDER] [--only reads,pages,ingest,verdict]
 
 PostgreSQL, the service and this program share the machine. With --keep the filled database stays in FOLDER and is used again.
 """
@@ -24,6 +24,7 @@ import zstandard
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from load import filling
+from load.pages import pages
 from load.served import Served, served
 
 READS = 200
@@ -207,7 +208,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100_000_000)
     parser.add_argument("--seconds", type=float, default=300, help="of ingest")
     parser.add_argument("--keep", type=Path, help="where the filled database stays")
-    parser.add_argument("--only", default="sizes,reads,upload,verdict,ingest")
+    parser.add_argument("--only", default="sizes,reads,pages,upload,verdict,ingest")
     chosen = parser.parse_args()
     wanted = chosen.only.split(",")
     with tempfile.TemporaryDirectory() as folder:
@@ -221,6 +222,9 @@ def main() -> None:
             parts: dict[str, Callable[[], None]] = {
                 "sizes": lambda: sizes(service),
                 "reads": lambda: reads(service, chosen.samples),
+                "pages": lambda: pages(
+                    service, full_pairs(chosen.samples)[:40], watched_series(chosen.samples), timed, told
+                ),
                 "upload": lambda: upload(service),
                 "verdict": lambda: verdicts(service),
                 "ingest": lambda: ingest(service, chosen.samples, chosen.seconds),

@@ -53,6 +53,12 @@ def _templates() -> Environment:
     return environment
 
 
+def compile_templates() -> None:
+    """All of them, before anybody waits for the first one."""
+    for name in _templates().list_templates():
+        _templates().get_template(name)
+
+
 def query(given: Mapping[str, Any], **changed: Any) -> str:
     """The query of an address: the given one with changes; what is None or empty is left out."""
     together = {**given, **changed}

@@ -18,13 +18,14 @@ from cliffwatch_service.web import (
     sign_in,
     suites,
 )
-from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.pages import compile_templates, page
 from cliffwatch_service.web.session import Visitor
 
 _PARTS = (assets, home, compare, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
 
 
 def install(app: FastAPI) -> None:
+    compile_templates()
     for part in _PARTS:
         app.include_router(part.router, include_in_schema=False)
 

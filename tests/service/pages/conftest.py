@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from browsing import launch
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from service_running import Clock, Running, fresh_database, serving
 
@@ -35,10 +36,7 @@ def demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium",
-            args=["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"],
-        )
+        chromium = launch(playwright)
         yield chromium
         chromium.close()
 
