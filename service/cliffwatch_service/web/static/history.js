@@ -9,6 +9,8 @@
   const places = data.commits.map((_, place) => place);
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  const roomy = () => holder.clientWidth >= 600; // narrower, words would lie on each other: the lists below say them
+
   const across = (plot, place, colour, dash, label) => {
     const { ctx, bbox } = plot;
     const x = Math.round(plot.valToPos(place, "x", true));
@@ -21,7 +23,7 @@
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    if (label) {
+    if (label && roomy()) {
       ctx.textAlign = "left";
       ctx.font = `${11 * devicePixelRatio}px sans-serif`;
       ctx.fillText(label, x + 4 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
@@ -52,7 +54,7 @@
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      ctx.fillText(reference.label, bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
+      if (roomy()) ctx.fillText(reference.label, bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
     }
     if (data.own) {
       ctx.setLineDash([]);
