@@ -77,14 +77,20 @@ class Running:
             return connection.execute(query).fetchall()
 
     def do_tasks(self) -> None:
-        """Every background task that waits now."""
-        asyncio.run(work(self.database, self.service.settings, forever=False, now=self.clock.now))
+        """Every background task that waits now. In a thread of its own: a browser's loop may run in this one."""
+        failed: list[BaseException] = []
 
-    def do_tasks_beside(self) -> None:
-        """The same from a test that has a browser, whose own loop runs in this thread."""
-        beside = threading.Thread(target=self.do_tasks)
+        def work_off() -> None:
+            try:
+                asyncio.run(work(self.database, self.service.settings, forever=False, now=self.clock.now))
+            except BaseException as error:  # noqa: BLE001 - told below
+                failed.append(error)
+
+        beside = threading.Thread(target=work_off)
         beside.start()
         beside.join()
+        if failed:
+            raise failed[0]
 
 
 @contextmanager

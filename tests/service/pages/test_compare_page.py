@@ -125,6 +125,7 @@ def test_n_and_p_walk_through_the_branch_and_a_question_mark_lists_the_keys(open
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("p")
     page.wait_for_url("**/compare/nearest...21d6391a3033")
     assert "nearest measured ancestor, 1 commit before head" in page.locator(".facts").inner_text()
@@ -219,7 +220,7 @@ def test_two_runs_are_compared_item_by_item_of_their_environments(running: Any, 
     with running.http("upload") as http:
         for run in (ours, theirs):
             put_all(http, run)
-    running.do_tasks_beside()
+    running.do_tasks()
     page = watched.window(running)
     page.goto(f"/compare/{ours.digest}...{theirs.digest}")
     environment = page.locator("#environment").inner_text()
@@ -252,7 +253,7 @@ def test_a_large_comparison_that_nobody_asked_for_is_made_meanwhile(
         first = http.get(pair)
         assert (first.status_code, first.headers["refresh"]) == (202, "2")
         assert "reloads by itself" in first.text
-    running.do_tasks_beside()
+    running.do_tasks()
     page = watched.window(running)
     page.goto(pair)
     assert "4 inconclusive" in page.locator("h1").inner_text()

@@ -112,7 +112,7 @@ def hostile(running: Any) -> Any:
     with running.http("admin") as http:
         upload_hostile(http)
         upload_broken(http)
-        running.do_tasks_beside()
+        running.do_tasks()
         work = say_hostile(http, running.get("/reports")["items"][0]["report"])
     with running.service.transaction() as connection:
         connection.execute("UPDATE follow SET problem = %s", [EVIL])
