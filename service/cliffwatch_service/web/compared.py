@@ -67,18 +67,21 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A target and what is to be known of its numbers."""
+    """A target and what is to be known of its numbers. On the bars' scale: what is not notable, and what base differed from
+    itself by.
+    """
 
     target: Target
     answer: Answer
     notable: float
     floor: float
+    notable_band: tuple[float, float]
+    control_places: tuple[float, float] | None
     control: Mapping[str, Any] | None
     sight: str
     median_sees: float | None
     worst_sees: float | None
     boots: str
-    band: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,17 +204,19 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
     summary = found.comparison["summary"]
     sees = [row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None]
     base, head = summary["base"]["boots"], summary["head"]["boots"]
+    control = summary["control"]
     return Column(
         target=target,
         answer=found,
         notable=summary["notable"],
         floor=floor,
-        control=summary["control"],
+        control=control,
         sight=SIGHT[target.mode],  # type: ignore[index]
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
         boots=f"{base} boots a kernel" if base == head else f"{base} and {head} boots",
-        band=band(floor, scale),
+        notable_band=band(summary["notable"], scale),
+        control_places=None if control is None else (scale.x(-control["largest"]), scale.x(control["largest"])),
     )
 
 

@@ -34,4 +34,5 @@ def refused(request: Request, refusal: Refusal) -> Response:
     """The page of a failure: what is wrong, and what to do."""
     visitor = getattr(request.state, "visitor", Visitor(NOBODY))
     headers = {"Retry-After": "5"} if refusal.status in (429, 503) else {}
-    return page(request, visitor, "refused.html", status=refusal.status, headers=headers, refusal=refusal)
+    template = "refused_part.html" if request.headers.get("hx-request") else "refused.html"
+    return page(request, visitor, template, status=refusal.status, headers=headers, refusal=refusal)

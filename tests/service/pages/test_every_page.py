@@ -6,6 +6,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from pages_named import PAGES, address
 
+LAYOUT_SHIFT = """() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => { for (const each of list.getEntries()) sum += each.value; })
+    .observe({ type: "layout-shift", buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
+})"""
+
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole_in_both_themes_and_at_both_widths(name: str, watched: Any, demonstration: Any) -> None:
@@ -20,6 +27,7 @@ def test_a_page_is_whole_in_both_themes_and_at_both_widths(name: str, watched: A
                 f"{width} px: wider than the window"
             )
             assert page.locator(".demonstration").is_visible()
+            assert page.evaluate(LAYOUT_SHIFT) < 0.01, f"{width} px: the page jumps while it loads"
             if (width, theme) in ((1280, "light"), (390, "dark")):
                 assert serious(page) == []
             page.context.close()

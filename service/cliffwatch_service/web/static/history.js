@@ -101,9 +101,7 @@
     }, [places, data.centre, data.low, data.high], holder);
   };
   draw();
-  document.getElementById("hint").hidden = false;
   const whole = document.getElementById("whole");
-  whole.hidden = false;
   whole.addEventListener("click", () => plot.setScale("x", { min: 0, max: places.length - 1 }));
   document.addEventListener("themechange", draw);
   let resized;

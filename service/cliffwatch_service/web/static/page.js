@@ -5,7 +5,6 @@ const all = (selector, within = document) => [...within.querySelectorAll(selecto
 const visible = (element) => element.offsetParent !== null;
 
 const theme = document.getElementById("theme");
-theme.hidden = false;
 theme.addEventListener("click", () => {
   const dark = document.documentElement.dataset.theme
     ? document.documentElement.dataset.theme === "dark"
@@ -34,7 +33,6 @@ async function unfold(link) {
   row.after(holder);
   link.setAttribute("aria-expanded", "true");
   await htmx.ajax("GET", link.href, { target: cell, swap: "innerHTML" });
-  showButtons(cell);
 }
 
 document.addEventListener("click", (event) => {
@@ -45,11 +43,6 @@ document.addEventListener("click", (event) => {
 });
 
 // Copying.
-function showButtons(within) {
-  if (!navigator.clipboard) return;
-  for (const button of all("button.copy", within)) button.hidden = false;
-}
-showButtons(document);
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button.copy");
   if (!button) return;
