@@ -40,7 +40,8 @@ def main() -> None:
         postgres = start_embedded(Path(folder))
         migrate(postgres.url)
         pool = open_pool(postgres.url, connections=2, statement_seconds=60)
-        fill(pool.connection, NOW, print)
+        with pool.connection() as connection:
+            fill(connection, NOW, print)
         pool.close()
         clock = Clock()
         clock.moment = NOW

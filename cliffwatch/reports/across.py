@@ -103,12 +103,21 @@ def _verdict(cells: Sequence[Mapping[str, Any] | None]) -> tuple[str, tuple[int,
 
 
 def whereabouts(row: Across, targets: Sequence[Target]) -> str:
-    """`both`, `all 3`, `amd-rome only`: on which targets a told verdict holds; empty on one target, or where nothing is told."""
+    """On which targets a told verdict holds: `both`, `all 3`, `amd-rome only` where every other one saw no change,
+    `amd-rome at least` where another could not tell or did not run. Empty on one target, or where nothing is told.
+    """
     if len(targets) < 2 or row.verdict not in TOLD:
         return "disagree" if row.verdict == "disagree" else ""
     if len(row.where) == len(targets):
         return "both" if len(targets) == 2 else f"all {len(targets)}"
-    return f"{' and '.join(targets[place].name for place in row.where)} only"
+    names = " and ".join(targets[place].name for place in row.where)
+    return f"{names} only" if _alone(row) else f"{names} at least"
+
+
+def _alone(row: Across) -> bool:
+    """Whether every target that does not show the verdict saw that nothing changed."""
+    others = [cell for place, cell in enumerate(row.cells) if place not in row.where]
+    return all(cell is not None and cell["verdict"] == "unchanged" for cell in others)
 
 
 _NAMES = {"regression": "regressions", "improvement": "improvements", "disagree": "cases where targets disagree"}
@@ -125,16 +134,16 @@ def sentence_across(rows: Sequence[Across], targets: Sequence[Target]) -> str:
     counts = Counter(row.verdict for row in rows)
     parts = [_counted(counts[verdict], verdict) for verdict in ORDER if counts[verdict]]
     text = ", ".join(parts) or "nothing compared"
-    for place, told in _alone(rows, targets):
+    for place, told in _on_one(rows, targets):
         text += f"; on {targets[place].name} only: {told}"
     return text
 
 
-def _alone(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple[int, str]]:
+def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple[int, str]]:
     if len(targets) < 2:
         return
     for place in range(len(targets)):
-        alone = Counter(row.verdict for row in rows if row.verdict in TOLD and row.where == (place,))
+        alone = Counter(row.verdict for row in rows if row.verdict in TOLD and row.where == (place,) and _alone(row))
         if alone:
             yield place, ", ".join(_counted(alone[verdict], verdict) for verdict in TOLD if alone[verdict])
 

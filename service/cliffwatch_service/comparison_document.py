@@ -18,8 +18,10 @@ def document_tag(found: Sequence[Answer]) -> str:
     return digest_of([each.comparison["digest"] for each in found])
 
 
-def comparison_document(connection: Connection[Any], head: str, found: Sequence[Answer]) -> bytes:
-    """The rows are stored as they are answered, so a comparison of thousands is put together without being read."""
+def comparison_document(connection: Connection[Any], head: str, found: Sequence[Answer], **more: Any) -> bytes:
+    """The rows are stored as they are answered, so a comparison of thousands is put together without being read. `more` are
+    members of the document besides.
+    """
     bases = {each.target.base["commit"] for each in found}
     first = found[0].comparison["summary"]
     summary = {
@@ -29,6 +31,7 @@ def comparison_document(connection: Connection[Any], head: str, found: Sequence[
         "base": {**first["base"], "commit": found[0].target.base["commit"]} if len(bases) == 1 else None,
         "head": {**first["head"], "commit": head},
         "targets": [_target(each) for each in found],
+        **more,
     }
     return spliced(summary, [comparisons.rows_of(connection, each.comparison["id"]) for each in found])
 

@@ -44,11 +44,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A comparison that answers on a target, without its rows, and which run or runs it is of."""
+    """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
 
     target: Target
     comparison: Mapping[str, Any]
     runs: tuple[str, ...]
+    base_arm: int
+    head_arm: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ def _of_arms(
 def known(connection: Connection[Any], pair: Pair) -> Answer | None:
     """The answer that is stored; None where the comparison has still to be made."""
     held = held_comparison(connection, pair.base_arm, pair.head_arm)
-    return None if held is None else Answer(pair.target, held, pair.runs)
+    return None if held is None else Answer(pair.target, held, pair.runs, pair.base_arm, pair.head_arm)
 
 
 def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
@@ -209,4 +211,4 @@ def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
         identity = keep_compared(connection, pair.base_arm, pair.head_arm, now)
     row = comparisons.comparison_by_id(connection, identity)
     assert row is not None
-    return Answer(pair.target, row, pair.runs)
+    return Answer(pair.target, row, pair.runs, pair.base_arm, pair.head_arm)

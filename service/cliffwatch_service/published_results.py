@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-_PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
+PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
 """What the published tables call parameters that `bench` calls otherwise."""
 
 
@@ -31,7 +31,7 @@ def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
     found: dict[tuple[str, str, str, str], list[Reference]] = {}
 
     def add(row: Mapping[str, str], unit: str, label: str, value: str) -> None:
-        parameter = _PARAMETERS.get(row["param"], row["param"])
+        parameter = PARAMETERS.get(row["param"], row["param"])
         found.setdefault((row["benchmark"], parameter, row["value"], unit), []).append(Reference(label, float(value)))
 
     for row in read_published("local-storage-2022-skylake.csv"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import psycopg
 import structlog
 from procrastinate import App, PsycopgConnector, RetryStrategy
 from psycopg import Connection
@@ -25,6 +26,7 @@ from cliffwatch_service.store import follows
 from cliffwatch_service.watching import branches_with, take_changes, watch_branch
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
+RETRY_DATABASE = RetryStrategy(max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error})
 _STALLED_SECONDS = 30
 _log = structlog.get_logger("cliffwatch.tasks")
 
@@ -71,14 +73,13 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                 return
             _log.info("analysed", comparison=comparison)
 
-    @app.task(name=tasks_asked.COMPARE, retry=RETRY)
+    @app.task(name=tasks_asked.COMPARE, retry=RETRY_DATABASE)
     def compare(base: int, head: int) -> None:
+        """Fails for good where the arms cannot be compared: whoever asked is told so instead of waiting."""
         with structlog.contextvars.bound_contextvars(task=tasks_asked.COMPARE, base=base, head=head):
-            try:
-                with parts.connection() as connection, _no_collecting():
-                    keep_compared(connection, base, head, parts.now())
-            except Refusal as refusal:
-                _log.warning("not compared", reason=refusal.detail)
+            with parts.connection() as connection, _no_collecting():
+                keep_compared(connection, base, head, parts.now())
+            _log.info("compared")
 
     @app.task(name=tasks_asked.WATCH, retry=RETRY)
     def watch(branch_id: int) -> None:

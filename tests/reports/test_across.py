@@ -31,12 +31,14 @@ def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other:
     [
         ("regression", "regression", "regression", "both"),
         ("regression", "unchanged", "regression", "amd-rome only"),
-        ("inconclusive", "improvement", "improvement", "intel-skylake only"),
+        ("unchanged", "improvement", "improvement", "intel-skylake only"),
+        ("inconclusive", "improvement", "improvement", "intel-skylake at least"),
+        ("failed", "regression", "regression", "intel-skylake at least"),
         ("regression", "improvement", "disagree", "disagree"),
         ("unchanged", "unchanged", "unchanged", ""),
         ("unchanged", "inconclusive", "inconclusive", ""),
         ("failed", "unchanged", "failed", ""),
-        ("regression", None, "regression", "amd-rome only"),
+        ("regression", None, "regression", "amd-rome at least"),
     ],
 )
 def test_a_case_says_on_which_targets_it_holds(rome: str, skylake: str | None, verdict: str, where: str) -> None:

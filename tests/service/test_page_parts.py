@@ -59,7 +59,7 @@ def test_a_sweep_of_thousands_is_drawn_by_a_hundred_and_keeps_its_ends() -> None
 
 def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
     points = [{"epoch": epoch, "commit": "c" * 40} for epoch in "aabb"]
-    drawn = history(points, [(1.0, None, None)] * 4, None)
+    drawn = history(points, [(1.0, None, None)] * 4, None, ())
     assert len(drawn.lines) == 2
     assert len(drawn.epochs) == 1
 

@@ -67,7 +67,8 @@ def compare_revisions(
         tag = document_tag(found)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
-        body = comparison_document(connection, head_row["commit"], found)
+        more = {"demonstration": True} if service.demonstration() else {}
+        body = comparison_document(connection, head_row["commit"], found, **more)
     return answer_bytes(request, body, JSON, tag=tag)
 
 

@@ -18,8 +18,9 @@ def demo_data(data_dir: Path | None) -> None:
     Every page and report of such a database says that it is a demonstration.
     """
     console = Console(stderr=True, highlight=False)
-    with operators_pool(data_dir) as pool, console.status("filling (about half a minute)"):
-        fill(pool.connection, clock.now(), lambda text: console.print(f"  {text}"))
+    filling = console.status("filling (about half a minute)")
+    with operators_pool(data_dir) as pool, pool.connection() as connection, filling:
+        fill(connection, clock.now(), lambda text: console.print(f"  {text}"))
     console.print(
         "The demonstration is there. Look at it: cliffwatch serve" + (f" --data-dir {data_dir}" if data_dir else "")
     )

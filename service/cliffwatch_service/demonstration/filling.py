@@ -1,7 +1,6 @@
 """Fills an empty database with the demonstration, through the same doors that hosts and people use."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -44,20 +43,18 @@ MEASURED_BRANCH = "measured"
 _WHO = "demonstration"
 _A_YEAR = timedelta(days=365)
 
-Transaction = Callable[[], AbstractContextManager[Connection[Any]]]
 
-
-def fill(transaction: Transaction, now: datetime, told: Callable[[str], object]) -> None:
-    """Raises Refusal where the database holds results that are no demonstration, or the demonstration already."""
-    with transaction() as connection:
-        if marks.is_demonstration(connection):
-            raise Refusal(409, "filled already", "this database holds the demonstration already: serve it")
-        if marks.holds_results(connection):
-            raise Refusal(
-                409, "not empty", "this database holds results: name an empty one with --data-dir or DATABASE_URL"
-            )
-        marks.mark_demonstration(connection, now)
-        make_token(connection, _WHO, ["admin"], by=_WHO, now=now)
+def fill(connection: Connection[Any], now: datetime, told: Callable[[str], object]) -> None:
+    """All of it or, when it is interrupted, nothing. Raises Refusal where the database holds results that are no demonstration,
+    or the demonstration already.
+    """
+    if marks.is_demonstration(connection):
+        raise Refusal(409, "filled already", "this database holds the demonstration already: serve it")
+    if marks.holds_results(connection):
+        raise Refusal(
+            409, "not empty", "this database holds results: name an empty one with --data-dir or DATABASE_URL"
+        )
+    make_token(connection, _WHO, ["admin"], by=_WHO, now=now)
     kinds = (
         ("real runs, measured in icount", measured_runs(now)),
         ("published results", published_runs(now)),
@@ -66,11 +63,11 @@ def fill(transaction: Transaction, now: datetime, told: Callable[[str], object])
         ("a made-up pull request", (pull_request_run(now),)),
     )
     for what, found in kinds:
-        told(f"{what}: {_keep_all(transaction, found)} runs")
-    with transaction() as connection:
-        _branches(connection, now)
-        _triage(connection, now)
-        _queue(connection, now)
+        told(f"{what}: {_keep_all(connection, found)} runs")
+    _branches(connection, now)
+    _triage(connection, now)
+    _queue(connection, now)
+    marks.mark_demonstration(connection, now)
     told("branches, triage and queue")
 
 
@@ -103,11 +100,10 @@ _SEQ, _INT = "local-storage-cache-seq-get", "local-storage-cache-int-get"
 _CONTROL = "local-storage-cache-hashmap-control"
 
 
-def _keep_all(transaction: Transaction, found: Iterable[DemoRun]) -> int:
+def _keep_all(connection: Connection[Any], found: Iterable[DemoRun]) -> int:
     count = 0
     for run in found:
-        with transaction() as connection:
-            _keep(connection, run)
+        _keep(connection, run)
         count += 1
     return count
 
@@ -167,7 +163,7 @@ def _follow(
 
 
 def _triage(connection: Connection[Any], now: datetime) -> None:
-    """Some reports have been judged, one of them as noise."""
+    """Some reports have been judged."""
     wanted = {"states": ["new"], "digest": None, "at": None, "id": None, "limit": 100}
     found = reports.list_reports(connection, wanted)
     said = {

@@ -14,7 +14,7 @@ import numpy as np
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of
 from cliffwatch_service.demonstration.demo_run import DemoBoot, DemoRun
-from cliffwatch_service.published_results import read_published
+from cliffwatch_service.published_results import PARAMETERS, read_published
 
 TREE = "https://git.example.org/demonstration.git"
 BRANCH = "for-next"
@@ -132,9 +132,8 @@ Case = tuple[str, str, str]
 
 def _levels() -> dict[Case, float]:
     """The published latencies of the cases that the standard profile has."""
-    names = {"nr_keys": "hashmap_nr_keys_used"}
     published = {
-        (row["benchmark"], names.get(row["param"], row["param"]), row["value"]): float(row["latency_ns"])
+        (row["benchmark"], PARAMETERS.get(row["param"], row["param"]), row["value"]): float(row["latency_ns"])
         for row in read_published("local-storage-2022-skylake.csv")
         if row["run"] == "measured"
     }

@@ -6,9 +6,8 @@ from typing import Any
 
 from cliffwatch.identities import digest_of
 from cliffwatch_service.demonstration.demo_run import DemoBoot, DemoRun
-from cliffwatch_service.published_results import read_published
+from cliffwatch_service.published_results import PARAMETERS, read_published
 
-_NAMES = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
 _METRICS = {"hits latency": "hits-latency", "hits throughput": "hits-throughput"}
 
 Sample = tuple[str, str, dict[str, str], str, str, float]
@@ -32,7 +31,7 @@ def _inline_lookup(now: datetime) -> DemoRun:
             (
                 "local-storage",
                 row["benchmark"],
-                {_NAMES.get(row["param"], row["param"]): row["value"]},
+                {PARAMETERS.get(row["param"], row["param"]): row["value"]},
                 _METRICS[row["metric"]],
                 row["unit"],
                 float(row[column]),

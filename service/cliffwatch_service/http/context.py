@@ -4,13 +4,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, cast
 
+import psycopg
 from fastapi import Depends, Query, Request
 from fastapi.security import HTTPBearer
 from psycopg import Connection
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from cliffwatch_service.access import NOBODY, PUBLIC, Caller, Scope, caller_of, refuse_unless
 from cliffwatch_service.columns import ColumnsKnown
@@ -19,6 +20,7 @@ from cliffwatch_service.settings import Settings
 from cliffwatch_service.store import marks
 
 _MOST_WATCHED = 10_000
+_LOOKED_AT_EVERY = timedelta(minutes=1)
 
 
 class Rates:
@@ -50,15 +52,24 @@ class Service:
     rates: Rates
     session_key: str
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
-    _demonstration: list[bool] = field(default_factory=list)
+    _demonstration: dict[str, Any] = field(default_factory=dict)
 
     def demonstration(self) -> bool:
-        """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so."""
-        if not self._demonstration:
+        """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so.
+
+        Looked at once a minute at most, and never a reason to fail: pages tell of a database that is away, too.
+        """
+        known = bool(self._demonstration.get("known"))
+        looked = self._demonstration.get("looked")
+        if known or (looked is not None and self.now() - looked < _LOOKED_AT_EVERY):
+            return known
+        self._demonstration["looked"] = self.now()
+        try:
             with self.transaction() as connection:
-                if marks.is_demonstration(connection):
-                    self._demonstration.append(True)
-        return bool(self._demonstration)
+                self._demonstration["known"] = marks.is_demonstration(connection)
+        except (psycopg.Error, PoolTimeout):
+            return known
+        return bool(self._demonstration["known"])
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:

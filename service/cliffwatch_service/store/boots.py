@@ -137,13 +137,12 @@ def raw_about(connection: Connection[Any], run_id: int, number: int) -> Mapping[
     ).fetchone()
 
 
-def raw_files_of_run(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
-    """Per boot whose raw outputs are here: its number, arm, and files as name and size."""
+def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
+    """Per boot of an arm whose raw outputs are here: its number, and files as name and size."""
     return connection.execute(
-        "SELECT raw_output.number, arm.name AS arm, files FROM raw_output"
-        " JOIN boot ON boot.run_id = raw_output.run_id AND boot.number = raw_output.number"
-        " JOIN arm ON arm.id = arm_id WHERE raw_output.run_id = %s ORDER BY raw_output.number",
-        [run_id],
+        "SELECT boot.number, files FROM boot JOIN raw_output ON raw_output.run_id = boot.run_id"
+        " AND raw_output.number = boot.number WHERE arm_id = %s ORDER BY boot.number",
+        [arm_id],
     ).fetchall()
 
 

@@ -30,12 +30,16 @@ def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Ma
 
 
 def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    """Per platform and mode when it was last measured and how many of its jobs wait."""
+    """Per platform and mode when it was last measured, null if never, how many of its jobs wait, and when a host of it was
+    heard of that works in this mode.
+    """
     return connection.execute(
         "SELECT platform, mode, newest,"
         " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'queued')"
-        " AS waiting, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform) AS seen"
-        " FROM (SELECT platform, mode, max(received) AS newest FROM run GROUP BY 1, 2) AS told ORDER BY 1, 2"
+        " AS waiting, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
+        " AND (NOT about ? 'modes' OR about -> 'modes' ? told.mode)) AS seen"
+        " FROM (SELECT platform, mode, max(received) AS newest FROM (SELECT platform, mode, received FROM run UNION ALL"
+        " SELECT platform, mode, NULL FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS told ORDER BY 1, 2"
     ).fetchall()
 
 
@@ -65,14 +69,15 @@ WITH RECURSIVE line (id, parents, distance) AS (
     FROM line JOIN revision ON revision.commit = line.parents[1]
     WHERE distance < 200
 )
-SELECT ordinal FROM line JOIN branch_revision ON revision_id = line.id AND branch_id = %(branch)s ORDER BY distance LIMIT 1
+SELECT ordinal, revision.commit, distance FROM line JOIN revision USING (id) JOIN branch_revision ON revision_id = line.id AND branch_id = %(branch)s ORDER BY distance LIMIT 1
 """
 
 
-def place_before(connection: Connection[Any], branch_id: int, revision_id: int) -> int | None:
-    """The ordinal at which a revision's line leaves a branch; None where it never was on it."""
-    row = connection.execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
-    return None if row is None else int(row["ordinal"])
+def fork_of(connection: Connection[Any], branch_id: int, revision_id: int) -> Mapping[str, Any] | None:
+    """The revision of a branch from which another one's line leaves it: its ordinal, its commit, and the commits between
+    them, 0 for a revision that is on the branch; None where its line never was on it.
+    """
+    return connection.execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
 
 
 def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> Mapping[str, Any] | None:

@@ -224,6 +224,14 @@ def events_after(connection: Connection[Any], job_id: UUID, after: int, limit: i
     ).fetchall()
 
 
+def last_events(connection: Connection[Any], job_id: UUID, limit: int) -> list[Mapping[str, Any]]:
+    """The newest events of a job, the oldest of them first."""
+    rows = connection.execute(
+        "SELECT id, at, kind, data FROM event WHERE job_id = %s ORDER BY id DESC LIMIT %s", [job_id, limit]
+    ).fetchall()
+    return list(reversed(rows))
+
+
 def queue_of(connection: Connection[Any], limit: int) -> list[Mapping[str, Any]]:
     """What waits and what runs, in the order in which each platform will take it."""
     return connection.execute(

@@ -188,6 +188,16 @@ def samples_of(
     return connection.execute(_SAMPLES, wanted).fetchall()
 
 
+def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> list[Mapping[str, Any]]:
+    """Every boot's sample of a series in an arm: number, stage, value."""
+    return connection.execute(
+        "SELECT number, stage, samples[place.position] AS value FROM boot JOIN columns ON columns.id = columns_id"
+        " CROSS JOIN LATERAL (SELECT array_position(columns.series, %s) AS position) AS place"
+        " WHERE arm_id = %s AND place.position IS NOT NULL ORDER BY number",
+        [series_id, arm_id],
+    ).fetchall()
+
+
 def targets_measured(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
     return connection.execute(
         "SELECT platform, mode, count(*) AS boots FROM arm JOIN run ON run.id = arm.run_id JOIN boot ON boot.arm_id = arm.id"

@@ -152,21 +152,9 @@ def measured_ancestor(
     ).fetchone()
 
 
-_ANCESTOR = """
-WITH RECURSIVE line (id, parents, distance) AS (
-    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
-  UNION ALL
-    SELECT revision.id, revision.parents, distance + 1
-    FROM line JOIN revision ON revision.commit = line.parents[1]
-    WHERE distance < %(most)s AND line.id <> %(base)s
-)
-SELECT 1 FROM line WHERE id = %(base)s
-"""
-
-
 def is_ancestor(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> bool:
     """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
-    if connection.execute(_ANCESTOR, {"base": base, "head": head, "most": most}).fetchone() is not None:
+    if distance(connection, base, head, most=most) is not None:
         return True
     found = connection.execute(
         "SELECT 1 FROM branch_revision AS base JOIN branch_revision AS head USING (branch_id)"

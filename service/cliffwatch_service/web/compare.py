@@ -16,15 +16,17 @@ from cliffwatch_service import tasks_asked
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.comparison_document import comparison_document, document_tag
 from cliffwatch_service.http.context import Service, ServiceHere
+from cliffwatch_service.naming import revision_named
 from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
-from cliffwatch_service.web.compared import Compared, Filters, case_path, rows_of, targets_of
+from cliffwatch_service.web.compared import Compared, Filters, rows_of, targets_of
 from cliffwatch_service.web.compared import compared as page_of
 from cliffwatch_service.web.conditions import conditions
 from cliffwatch_service.web.details import detail_of
+from cliffwatch_service.web.lines import case_path
 from cliffwatch_service.web.pages import page
-from cliffwatch_service.web.session import ReaderHere
+from cliffwatch_service.web.session import ReaderHere, Visitor
 from cliffwatch_service.web.written import FORMS, MEDIA_TYPES, wanted_form, written
 
 AT_ONCE = 20_000
@@ -38,11 +40,12 @@ PairName = Annotated[str, Path(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What can be shown of a comparison: answers, and how many targets are still being compared."""
+    """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
 
     head: Mapping[str, Any]
     found: Sequence[Answer]
     pending: int
+    refused: Sequence[tuple[str, str]]
 
 
 @router.get("/compare")
@@ -82,7 +85,7 @@ def show(
     name, form = wanted_form(pair, request.headers.get("accept", ""))
     with service.transaction() as connection:
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
-        ready = _ready(connection, paired, service, at_once=form != "html")
+        ready = _ready(connection, paired, service)
         if form != "html":
             return _written(connection, ready, form, service)
         if not ready.found:
@@ -101,8 +104,17 @@ def show(
         filters=filters,
         compared=compared_,
         forms=FORMS,
+        headers={"Refresh": "5"} if ready.pending else {},
         **context,
     )
+
+
+def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
+    """For a browser a page that reloads itself, for programs when to ask again."""
+    if form == "html":
+        return page(request, visitor, "comparing.html", status=202, headers={"Refresh": "2"}, pair=name)
+    body = "this comparison is being made: ask again in a few seconds\n"
+    return Response(body, 202, headers={"Retry-After": "3", "Vary": "Accept"}, media_type="text/plain; charset=utf-8")
 
 
 _pages: OrderedDict[tuple[object, ...], Compared] = OrderedDict()
@@ -135,19 +147,30 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
     return Paired(paired.head, pairs)
 
 
-def _ready(connection: Connection[Any], paired: Paired, service: Service, *, at_once: bool) -> Ready:
-    """What is stored, and what is small enough to be compared now; the rest is asked for."""
-    found, pending = [], 0
+def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
+    """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal where nothing can be."""
+    found: list[Answer] = []
+    refused: list[tuple[str, str]] = []
+    pending = 0
     for pair in paired.pairs:
-        answer = known(connection, pair)
-        if answer is None and (at_once or _small(connection, pair)):
-            answer = compared(connection, pair, service.now())
+        try:
+            answer = known(connection, pair)
+            if answer is None and _small(connection, pair):
+                answer = compared(connection, pair, service.now())
+            if answer is None:
+                tasks_asked.ask_comparison(connection, pair.base_arm, pair.head_arm)
+        except Refusal as refusal:
+            if len(paired.pairs) == 1:
+                raise
+            refused.append((f"{pair.target.platform} {pair.target.mode}", refusal.detail))
+            continue
         if answer is None:
-            tasks_asked.ask_comparison(connection, pair.base_arm, pair.head_arm)
             pending += 1
         else:
             found.append(answer)
-    return Ready(paired.head, found, pending)
+    if not found and not pending:
+        raise Refusal(422, "not comparable", "; ".join(f"{name}: {why}" for name, why in refused))
+    return Ready(paired.head, found, pending, refused)
 
 
 def _small(connection: Connection[Any], pair: Pair) -> bool:
@@ -156,7 +179,8 @@ def _small(connection: Connection[Any], pair: Pair) -> bool:
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
-        body = comparison_document(connection, ready.head["commit"], ready.found)
+        more = {"demonstration": True} if service.demonstration() else {}
+        body = comparison_document(connection, ready.head["commit"], ready.found, **more)
     else:
         records = [_records(connection, each)[1] for each in ready.found]
         rows = rows_of(connection, ready.found)
@@ -200,10 +224,32 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
             for place, each in enumerate(ready.found)
             for failure in each.comparison["summary"]["failures"]
         ],
-        "left_out": [each.comparison["summary"]["left_out"] for each in ready.found],
+        "left_out": [
+            (place, each.comparison["summary"]["left_out"])
+            for place, each in enumerate(ready.found)
+            if each.comparison["summary"]["left_out"]
+        ],
+        "means": [
+            (place, mean)
+            for place, each in enumerate(ready.found)
+            for mean in each.comparison["summary"]["means"]
+            if mean["rows"] > 1
+        ],
         "tree": records[0][1].get("tree"),
-        "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
+        "neighbours": _neighbours(connection, ready.head["id"]),
     }
+
+
+def _neighbours(connection: Connection[Any], revision: int) -> dict[str, str | None]:
+    """The revisions before and after it that can be compared with something."""
+    found = trees.measured_neighbours(connection, revision)
+    return {way: commit if commit and _comparable(connection, commit) else None for way, commit in found.items()}
+
+
+def _comparable(connection: Connection[Any], commit: str) -> bool:
+    row = revision_named(connection, commit)
+    targets = runs.targets_of(connection, row["id"])
+    return any(trees.measured_ancestor(connection, row["id"], *target) for target in targets)
 
 
 def _arm_of(record: Mapping[str, Any], revision: Mapping[str, Any]) -> str:
@@ -219,11 +265,15 @@ def show_case(
     service: ServiceHere,
     visitor: ReaderHere,
     metric: Text = "",
+    platform: Text = "",
+    mode: Text = "",
 ) -> Response:
     """Everything of one row: values, samples, raw outputs, history, and the command that repeats it."""
     with service.transaction() as connection:
         paired = pair_named(connection, pair)
-        found = [compared(connection, each, service.now()) for each in paired.pairs]
+        found = _ready(connection, _on(paired, platform, mode), service).found
+        if not found:
+            raise Refusal(503, "being compared", "this comparison is being made: look again in a few seconds")
         rows = rows_of(connection, found)
         row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
         details = [

@@ -1,17 +1,14 @@
 """What the compare page says of the stored comparisons of two revisions: columns, rows, sweeps, sentences."""
 
 import math
-import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import orjson
 from psycopg import Connection
 
-from cliffwatch.reports import figures
 from cliffwatch.reports.across import (
     TOLD,
     TROUBLED,
@@ -28,18 +25,10 @@ from cliffwatch.stats.cliffs import FEWEST
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import comparisons
-from cliffwatch_service.web.drawing import Curve, Scale, band, bar, common_scale, curve
+from cliffwatch_service.web.drawing import Curve, Scale, band, common_scale, curve
+from cliffwatch_service.web.lines import Line, line_of
 
 SORTS = ("size", "certainty", "name")
-_MARKS = {
-    "regression": "▲",
-    "improvement": "▼",
-    "inconclusive": "?",
-    "missing": "–",
-    "failed": "✕",
-    "invalid": "✕",
-}
-"""Worse and better by shape as well: colours alone do not reach everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +56,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A target and what is to be known of its numbers. On the bars' scale: what is not notable, and what base differed from
+    """A target and what is to be known of its numbers. On the bars' scale: the noise floor, and what base differed from
     itself by.
     """
 
@@ -75,39 +64,13 @@ class Column:
     answer: Answer
     notable: float
     floor: float
-    notable_band: tuple[float, float]
+    band: tuple[float, float]
     control_places: tuple[float, float] | None
     control: Mapping[str, Any] | None
     sight: str
     median_sees: float | None
     worst_sees: float | None
     boots: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A row on one target (its name and place) as it is shown: `kind` for the style, `text` and `small` to read, `path` to
-    draw.
-    """
-
-    target: str
-    place: int
-    kind: str
-    text: str
-    small: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row of the table."""
-
-    name: str
-    params: str
-    metric: str
-    href: str
-    where: str
-    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +81,6 @@ class Section:
     title: str
     count: int
     parts: tuple[tuple[Line, ...], ...]
-    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +108,7 @@ class Compared:
     sweeps: tuple[SweepShown, ...]
     shown: int
     total: int
+    wheres: tuple[str, ...]
     suites: tuple[str, ...]
     metric_named: bool
     platforms: tuple[str, ...]
@@ -176,16 +139,17 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     floors = [_floor(each) for each in found]
     scale = common_scale([cell for row in shown for cell in row.cells if cell], floors)
     columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, floors, strict=True))
-    sweeps, folded = _sweeps(found, targets, shown, scale)
+    sweeps, folded = _sweeps(every, shown, columns, scale)
     return Compared(
         sentence=sentence_across(every, targets),
         facets=tuple(facets(every)),
         columns=columns,
         scale=scale,
-        sections=tuple(_sections([row for row in shown if id(row) not in folded], targets, scale)),
+        sections=tuple(_sections([row for row in shown if id(row) not in folded], columns, scale)),
         sweeps=sweeps,
         shown=len(shown),
         total=len(every),
+        wheres=tuple(sorted({whereabouts(row, targets) for row in every} - {""})),
         suites=tuple(dict.fromkeys(row.suite for row in every)),
         metric_named=filters.metrics == "all",
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
@@ -215,7 +179,7 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
         boots=f"{base} boots a kernel" if base == head else f"{base} and {head} boots",
-        notable_band=band(summary["notable"], scale),
+        band=band(floor, scale),
         control_places=None if control is None else (scale.x(-control["largest"]), scale.x(control["largest"])),
     )
 
@@ -248,7 +212,7 @@ def _sorted(rows: list[Across], by: str) -> list[Across]:
     return sorted(rows, key=lambda row: -row.size if row.verdict in _CHANGED else 0.0)
 
 
-def _sections(rows: Sequence[Across], targets: Sequence[Target], scale: Scale) -> Iterable[Section]:
+def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[Section]:
     kinds = (
         ("changed", "Changed", (*TOLD, "disagree")),
         ("trouble", "Missing, failed or invalid", TROUBLED),
@@ -256,94 +220,45 @@ def _sections(rows: Sequence[Across], targets: Sequence[Target], scale: Scale) -
         ("unchanged", "Unchanged", ("unchanged",)),
     )
     for name, title, verdicts in kinds:
-        lines = [line_of(row, targets, scale) for row in rows if row.verdict in verdicts]
+        lines = [line_of(row, columns, scale) for row in rows if row.verdict in verdicts]
         if lines:
             parts = tuple(tuple(lines[place : place + PART]) for place in range(0, len(lines), PART))
             yield Section(name, title, len(lines), parts)
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.~=-]+").fullmatch
-
-
-def case_path(row: Across) -> str:
-    """The part of an address that names a case: suite/benchmark/parameter=value/…"""
-    parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
-    return "/".join([part if _PLAIN(part) else quote(part, safe="=") for part in parts])
-
-
-def line_of(row: Across, targets: Sequence[Target], scale: Scale) -> Line:
-    return Line(
-        name=row.benchmark,
-        params=" ".join(f"{name}={value}" for name, value in row.params.items()),
-        metric=row.metric,
-        href=f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}",
-        where=whereabouts(row, targets),
-        cells=tuple([Cell(targets[place].name, place, *_cell(cell, scale)) for place, cell in enumerate(row.cells)]),
-    )
-
-
-def _cell(row: Mapping[str, Any] | None, scale: Scale) -> tuple[str, str, str, str]:
-    """Kind, text, small text and path."""
-    if row is None:
-        return "none", "not run", "", ""
-    verdict, change = row["verdict"], row["change"]
-    n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
-    path = bar(row, scale)
-    if verdict in TOLD:
-        kind = "worse" if verdict == "regression" else "better"
-        return kind, f"{_MARKS[verdict]} {figures.percent(change)}", f"{_interval(row)}, n {n}", path
-    if verdict == "unchanged":
-        shown = figures.percent(change) if change is not None and _real(row) else "~"
-        return "same", shown, f"sees {_plain(row['mde'])}, n {n}", path
-    if verdict == "inconclusive":
-        needs = f"needs {row['needs']} boots" if row["needs"] else "undecided"
-        return "open", f"? {needs}", f"{_interval(row)}, n {n}", path
-    return "trouble", f"{_MARKS[verdict]} {verdict}", row["reason"][:120], path
-
-
-def _real(row: Mapping[str, Any]) -> bool:
-    return row["ci_low"] is not None and row["ci_high"] is not None and (row["ci_low"] > 0 or row["ci_high"] < 0)
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    low, high = row["ci_low"], row["ci_high"]
-    if low is None or high is None:
-        return "no interval"
-    return f"{100 * low:+.2f} .. {100 * high:+.2f} %"
-
-
-def _plain(fraction: float | None) -> str:
-    return "–" if fraction is None else f"{100 * fraction:.2f} %"
-
-
 def _sweeps(
-    found: Sequence[Answer], targets: Sequence[Target], rows: Sequence[Across], scale: Scale
+    every: Sequence[Across], shown: Sequence[Across], columns: Sequence[Column], scale: Scale
 ) -> tuple[tuple[SweepShown, ...], set[int]]:
-    """The sweeps of all targets, and which rows (by id) are folded into them: those that say nothing else."""
-    by_benchmark: dict[tuple[str, str, str], list[Across]] = {}
-    for row in rows:
-        by_benchmark.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
+    """The sweeps of all targets, whole whatever is filtered, and which of the shown rows (by id) are folded into them: those
+    that say nothing else.
+    """
+    groups: dict[tuple[str, str, str], list[Across]] = {}
+    for row in every:
+        groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
     wanted: dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]] = {}
-    for place, each in enumerate(found):
-        for sweep in each.comparison["summary"]["sweeps"]:
+    for place, column in enumerate(columns):
+        for sweep in column.answer.comparison["summary"]["sweeps"]:
             key = (sweep["suite"], sweep["benchmark"], sweep["metric"], sweep["parameter"])
             wanted.setdefault(key, {})[place] = sweep
-    shown, folded = [], set()
+    visible = {id(row) for row in shown}
+    found, folded = [], set()
     for (suite, benchmark, metric, parameter), of_targets in wanted.items():
-        group = by_benchmark.get((suite, benchmark, metric), [])
-        curves = [
-            (targets[place], sweep["words"], _curve(group, place, parameter, sweep))
+        group = groups.get((suite, benchmark, metric), [])
+        if not any(id(row) in visible for row in group):
+            continue
+        drawn = tuple(
+            (columns[place].target, sweep["words"], curve_)
             for place, sweep in of_targets.items()
-        ]
-        drawn = tuple((target, words, each) for target, words, each in curves if each is not None)
+            if (curve_ := _curve(group, place, parameter, sweep)) is not None
+        )
         if drawn:
-            quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive")]
+            quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive") and id(row) in visible]
             folded |= {id(row) for row in quiet}
             told = sum(row.verdict in _CHANGED for row in group)
-            lines = tuple(line_of(row, targets, scale) for row in quiet)
             words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
-            shown.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))
-    return tuple(shown), folded
+            lines = tuple(line_of(row, columns, scale) for row in quiet)
+            found.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))
+    return tuple(found), folded
 
 
 def _curve(group: Sequence[Across], place: int, parameter: str, sweep: Mapping[str, Any]) -> Curve | None:

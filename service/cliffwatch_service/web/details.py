@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from psycopg import Connection
@@ -17,12 +18,10 @@ from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.web.drawing import Strip, strips
 from cliffwatch_service.web.requests import Again, again_of
 
-_MOST_SAMPLES = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class RawLink:
-    """A raw output of a boot that holds this case."""
+    """A raw output of a boot that holds this case; `path` as an address has it."""
 
     arm: str
     boot: int
@@ -57,10 +56,8 @@ def detail_of(
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)  # type: ignore[arg-type]
     held = series.series_by_digest(connection, digest)
-    run = runs.run_row(connection, found.runs[-1])
-    assert run is not None
-    record = orjson.loads(unpacked(bytes(run["record"])))
-    samples = [] if held is None else _samples(connection, held, found, head)
+    record = _record(connection, found.runs[-1])
+    samples = [] if held is None else _samples(connection, held, found)
     drawn, low, high = strips(samples) if any(values for _, values in samples) else ([], 0.0, 0.0)
     return Detail(
         target=target,
@@ -69,7 +66,7 @@ def detail_of(
         strips=drawn,
         low=low,
         high=high,
-        raw=_raw(connection, run, record, case),
+        raw=_raw(connection, found, case),
         command=_command(record, row.suite, found, head),
         again=again_of(record, found.target.base["commit"], head["commit"], row.suite),
         runs=found.runs,
@@ -77,38 +74,47 @@ def detail_of(
 
 
 def _samples(
-    connection: Connection[Any], held: Mapping[str, Any], found: Answer, head: Mapping[str, Any]
+    connection: Connection[Any], held: Mapping[str, Any], found: Answer
 ) -> list[tuple[str, list[tuple[float, str]]]]:
-    """Of each arm every boot's value and what to call it, from the runs that were compared."""
+    """Of each arm that was compared every boot's value, and what to call it."""
     arms = []
-    for name, revision in (("base", found.target.base["id"]), ("head", head["id"])):
-        rows = series.samples_of(connection, held, revision, _MOST_SAMPLES)
-        mine = [row for row in rows if row["run"] in found.runs and (len(found.runs) > 1 or row["arm"] == name)]
+    for name, arm in (("base", found.base_arm), ("head", found.head_arm)):
+        rows = series.samples_of_arm(connection, held["id"], arm)
         unit = held["unit"]
         arms.append(
-            (name, [(row["value"], f"boot {row['number']}: {row['value']:g} {unit} ({row['stage']})") for row in mine])
+            (name, [(row["value"], f"boot {row['number']}: {row['value']:g} {unit} ({row['stage']})") for row in rows])
         )
     return arms
 
 
-def _raw(
-    connection: Connection[Any], run: Mapping[str, Any], record: Mapping[str, Any], case: CaseKey
-) -> list[RawLink]:
-    """The outputs of this case, boot by boot: files are named by the case's place in the plan."""
-    places = [
-        index
-        for index, each in enumerate(record["plan"]["cases"])
-        if (each["suite"], each["benchmark"], tuple(each["params"].items())) == case
-    ]
-    if not places:
-        return []
-    mark = f"/{places[0]:03d}-"
-    return [
-        RawLink(row["arm"], row["number"], run["digest"], file["name"])
-        for row in boots.raw_files_of_run(connection, run["id"])
-        for file in row["files"]
-        if mark in file["name"] and file["name"].endswith(".out")
-    ]
+def _raw(connection: Connection[Any], found: Answer, case: CaseKey) -> list[RawLink]:
+    """The outputs of this case, boot by boot of both arms: files are named by the case's place in their run's plan."""
+    links = []
+    for name, arm, run in (("base", found.base_arm, found.runs[0]), ("head", found.head_arm, found.runs[-1])):
+        place = _place(_record(connection, run), case)
+        for row in boots.raw_files_of_arm(connection, arm) if place is not None else ():
+            links += [
+                RawLink(name, row["number"], run, quote(file["name"]))
+                for file in row["files"]
+                if f"/{place:03d}-" in file["name"] and file["name"].endswith(".out")
+            ]
+    return links
+
+
+def _place(record: Mapping[str, Any], case: CaseKey) -> int | None:
+    """Of a case in a run's plan."""
+    for index, each in enumerate(record["plan"]["cases"]):
+        if (each["suite"], each["benchmark"], tuple(each["params"].items())) == case:
+            return index
+    return None
+
+
+def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+    """run.json."""
+    run = runs.run_row(connection, name)
+    assert run is not None
+    record: Mapping[str, Any] = orjson.loads(unpacked(bytes(run["record"])))
+    return record
 
 
 def _command(record: Mapping[str, Any], suite: str, found: Answer, head: Mapping[str, Any]) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cliffwatch_service.published_results import Reference
+
 BAR_WIDTH, BAR_HEIGHT = 120, 14
 _MIDDLE = BAR_WIDTH / 2
 _MOST_POINTS = 120
@@ -215,16 +217,22 @@ class History:
     epochs: tuple[float, ...]
     y_ticks: tuple[tuple[float, str], ...]
     places: tuple[float, ...]
-    own_y: float | None
+    own: tuple[float | None, ...] | None
+    references: tuple[tuple[float, str], ...]
+
+
+Bounds = tuple[float, float | None, float | None]
+"""Centre, low and high of a point as they are to be drawn."""
 
 
 def history(
-    points: Sequence[Mapping[str, Any]], values: Sequence[tuple[float, float | None, float | None]], own: float | None
+    points: Sequence[Mapping[str, Any]], values: Sequence[Bounds], own: Bounds | None, references: Sequence[Reference]
 ) -> History:
-    """Of points, oldest first, with (centre, low, high) as they are to be drawn; each epoch is a line of its own. `own` is
-    the value of a pull request, which lies in the same picture.
+    """Of points, oldest first; each epoch is a line of its own. `own` is a pull request's, which lies in the same picture, and
+    so do references.
     """
-    bounds = [bound for held in [*values, (own,)] for bound in held if bound is not None]
+    named = [(each.value,) for each in references]
+    bounds = [bound for held in [*values, own or (), *named] for bound in held if bound is not None]
     low, high = min(bounds), max(bounds)
     room = (high - low) * 0.08 or abs(high) * 0.02 or 1.0
     low, high = low - room, high + room
@@ -250,13 +258,12 @@ def history(
         epochs=tuple(places[start] for start in starts[1:]),
         y_ticks=tuple((y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)),
         places=places,
-        own_y=None if own is None else y_of(own),
+        own=None if own is None else tuple(None if bound is None else y_of(bound) for bound in own),
+        references=tuple((y_of(each.value), each.label) for each in references),
     )
 
 
-def _history_band(
-    span: range, places: Sequence[float], values: Sequence[tuple[float, float | None, float | None]], y_of: Any
-) -> str:
+def _history_band(span: range, places: Sequence[float], values: Sequence[Bounds], y_of: Any) -> str:
     held = [index for index in span if values[index][1] is not None and values[index][2] is not None]
     if len(held) < 2:
         return ""

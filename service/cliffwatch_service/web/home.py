@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.reports.across import TROUBLED
 from cliffwatch_service.dispatch import AT_WORK
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.naming import revision_named
@@ -81,24 +82,31 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         inbox=inbox,
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
-        stale_hosts=[host for host in hosts if now - host["last_seen"] > AT_WORK],
+        stale_hosts=silent_hosts(hosts, now),
         alarms=alarms(targets, entries, now),
         recent=recent,
     )
 
 
-def alarms(targets: Sequence[Mapping[str, Any]], follows_: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
+def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
     """What keeps a platform from telling anything new, in sentences; old results are one only where a branch is followed."""
-    followed = {tuple(target) for row in follows_ for target in row["targets"]}
+    followed = {tuple(target) for row in entries for target in row["targets"]}
     found = []
     for each in targets:
         name = f"{each['platform']} ({each['mode']})"
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
         if each["waiting"] and silent:
             found.append(f"{name}: {each['waiting']} jobs wait and no host of this platform works")
-        elif (each["platform"], each["mode"]) in followed and now - each["newest"] > STALE:
+        elif (each["platform"], each["mode"]) in followed and each["newest"] and now - each["newest"] > STALE:
             found.append(f"{name}: nothing was measured for {(now - each['newest']).days} days")
+    known = {(each["platform"], each["mode"]) for each in targets}
+    found += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
     return found
+
+
+def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
+    """Hosts that offered to work once and are not heard of now; who only uploads is not expected to be."""
+    return [host for host in hosts if host["about"].get("modes") and now - host["last_seen"] > AT_WORK]
 
 
 def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
@@ -132,11 +140,11 @@ def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
     """Style and sign of a revision's verdicts; the worst thing that can be said of it."""
     if counts.get("regression"):
         return ("both", "◆") if counts.get("improvement") else ("worse", "▲")
-    if counts.get("failed") and not counts.get("unchanged"):
+    if any(counts.get(verdict) for verdict in TROUBLED):
         return "trouble", "✕"
     if counts.get("improvement"):
         return "better", "▼"
-    return ("same", "·") if counts.get("unchanged") else ("open", "?")
+    return ("same", "·") if counts.get("unchanged") and not counts.get("inconclusive") else ("open", "?")
 
 
 @router.get("/revisions/{commit}")

@@ -3,10 +3,9 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from cliffwatch_service.dispatch import AT_WORK
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.store import follows, overview, queue
-from cliffwatch_service.web.home import alarms
+from cliffwatch_service.web.home import alarms, silent_hosts
 from cliffwatch_service.web.pages import page
 from cliffwatch_service.web.session import ReaderHere
 
@@ -25,7 +24,8 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         request,
         visitor,
         "hosts.html",
-        hosts=[(host, now - host["last_seen"] > AT_WORK) for host in hosts],
+        hosts=hosts,
+        silent={host["name"] for host in silent_hosts(hosts, now)},
         targets=targets,
         jobs=jobs,
         alarms=alarms(targets, entries, now),

@@ -24,6 +24,9 @@ router = APIRouter()
 
 _PAGE = 50
 _EVENTS = 1000
+_FIRST_EVENTS = 200
+"""Of a long job the last events are shown; its first ones name the phases that are done."""
+
 _LINE = re.compile(r"^\[\s*(?P<elapsed>[^\]]+?)\s*\]\s*(?P<phase>[a-z][a-z ]*?)(?:: (?P<detail>.*))?$")
 _SHARE = re.compile(r"\b(\d{1,3})\s?%")
 
@@ -91,7 +94,8 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         row = queue.job_row(connection, job)
         if row is None:
             raise not_found("job", str(job))
-        events = queue.events_after(connection, job, 0, _EVENTS)
+        first = queue.events_after(connection, job, 0, _FIRST_EVENTS)
+        events = queue.last_events(connection, job, _EVENTS)
         expected = expectations(connection, queue.queue_of(connection, 1000), now).get(job)
         held = boots.boots_of(connection, row["run_id"]) if row["run_id"] is not None else []
     template = "job_live.html" if request.headers.get("hx-request") else "job.html"
@@ -103,10 +107,9 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         events=events,
         expected=expected,
         boots=held,
-        phases=phases(events),
+        phases=phases([*first, *events]),
         ended=row["state"] in ENDED,
         priority=PRIORITIES[row["priority"]],
-        headers={} if row["state"] in ENDED else {"X-Live": "1"},
     )
 
 

@@ -1,10 +1,9 @@
 """Renders a page: the templates, what all of them may say, and the headers that keep a page to itself."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -14,8 +13,8 @@ from cliffwatch.reports import figures
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.assets import asset
 from cliffwatch_service.web.links import commit_page
-from cliffwatch_service.web.session import Visitor
-from cliffwatch_service.web.wording import ago, clock_time, lasting, parameters, shortly
+from cliffwatch_service.web.session import Visitor, own_address
+from cliffwatch_service.web.wording import ago, clock_time, lasting, mark, parameters, shortly, tone
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -25,7 +24,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",
+    "Cache-Control": "private, no-cache",
+    "Vary": "Accept, Cookie, HX-Request",
 }
 """No script, style or picture but ours, no request to another host, no frame around us."""
 
@@ -40,7 +40,14 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals |= {"asset": asset, "figures": figures, "commit_page": commit_page, "query": query}
+    environment.globals |= {
+        "asset": asset,
+        "figures": figures,
+        "commit_page": commit_page,
+        "query": query,
+        "mark": mark,
+        "tone": tone,
+    }
     environment.filters |= {
         "percent": figures.percent,
         "value": figures.value,
@@ -66,6 +73,13 @@ def query(given: Mapping[str, Any], **changed: Any) -> str:
     return f"?{text}" if text else ""
 
 
+def _here(request: Request) -> str:
+    """Where a visitor goes on after signing in: this page, or the one whose form brought him here."""
+    if request.method != "GET":
+        return own_address(urlsplit(request.headers.get("referer", "")).path)
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+
+
 def page(
     request: Request,
     visitor: Visitor,
@@ -86,17 +100,8 @@ def page(
             now=service.now(),
             demonstration=service.demonstration(),
             path=path,
-            here=f"{path}?{request.url.query}" if request.url.query else path,
+            here=_here(request),
             **said,
         )
     )
     return Response(html, status, headers={**HEADERS, **headers}, media_type="text/html; charset=utf-8")
-
-
-def moment(text: str | None) -> datetime | None:
-    """A time of a document; None for what is none."""
-    try:
-        found = None if text is None else datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return found if found is not None and found.tzinfo is not None else None

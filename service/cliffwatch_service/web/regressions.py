@@ -61,8 +61,9 @@ def inbox(
 
 
 def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The largest few, regressions first."""
-    return sorted(changes, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
+    """The largest few that are not refuted, regressions first."""
+    told = [change for change in changes if change["state"] != "refuted"]
+    return sorted(told, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
 
 
 @router.get("/regressions/{report}")

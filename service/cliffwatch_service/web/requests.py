@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch_service.http.context import ServiceHere
@@ -57,7 +57,6 @@ def again_of(record: Mapping[str, Any], base: str, head: str, suite: str) -> Aga
 
 @router.post("/requests")
 def make_request(
-    request: Request,  # noqa: ARG001 - the dependencies read it
     service: ServiceHere,
     form: FormHere,
     visitor: Annotated[Visitor, signed_form("upload")],

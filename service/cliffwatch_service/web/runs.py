@@ -24,8 +24,8 @@ from cliffwatch_service.web.session import ReaderHere
 router = APIRouter()
 
 _PAGE = 50
-_SHOWN_BYTES = 400_000
-"""Of an output on a page; the whole of it is one link further."""
+_SHOWN = 400_000
+"""Characters of an output on a page; the whole of it is one link further."""
 
 RunId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
 BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS)]
@@ -104,8 +104,31 @@ def _documents(connection: Connection[Any], run_id: int, held: Sequence[Mapping[
     for boot in held:
         whole = boots.whole_boot(connection, run_id, boot["number"])
         if whole is not None:
-            found[boot["number"]] = orjson.loads(unpacked(bytes(whole["content"])))
+            found[boot["number"]] = _document(bytes(whole["content"]))
     return found
+
+
+_PART: Mapping[str, Any] = {"status": "", "seconds": None, "last_case": None, "evidence": "", "splats": ()}
+_SPLAT: Mapping[str, Any] = {"title": "", "text": "", "case": None}
+_PROBLEM: Mapping[str, Any] = {"line": 0, "text": "", "reason": ""}
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    """What a boot says besides its samples; hosts may leave parts of it out, or send what is none of ours."""
+    found: dict[str, Any] = orjson.loads(unpacked(content))
+    parts = [{**_PART, **part} for part in _objects(found["boot"].get("parts"))]
+    for part in parts:
+        part["splats"] = [{**_SPLAT, **splat} for splat in _objects(part["splats"])]
+    return {
+        **found,
+        "boot": {**found["boot"], "parts": parts},
+        "problems": [{**_PROBLEM, **problem} for problem in _objects(found.get("problems"))],
+        "environment": found.get("environment") or {},
+    }
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, (list, tuple)) else []
 
 
 def _comparison(connection: Connection[Any], arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -135,7 +158,7 @@ def show_boot(run: RunId, number: BootNumber, request: Request, service: Service
             raise not_found("boot", f"{run}/{number}")
         about = boots.raw_about(connection, row["id"], number)
         arm = next(boot["arm"] for boot in boots.boots_of(connection, row["id"]) if boot["number"] == number)
-    document = orjson.loads(unpacked(bytes(whole["content"])))
+    document = _document(bytes(whole["content"]))
     return page(
         request, visitor, "boot.html", run=row, number=number, arm=arm, document=document, about=about, quoted=quote
     )
@@ -155,9 +178,14 @@ def show_output(
     with service.transaction() as connection:
         content = raw_file(connection, run, number, path)
     if plain:
-        headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
+        headers = {
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "Cache-Control": "private, no-cache",
+        }
         return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
-    text = content[:_SHOWN_BYTES].decode(errors="replace")
+    text = content.decode(errors="replace")
+    shown, left = _ends(text)
     return page(
         request,
         visitor,
@@ -165,10 +193,19 @@ def show_output(
         run=run,
         number=number,
         name=path,
-        lines=marked(text),
-        splats=find_splats(text),
-        cut=len(content) - _SHOWN_BYTES,
+        lines=marked(shown),
+        splats=find_splats(shown),
+        hidden_splats=len(find_splats(text)) - len(find_splats(shown)),
+        left=left,
     )
+
+
+def _ends(text: str) -> tuple[str, int]:
+    """The beginning and the end of an output, where kernels say their last words, and how much lies between."""
+    left = len(text) - _SHOWN
+    if left <= 0:
+        return text, 0
+    return f"{text[: _SHOWN // 2]}\n… {left:,} characters left out here …\n{text[-_SHOWN // 2 :]}", left
 
 
 def marked(text: str) -> list[tuple[str, str]]:

@@ -76,7 +76,7 @@ def show_series(
         points = list(reversed(series.history(connection, row["id"], chosen["id"] if chosen else None, last)))
         wanted = {"series": row["id"], "state": None, "at": None, "id": None, "limit": 100}
         changes = reports.list_changes(connection, wanted)
-        own = _own_point(connection, row, head, chosen)
+        own = _placed(points, _own_point(connection, row, head, chosen))
     values = _values(points, scale)
     fitting, told = _references(row, points)
     return page(
@@ -94,7 +94,8 @@ def show_series(
         last=last,
         scale=scale,
         head=head,
-        drawn=_drawn(points, values, own, scale),
+        drawn=_drawn(points, values, own, fitting, scale),
+        releases=releases(points),
         places={point["commit"]: place for place, point in enumerate(points)},
         references=told,
         data=_data(row, points, values, changes, own, fitting, scale),
@@ -104,15 +105,15 @@ def show_series(
 def _own_point(
     connection: Connection[Any], row: Mapping[str, Any], head: str | None, chosen: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """The point of a revision that is on no branch here, and the ordinal where its line leaves the branch."""
+    """The point of a revision that somebody asks after, and where its line leaves the branch: its `fork`."""
     if head is None:
         return None
     revision = revision_named(connection, head)
     point = overview.point_at(connection, row["id"], revision["id"])
     if point is None:
         return None
-    ordinal = overview.place_before(connection, chosen["id"], revision["id"]) if chosen else None
-    return {**point, "commit": revision["commit"], "subject": revision["subject"], "ordinal": ordinal}
+    fork = overview.fork_of(connection, chosen["id"], revision["id"]) if chosen else None
+    return {**point, "commit": revision["commit"], "subject": revision["subject"], "fork": fork}
 
 
 def _values(points: Sequence[Mapping[str, Any]], scale: str) -> list[tuple[float, float | None, float | None]]:
@@ -132,9 +133,15 @@ def _scaled(value: float | None, first: float, scale: str) -> float | None:
 
 
 def _drawn(
-    points: Sequence[Mapping[str, Any]], values: Sequence[Any], own: Mapping[str, Any] | None, scale: str
+    points: Sequence[Mapping[str, Any]],
+    values: Sequence[Any],
+    own: Mapping[str, Any] | None,
+    fitting: Sequence[Reference],
+    scale: str,
 ) -> History | None:
-    return history(points, values, own["centre"] if own and scale == "raw" else None) if points else None
+    bounds = (own["centre"], own["low"], own["high"]) if own and scale == "raw" else None
+    drawn_references = fitting if scale == "raw" else ()
+    return history(points, values, bounds, drawn_references) if points else None
 
 
 def _references(
@@ -169,25 +176,38 @@ def _data(
         "epochs": [place for place in range(1, len(points)) if points[place]["epoch"] != points[place - 1]["epoch"]],
         "releases": releases(points),
         "changes": [
-            {"at": places[each["head"]], "kind": each["kind"], "size": each["size"]}
+            {
+                "at": places[each["head"]],
+                "kind": each["kind"] if each["state"] == "confirmed" else "step",
+                "size": each["size"],
+            }
             for each in changes
             if each["head"] in places and each["state"] != "refuted"
         ],
-        "own": None if own is None or scale == "relative" else {"at": _place_of(points, own), "value": own["centre"]},
+        "own": _own_drawn(own) if own is not None and scale == "raw" else None,
         "references": [] if scale == "relative" else [{"label": each.label, "value": each.value} for each in fitting],
     }
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 
 
-def _place_of(points: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> int:
-    """Where a pull request's point is drawn: above the revision from which its line left the branch, else at the end."""
-    ordinal = own["ordinal"]
-    if ordinal is None:
-        return len(points) - 1
+def _placed(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
+    """With `place`: above the revision from which its line left the branch, else at the end; and whether its epoch is that of
+    the point there, without which it is comparable with nothing around it.
+    """
+    if own is None or not points:
+        return None
+    ordinal = own["fork"]["ordinal"] if own["fork"] else None
     before = [
-        place for place, point in enumerate(points) if point["ordinal"] is not None and point["ordinal"] <= ordinal
+        place
+        for place, point in enumerate(points)
+        if ordinal is not None and point["ordinal"] is not None and point["ordinal"] <= ordinal
     ]
-    return before[-1] if before else 0
+    place = (before[-1] if before else 0) if ordinal is not None else len(points) - 1
+    return {**own, "place": place, "comparable": points[place]["epoch"] == own["epoch"]}
+
+
+def _own_drawn(own: Mapping[str, Any]) -> dict[str, Any]:
+    return {"at": own["place"], **{name: own[name] for name in ("centre", "low", "high")}}
 
 
 def releases(points: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:

@@ -145,7 +145,7 @@ def signed_form(scope: Scope) -> Any:
         if not visitor.signed_in:
             raise Refusal(401, "sign in first", "writing needs a token: sign in with yours, then do this again")
         refuse_unless(visitor.caller, scope)
-        if not secrets.compare_digest(form.get(FORM_FIELD, ""), visitor.form_token):
+        if not secrets.compare_digest(form.get(FORM_FIELD, "").encode(), visitor.form_token.encode()):
             raise Refusal(
                 403, "stale form", "this form was not made for your session: reload the page and send it again"
             )

@@ -1,7 +1,9 @@
 """The site, put together: its routers, and what a failure looks like on it."""
 
+import psycopg
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.access import NOBODY
 from cliffwatch_service.refusal import Refusal
@@ -19,7 +21,7 @@ from cliffwatch_service.web import (
     suites,
 )
 from cliffwatch_service.web.pages import compile_templates, page
-from cliffwatch_service.web.session import Visitor
+from cliffwatch_service.web.session import Visitor, visitor_of
 
 _PARTS = (assets, home, compare, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
 
@@ -32,7 +34,18 @@ def install(app: FastAPI) -> None:
 
 def refused(request: Request, refusal: Refusal) -> Response:
     """The page of a failure: what is wrong, and what to do."""
-    visitor = getattr(request.state, "visitor", Visitor(NOBODY))
+    visitor = _visitor(request)
     headers = {"Retry-After": "5"} if refusal.status in (429, 503) else {}
     template = "refused_part.html" if request.headers.get("hx-request") else "refused.html"
     return page(request, visitor, template, status=refusal.status, headers=headers, refusal=refusal)
+
+
+def _visitor(request: Request) -> Visitor:
+    """Who asked, where the failed request came far enough to know or the cookie still tells."""
+    known: Visitor | None = getattr(request.state, "visitor", None)
+    if known is not None:
+        return known
+    try:
+        return visitor_of(request, request.app.state.service)
+    except (Refusal, psycopg.Error, PoolTimeout):
+        return Visitor(NOBODY)

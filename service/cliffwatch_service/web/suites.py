@@ -30,4 +30,4 @@ def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, vis
     suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
     if suite is None:
         raise not_found("suite", name)
-    return page(request, visitor, "suite.html", suite=suite, profiles=PROFILES, kinds=KIND_METRICS)
+    return page(request, visitor, "suite.html", suite=suite, kinds=KIND_METRICS)

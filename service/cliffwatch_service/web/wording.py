@@ -37,6 +37,22 @@ def shortly(commit: str | None) -> str:
     return (commit or "–")[:12]
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """`1 boot`, `2 boots`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+MARKS: Mapping[str, str] = {
+    "regression": "▲",
+    "improvement": "▼",
+    "inconclusive": "?",
+    "missing": "–",
+    "failed": "✕",
+    "invalid": "✕",
+}
+"""Worse and better by shape as well: colours alone do not reach everybody."""
+
+
+def mark(kind: str, *, sure: bool = True) -> str:
+    """The sign of a verdict or a kind of change; of what is no more than a candidate a hollow one."""
+    return MARKS.get(kind, "◇") if sure else "◇"
+
+
+def tone(kind: str, *, sure: bool = True) -> str:
+    """The style of a verdict: colour only for what is told and sure."""
+    return {"regression": "worse", "improvement": "better"}.get(kind, "") if sure else ""

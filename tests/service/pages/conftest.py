@@ -24,7 +24,8 @@ def demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """The demonstration, served. Tests that write use a service of their own."""
     for url in fresh_database(cluster, "cliffwatch"):
         pool = open_pool(url, connections=2, statement_seconds=60)
-        fill(pool.connection, NOW, lambda _: None)
+        with pool.connection() as connection:
+            fill(connection, NOW, lambda _: None)
         pool.close()
         clock = Clock()
         clock.moment = NOW

@@ -52,10 +52,19 @@ def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(runni
             "suites": ["local-storage"],
         }
         http.post("/api/v1/follows", json=follow).raise_for_status()
+        offer = {
+            "host": "rome-2",
+            "platform": "amd-rome",
+            "modes": ["walltime"],
+            "isolation": "bubblewrap",
+            "about": {"modes": ["walltime"]},
+        }
+        http.post("/api/v1/offers", json=offer).raise_for_status()
         assert "nothing was measured for" not in http.get("/hosts").text
         running.clock.moment += timedelta(days=3)
         assert "amd-rome (walltime): nothing was measured for 3 days" in http.get("/hosts").text
-        assert "<strong>silent</strong>" in http.get("/hosts").text
+        hosts = http.get("/hosts").text
+        assert hosts.count("<strong>silent</strong>") == 1, "rome-1 only uploads: nobody waits for it"
 
 
 def test_history_is_drawn_with_its_band_changes_epochs_and_releases(opened: Any, demonstration: Any) -> None:
@@ -67,7 +76,10 @@ def test_history_is_drawn_with_its_band_changes_epochs_and_releases(opened: Any,
     assert drawing.locator(".change.improvement").count() == 1
     assert drawing.locator("circle.own").count() == 1
     text = page.locator("main").inner_text()
-    assert "its line leaves the branch at revision 31" in text
+    assert "1 commit after 24017aba1960 of this branch" in text
+    assert drawing.locator("path.own").count() == 1
+    assert drawing.locator(".release").count() == 2
+    assert drawing.locator(".reference").count() == 3
     assert "published 2022, Skylake (73087489250d): 22.464 ns/op, on another machine" in text
     assert "bpf: Check the owner of a local storage element" in text
 

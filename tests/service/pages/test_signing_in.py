@@ -41,7 +41,7 @@ def test_more_boots_are_asked_for_from_a_row(reported: Any, watched: Any) -> Non
     page.goto(pair)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
-    page.locator("tr.unfolded").get_by_role("link", name="Sign in").click()
+    page.locator("tr.unfolded").get_by_role("link", name="Signing in").click()
     page.get_by_label("Token").fill(reported.tokens["upload"])
     page.get_by_role("main").get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Measure local-storage again").click()

@@ -32,12 +32,12 @@
   };
 
   const marks = (plot) => {
-    for (const place of data.epochs) across(plot, place - 0.5, style("--quiet"), [2, 3], "new epoch");
+    for (const place of data.epochs) across(plot, place - 0.5, style("--quiet"), [6, 4], "new epoch");
     for (const [place, name] of data.releases) across(plot, place, style("--quiet"), [1, 4], name);
     for (const change of data.changes) {
       const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : "◇";
       const colour = change.kind === "regression" ? style("--worse") : change.kind === "improvement" ? style("--better") : style("--quiet");
-      across(plot, change.at, colour, [], `${sign} ${(100 * change.size).toFixed(2)} %`);
+      across(plot, change.at, colour, [], `${sign} ${change.size > 0 ? "+" : ""}${(100 * change.size).toFixed(2)} %`);
     }
     const { ctx, bbox } = plot;
     ctx.save();
@@ -54,13 +54,27 @@
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      if (roomy()) ctx.fillText(reference.label, bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
+      if (!roomy()) continue;
+      const [x, base, wide] = [bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio, ctx.measureText(reference.label).width];
+      ctx.fillStyle = style("--ground");
+      ctx.fillRect(x - 2, base - 11 * devicePixelRatio, wide + 4, 14 * devicePixelRatio);
+      ctx.fillStyle = style("--quiet");
+      ctx.fillText(reference.label, x, base);
     }
     if (data.own) {
       ctx.setLineDash([]);
       ctx.fillStyle = style("--accent");
+      const at = plot.valToPos(data.own.at, "x", true);
+      if (data.own.low != null) {
+        ctx.strokeStyle = style("--accent");
+        ctx.lineWidth = 2 * devicePixelRatio;
+        ctx.beginPath();
+        ctx.moveTo(at, plot.valToPos(data.own.low, "y", true));
+        ctx.lineTo(at, plot.valToPos(data.own.high, "y", true));
+        ctx.stroke();
+      }
       ctx.beginPath();
-      ctx.arc(plot.valToPos(data.own.at, "x", true), plot.valToPos(data.own.value, "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
+      ctx.arc(at, plot.valToPos(data.own.centre, "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
       ctx.fill();
     }
     ctx.restore();
@@ -71,7 +85,7 @@
   const gaps = (values) => (plot, series, from, to) => [...starts].filter((place) => place > from && place <= to).map((place) => [
     plot.valToPos(place - 1, "x", true), plot.valToPos(place, "x", true)]);
 
-  const bounds = [...data.centre, ...data.low, ...data.high, data.own?.value, ...data.references.map((each) => each.value)].filter((value) => value != null);
+  const bounds = [...data.centre, ...data.low, ...data.high, data.own?.centre, data.own?.low, data.own?.high, ...data.references.map((each) => each.value)].filter((value) => value != null);
   const least = Math.min(...bounds), largest = Math.max(...bounds);
   const room = (largest - least) * 0.08 || Math.abs(largest) * 0.02 || 1;
   let plot;

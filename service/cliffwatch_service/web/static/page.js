@@ -10,7 +10,7 @@ theme.addEventListener("click", () => {
     ? document.documentElement.dataset.theme === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "light" : "dark";
-  localStorage.setItem("theme", document.documentElement.dataset.theme);
+  try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* it lasts for this page */ }
   document.dispatchEvent(new Event("themechange"));
 });
 
@@ -33,6 +33,7 @@ async function unfold(link) {
   row.after(holder);
   link.setAttribute("aria-expanded", "true");
   await htmx.ajax("GET", link.href, { target: cell, swap: "innerHTML" });
+  if (cell.textContent === "Loading…") cell.textContent = "The service did not answer; the link opens the row's own page.";
 }
 
 document.addEventListener("click", (event) => {
@@ -80,7 +81,7 @@ const keys = {
   "?": () => document.getElementById("keys").showModal(),
 };
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea") || document.querySelector("dialog[open]")) return;
   const act = keys[event.key];
   if (!act) return;
   event.preventDefault();

@@ -2,7 +2,8 @@
 // so that nothing moves when they begin.
 (() => {
   const root = document.documentElement;
-  const chosen = localStorage.getItem("theme");
+  let chosen = null;
+  try { chosen = localStorage.getItem("theme"); } catch { /* storage may be shut: the system's theme then */ }
   if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
   root.classList.add("scripted");
   if (navigator.clipboard) root.classList.add("clipboard");
