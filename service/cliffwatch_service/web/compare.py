@@ -86,13 +86,10 @@ def show(
     with service.transaction() as connection:
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
         ready = _ready(connection, paired, service)
+        if not ready.found or (ready.pending and form != "html"):
+            return _not_yet(request, visitor, name, form)
         if form != "html":
             return _written(connection, ready, form, service)
-        if not ready.found:
-            headers = {"Refresh": "2"}
-            return page(
-                request, visitor, "comparing.html", status=202, headers=headers, pair=name, pending=ready.pending
-            )
         compared_ = _compared(connection, ready, filters)
         context = _surroundings(connection, ready)
     return page(
