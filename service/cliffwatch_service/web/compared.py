@@ -67,7 +67,6 @@ class Column:
     band: tuple[float, float]
     control_places: tuple[float, float] | None
     control: Mapping[str, Any] | None
-    sight: str
     median_sees: float | None
     worst_sees: float | None
     boots: str
@@ -102,6 +101,7 @@ class Compared:
 
     sentence: str
     facets: tuple[str, ...]
+    sights: tuple[str, ...]
     columns: tuple[Column, ...]
     scale: Scale
     sections: tuple[Section, ...]
@@ -143,6 +143,7 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     return Compared(
         sentence=sentence_across(every, targets),
         facets=tuple(facets(every)),
+        sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),  # type: ignore[index]
         columns=columns,
         scale=scale,
         sections=tuple(_sections([row for row in shown if id(row) not in folded], columns, scale)),
@@ -175,7 +176,6 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
         notable=summary["notable"],
         floor=floor,
         control=control,
-        sight=SIGHT[target.mode],  # type: ignore[index]
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
         boots=f"{base} boots a kernel" if base == head else f"{base} and {head} boots",

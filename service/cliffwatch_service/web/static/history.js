@@ -25,6 +25,7 @@
     ctx.stroke();
     if (label && roomy()) {
       ctx.textAlign = "left";
+      ctx.textBaseline = "alphabetic";
       ctx.font = `${11 * devicePixelRatio}px sans-serif`;
       ctx.fillText(label, x + 4 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
     }
@@ -45,6 +46,7 @@
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
     ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
     ctx.fillStyle = ctx.strokeStyle = style("--quiet");
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     for (const reference of data.references) {
@@ -55,11 +57,7 @@
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
       if (!roomy()) continue;
-      const [x, base, wide] = [bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio, ctx.measureText(reference.label).width];
-      ctx.fillStyle = style("--ground");
-      ctx.fillRect(x - 2, base - 11 * devicePixelRatio, wide + 4, 14 * devicePixelRatio);
-      ctx.fillStyle = style("--quiet");
-      ctx.fillText(reference.label, x, base);
+      ctx.fillText(reference.label, bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
     }
     if (data.own) {
       ctx.setLineDash([]);
