@@ -96,6 +96,8 @@ def across(rows: Sequence[Iterable[Mapping[str, Any]]], *, all_metrics: bool = F
 
 def _verdict(cells: Sequence[Mapping[str, Any] | None]) -> tuple[str, tuple[int, ...]]:
     verdicts = [cell["verdict"] if cell else None for cell in cells]
+    if verdicts[0] and verdicts.count(verdicts[0]) == len(verdicts):
+        return verdicts[0], tuple(range(len(verdicts)))
     if "regression" in verdicts and "improvement" in verdicts:
         return "disagree", tuple(place for place, verdict in enumerate(verdicts) if verdict in TOLD)
     found = next(verdict for verdict in ORDER if verdict in verdicts)

@@ -203,12 +203,19 @@ SELECT (SELECT revision.commit FROM branch_revision AS place JOIN revision ON re
        (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
         WHERE place.branch_id = own.branch_id AND place.ordinal > own.ordinal
           AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-        ORDER BY place.ordinal LIMIT 1) AS after
+        ORDER BY place.ordinal LIMIT 1) AS after,
+       (SELECT count(*) < 2 FROM (
+            SELECT FROM branch_revision AS place
+            WHERE place.branch_id = own.branch_id AND place.ordinal < own.ordinal
+              AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
+            ORDER BY place.ordinal DESC LIMIT 2) AS earlier) AS before_is_first
 FROM branch_revision AS own WHERE revision_id = %s ORDER BY branch_id LIMIT 1
 """
 
 
-def measured_neighbours(connection: Connection[Any], revision_id: int) -> Mapping[str, str | None]:
-    """The commits that were measured next `before` and `after` it on its branch; None where there is none."""
+def measured_neighbours(connection: Connection[Any], revision_id: int) -> Mapping[str, Any]:
+    """The commits that were measured next `before` and `after` it on its branch, None where there is none, and whether none
+    was before the one before: `before_is_first`.
+    """
     row = connection.execute(_NEIGHBOURS, [revision_id]).fetchone()
-    return {"before": None, "after": None} if row is None else row
+    return {"before": None, "after": None, "before_is_first": True} if row is None else row

@@ -16,7 +16,6 @@ from cliffwatch_service import tasks_asked
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.comparison_document import comparison_document, document_tag
 from cliffwatch_service.http.context import Service, ServiceHere
-from cliffwatch_service.naming import revision_named
 from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
@@ -233,20 +232,8 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
             if mean["rows"] > 1
         ],
         "tree": records[0][1].get("tree"),
-        "neighbours": _neighbours(connection, ready.head["id"]),
+        "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
     }
-
-
-def _neighbours(connection: Connection[Any], revision: int) -> dict[str, str | None]:
-    """The revisions before and after it that can be compared with something."""
-    found = trees.measured_neighbours(connection, revision)
-    return {way: commit if commit and _comparable(connection, commit) else None for way, commit in found.items()}
-
-
-def _comparable(connection: Connection[Any], commit: str) -> bool:
-    row = revision_named(connection, commit)
-    targets = runs.targets_of(connection, row["id"])
-    return any(trees.measured_ancestor(connection, row["id"], *target) for target in targets)
 
 
 def _arm_of(record: Mapping[str, Any], revision: Mapping[str, Any]) -> str:

@@ -25,8 +25,8 @@ from cliffwatch.stats.cliffs import FEWEST
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import comparisons
-from cliffwatch_service.web.drawing import Curve, Scale, band, common_scale, curve
-from cliffwatch_service.web.lines import Line, line_of
+from cliffwatch_service.web.drawing import Curve, Scale, band, band_edges, common_scale, curve
+from cliffwatch_service.web.lines import CHANGED, Line, line_of
 
 SORTS = ("size", "certainty", "name")
 
@@ -115,8 +115,6 @@ class Compared:
     modes: tuple[str, ...]
 
 
-_CHANGED = frozenset((*TOLD, "disagree"))
-
 PART = 50
 """Lines that are drawn, or left undrawn, together."""
 
@@ -150,7 +148,7 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
         sweeps=sweeps,
         shown=len(shown),
         total=len(every),
-        wheres=tuple(sorted({whereabouts(row, targets) for row in every} - {""})),
+        wheres=tuple(sorted({whereabouts(row, targets) for row in every if row.verdict in CHANGED} - {""})),
         suites=tuple(dict.fromkeys(row.suite for row in every)),
         metric_named=filters.metrics == "all",
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
@@ -180,7 +178,7 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
         worst_sees=max(sees, default=None),
         boots=f"{base} boots a kernel" if base == head else f"{base} and {head} boots",
         band=band(floor, scale),
-        control_places=None if control is None else (scale.x(-control["largest"]), scale.x(control["largest"])),
+        control_places=None if control is None else band_edges(control["largest"], scale),
     )
 
 
@@ -200,7 +198,7 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
 
 def _is(row: Across, verdict: str) -> bool:
     if verdict == "changed":
-        return row.verdict in _CHANGED
+        return row.verdict in CHANGED
     return row.verdict == verdict
 
 
@@ -209,7 +207,7 @@ def _sorted(rows: list[Across], by: str) -> list[Across]:
         return sorted(rows, key=lambda row: (row.suite, row.benchmark))
     if by == "certainty":
         return sorted(rows, key=lambda row: -row.sure)
-    return sorted(rows, key=lambda row: -row.size if row.verdict in _CHANGED else 0.0)
+    return sorted(rows, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
 
 
 def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[Section]:
@@ -254,7 +252,7 @@ def _sweeps(
         if drawn:
             quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive") and id(row) in visible]
             folded |= {id(row) for row in quiet}
-            told = sum(row.verdict in _CHANGED for row in group)
+            told = sum(row.verdict in CHANGED for row in group)
             words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
             lines = tuple(line_of(row, columns, scale) for row in quiet)
             found.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))

@@ -20,8 +20,11 @@ class Scale:
 
     def x(self, change: float) -> float:
         """The place of a change; what lies beyond the scale is drawn at its end."""
-        share = change / self.reach
-        return round(_MIDDLE + (_MIDDLE - 2) * (1.0 if share > 1.0 else max(share, -1.0)), 1)
+        if change >= self.reach:
+            return BAR_WIDTH - 2.0
+        if change <= -self.reach:
+            return 2.0
+        return _MIDDLE + (_MIDDLE - 2) * change / self.reach
 
 
 def common_scale(rows: Iterable[Mapping[str, Any]], floors: Iterable[float]) -> Scale:
@@ -48,8 +51,8 @@ def bar(row: Mapping[str, Any], scale: Scale) -> str:
         return ""
     at = scale.x(change)
     if low is None or high is None:
-        return f"M{at} 2v10"
-    path = f"M{scale.x(low)} 7H{scale.x(high)}M{at} 2v10"
+        return f"M{at:.1f} 2v10"
+    path = f"M{scale.x(low):.1f} 7H{scale.x(high):.1f}M{at:.1f} 2v10"
     if low < -scale.reach:
         path += "M5 4L2 7l3 3"
     if high > scale.reach:
@@ -59,8 +62,13 @@ def bar(row: Mapping[str, Any], scale: Scale) -> str:
 
 def band(floor: float, scale: Scale) -> tuple[float, float]:
     """Left edge and width of a noise floor."""
-    left, right = scale.x(-floor), scale.x(floor)
+    left, right = band_edges(floor, scale)
     return left, round(right - left, 1)
+
+
+def band_edges(floor: float, scale: Scale) -> tuple[float, float]:
+    """Left and right edge of a difference either way."""
+    return round(scale.x(-floor), 1), round(scale.x(floor), 1)
 
 
 @dataclass(frozen=True, slots=True)

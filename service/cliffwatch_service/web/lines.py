@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import TOLD, Across, Target, whereabouts
 from cliffwatch_service.web.drawing import Scale, bar
 from cliffwatch_service.web.wording import MARKS, tone
+
+CHANGED = frozenset((*TOLD, "disagree"))
 
 
 class ColumnShape(Protocol):
@@ -21,8 +22,7 @@ class ColumnShape(Protocol):
     def floor(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A row on one target (its name and place) as it is shown: `kind` for the style, `text` and `small` to read, `path` to
     draw.
     """
@@ -35,8 +35,7 @@ class Cell:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A row of the table."""
 
     name: str
@@ -47,13 +46,16 @@ class Line:
     cells: tuple[Cell, ...]
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.~=-]+").fullmatch
+_PLAIN = re.compile(r"[A-Za-z0-9_.~=/-]+").fullmatch
 
 
 def case_path(row: Across) -> str:
     """The part of an address that names a case: suite/benchmark/parameter=value/…"""
     parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
-    return "/".join([part if _PLAIN(part) else quote(part, safe="=") for part in parts])
+    path = "/".join(parts)
+    if _PLAIN(path) and path.count("/") == len(parts) - 1:
+        return path
+    return "/".join([quote(part, safe="=") for part in parts])
 
 
 def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
@@ -62,7 +64,7 @@ def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         metric=row.metric,
         href=f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}",
-        where=whereabouts(row, [column.target for column in columns]),
+        where=whereabouts(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
         cells=tuple(
             [
                 Cell(column.target.name, place, *_cell(cell, column.floor, scale))
