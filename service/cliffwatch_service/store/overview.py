@@ -90,11 +90,12 @@ def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> M
 
 
 def series_of_case(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Series whose suite, benchmark or case name holds a text; by suite, benchmark, platform and mode."""
+    """Series whose suite, case or metric holds a text; by suite, case, metric, platform and mode."""
     return connection.execute(
         "SELECT series.id, series.digest, metric, unit, platform, mode, suite, benchmark, params"
         " FROM series JOIN benchmark_case ON case_id = benchmark_case.id"
         " WHERE (%(text)s = '' OR strpos(lower(suite || '/' || name || ' ' || metric), lower(%(text)s)) > 0)"
-        " AND (%(platform)s = '' OR platform = %(platform)s) AND series.id > %(id)s ORDER BY series.id LIMIT %(limit)s",
+        " AND (%(platform)s = '' OR platform = %(platform)s)"
+        " ORDER BY suite, name, metric, platform, mode, series.id LIMIT %(limit)s OFFSET %(skip)s",
         wanted,
     ).fetchall()

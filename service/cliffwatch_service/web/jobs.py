@@ -53,7 +53,7 @@ def show_queue(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         request,
         visitor,
         "queue.html",
-        jobs=jobs,
+        jobs=sorted(jobs, key=lambda job: job["state"] == "queued"),
         expected=expected,
         priorities=PRIORITIES,
         recent=[job for job in recent if job["state"] in ENDED],

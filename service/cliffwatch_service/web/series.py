@@ -37,12 +37,12 @@ def list_series(
     platform: Text = "",
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    (after,) = place_of(cursor, identity)
+    (skip,) = place_of(cursor, identity)
     with service.transaction() as connection:
-        wanted = {"text": text, "platform": platform, "id": after or 0, "limit": _PAGE + 1}
+        wanted = {"text": text, "platform": platform, "skip": skip or 0, "limit": _PAGE + 1}
         found = overview.series_of_case(connection, wanted)
         targets = overview.measured_on(connection)
-    following = cursor_of(found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    following = cursor_of((skip or 0) + _PAGE) if len(found) > _PAGE else None
     return page(
         request,
         visitor,

@@ -115,6 +115,12 @@ def test_series_are_found_by_a_part_of_their_name(opened: Any) -> None:
     page.get_by_label("Search").fill("int-get/nr_maps=17 hits-latency")
     page.get_by_role("button", name="Show").click()
     assert page.locator("table tbody tr").count() == 4
+    assert page.locator("table tbody tr td:last-child").all_inner_texts() == [
+        "amd-rome walltime",
+        "emulated-x86-64 icount",
+        "intel-skylake walltime",
+        "published walltime",
+    ]
     page.get_by_label("Platform").select_option("intel-skylake")
     page.get_by_role("button", name="Show").click()
     assert page.locator("table tbody tr").count() == 1
@@ -149,3 +155,13 @@ def test_a_suite_says_what_each_case_measures_and_where_it_comes_from(opened: An
     assert "Gets the storage of each map in turn" in text
     assert "bench local-storage-cache-seq-get" in text
     assert "hits-latency (ns/op, lower is better, decides)" in text
+
+
+def test_long_lists_go_on(opened: Any) -> None:
+    page = opened("/series", script=False)
+    first = page.locator("table tbody tr a.row").first.get_attribute("href")
+    assert page.locator("table tbody tr").count() == 100
+    page.get_by_role("link", name="More").click()
+    page.wait_for_url("**cursor=**")
+    assert first not in page.content()
+    assert page.locator("table tbody tr").count() > 10
