@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def do_job(
     watch = _Watch()
     done = threading.Event()
     telling = Telling(client, job["lease"])
-    keeper = threading.Thread(target=_kept, args=(client, host, job, spooled, telling, watch, done), daemon=True)
+    keep = partial(_keep, client, host, job, spooled, telling, watch, done)
+    keeper = threading.Thread(target=_kept, args=(keep, watch), daemon=True)
     keeper.start()
     watch.looked.wait()
     try:
@@ -99,18 +101,10 @@ def do_job(
     return deliver(client, host, job, spooled, outcome, reason, stop, say)
 
 
-def _kept(
-    client: Client,
-    host: Host,
-    job: Mapping[str, Any],
-    spooled: Spooled,
-    telling: Telling,
-    watch: _Watch,
-    done: threading.Event,
-) -> None:
+def _kept(keep: Callable[[], None], watch: _Watch) -> None:
     """Keeps a job; a host that cannot so much as look at its disk ends it."""
     try:
-        _keep(client, host, job, spooled, telling, watch, done)
+        keep()
     except OSError as error:
         watch.end("host-failed", f"this host failed: {error}")
     finally:

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.access import Caller
-from cliffwatch_service.api import models
+from cliffwatch_service.api import work_models
 from cliffwatch_service.api.answers import answer, answer_bytes
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.exporting import MEDIA_TYPES, export_run
@@ -38,7 +38,7 @@ def read_export(run: RunId, request: Request, service: ServiceHere, _: Reader, f
     summary="Take in bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
-    responses={200: {"model": models.Imported}, 201: {"model": models.Imported}},
+    responses={200: {"model": work_models.Imported}, 201: {"model": work_models.Imported}},
 )
 async def upload_file(
     request: Request,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.api import models
+from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.following import Policy, follow_branch, unfollow
@@ -33,7 +33,7 @@ class FollowBody(BaseModel):
 @router.get(
     "/follows",
     summary="Followed branches, when they were last looked at and what is wrong with them",
-    responses={200: {"model": models.Page[models.Followed]}},
+    responses={200: {"model": models.Page[work_models.Followed]}},
 )
 def list_follows(request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
@@ -54,7 +54,7 @@ def _shown(row: Any) -> dict[str, Any]:
     "/follows",
     summary="Follow a branch, or change how",
     status_code=201,
-    responses={200: {"model": models.Followed}, 201: {"model": models.Followed}},
+    responses={200: {"model": work_models.Followed}, 201: {"model": work_models.Followed}},
 )
 def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
     row = follows.FollowRow(
@@ -71,7 +71,9 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
     return answer(request, _shown(kept), status=201)
 
 
-@router.delete("/follows/{follow}", summary="Follow a branch no longer", responses={200: {"model": models.FollowEnded}})
+@router.delete(
+    "/follows/{follow}", summary="Follow a branch no longer", responses={200: {"model": work_models.FollowEnded}}
+)
 def end_follow(
     follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Admin
 ) -> Response:

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.access import Caller, refuse_other_host
-from cliffwatch_service.api import models
+from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.dispatch import Offer, Outcome, complete, heartbeat, offer, tell
 from cliffwatch_service.http.context import Reader, Service, ServiceHere, Worker
@@ -61,7 +61,7 @@ class CompleteBody(BaseModel):
 @router.get(
     "/hosts",
     summary="Hosts, when they were last heard of and what they do",
-    responses={200: {"model": models.Page[models.Host]}},
+    responses={200: {"model": models.Page[work_models.Host]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
@@ -72,7 +72,7 @@ def list_hosts(request: Request, service: ServiceHere, _: Reader) -> Response:
 @router.post(
     "/offers",
     summary="Offer to work: answers a lease and its job, or 204",
-    responses={200: {"model": models.Work}, 204: {"description": "Nothing to do"}},
+    responses={200: {"model": work_models.Work}, 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
     refuse_other_host(caller, body.host)
@@ -103,7 +103,7 @@ def _length(service: Service) -> timedelta:
 @router.post(
     "/leases/{lease}/heartbeat",
     summary="Keep a lease; says whether the job is to be cancelled",
-    responses={200: {"model": models.Beat}},
+    responses={200: {"model": work_models.Beat}},
 )
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Worker) -> Response:
     with service.transaction() as connection:
@@ -112,7 +112,7 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Worker) ->
     return answer(request, {"cancel": cancelled})
 
 
-@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": models.Kept}})
+@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": work_models.Kept}})
 def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
     with service.transaction() as connection:
         _refuse_foreign(connection, lease, caller)
@@ -120,7 +120,7 @@ def tell_events(lease: UUID, body: EventsBody, request: Request, service: Servic
     return answer(request, {"kept": len(body.events)})
 
 
-@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": models.JobState}})
+@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": work_models.JobState}})
 def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
     with service.transaction() as connection:
         _refuse_foreign(connection, lease, caller)

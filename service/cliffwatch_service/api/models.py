@@ -1,4 +1,4 @@
-"""What the API answers, for its description: clients are generated from these."""
+"""What the API answers of results, for its description: clients are generated from these."""
 
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
@@ -239,8 +239,8 @@ class Change(Series):
     report: str | None
 
 
-class Report(BaseModel):
-    """The changes of one culprit; `largest` is a fraction."""
+class ReportFacts(BaseModel):
+    """Of the changes of one culprit; `largest` is a fraction."""
 
     report: str
     state: str
@@ -251,9 +251,14 @@ class Report(BaseModel):
     head: str
     subject: str | None
     author: str | None
-    changes: int
     largest: float | None
     platforms: list[str] | None
+
+
+class Report(ReportFacts):
+    """With how many changes it gathers."""
+
+    changes: int
 
 
 class Said(BaseModel):
@@ -264,18 +269,7 @@ class Said(BaseModel):
     note: str
 
 
-class ReportWhole(BaseModel):
-    report: str
-    state: str
-    owner: str | None
-    opened: datetime
-    updated: datetime
-    base: str
-    head: str
-    subject: str | None
-    author: str | None
-    largest: float | None
-    platforms: list[str] | None
+class ReportWhole(ReportFacts):
     changes: list[Change]
     triage: list[Said]
 
@@ -307,168 +301,3 @@ class SuiteWhole(BaseModel):
     title: str
     about: str
     benchmarks: list[BenchmarkAbout]
-
-
-class Expected(BaseModel):
-    """`position` counts from 1 in the queue, 0 for a job under way; seconds to its end, null where nothing is known."""
-
-    position: int
-    hosts: int
-    seconds: float | None
-    low: float | None
-    high: float | None
-
-
-class Job(BaseModel):
-    job: str
-    request: str
-    priority: str
-    platform: str
-    mode: str
-    seed: int
-    state: str
-    reason: str | None
-    run: str | None
-    host: str | None
-    created: datetime
-    started: datetime | None
-    ended: datetime | None
-    cancel: bool
-    tree: str
-    suites: list[str]
-    profile: str
-    boots: str
-    base: str
-    head: str
-    expected: Expected | None
-
-
-class RequestListed(BaseModel):
-    request: str
-    asked_by: str
-    priority: str
-    base: str
-    head: str
-    tree: str
-    suites: list[str]
-    profile: str
-    boots: str
-    note: str
-    created: datetime
-
-
-class RequestWhole(RequestListed):
-    jobs: list[Job]
-
-
-class Event(BaseModel):
-    id: int
-    at: datetime
-    kind: str
-    data: dict[str, Any]
-
-
-class Host(BaseModel):
-    name: str
-    platform: str
-    added: datetime
-    last_seen: datetime
-    about: dict[str, Any]
-    job: str | None
-
-
-class Work(BaseModel):
-    """A lease and its job."""
-
-    lease: str
-    job: str
-    heartbeat_seconds: float
-    cancel: bool
-    tree: str
-    platform: str
-    mode: str
-    suites: list[str]
-    profile: str
-    boots: str
-    seed: int
-    base: str
-    head: str
-
-
-class Beat(BaseModel):
-    cancel: bool
-
-
-class Kept(BaseModel):
-    kept: int
-
-
-class JobState(BaseModel):
-    state: str
-
-
-class Imported(BaseModel):
-    run: str
-    boots: int
-    samples: int
-    problems: list[dict[str, Any]]
-    fresh: bool
-
-
-class TokenMade(BaseModel):
-    name: str
-    secret: str
-
-
-class Token(BaseModel):
-    name: str
-    scopes: list[str]
-    host: str | None
-    created: datetime
-    expires: datetime | None
-    revoked: datetime | None
-    last_used: datetime | None
-
-
-class TokenRevoked(BaseModel):
-    name: str
-    revoked: bool
-
-
-class Task(BaseModel):
-    id: int
-    task: str
-    about: dict[str, Any]
-    status: str
-    attempts: int
-    due: datetime | None
-    at: datetime | None
-
-
-class AuditEntry(BaseModel):
-    id: int
-    at: datetime
-    who: str
-    action: str
-    object: str
-    detail: dict[str, Any]
-
-
-class Followed(BaseModel):
-    follow: int
-    tree: str
-    branch: str
-    policy: str
-    targets: list[dict[str, str]]
-    suites: list[str]
-    profile: str
-    head_commit: str | None
-    requested_commit: str | None
-    polled: datetime | None
-    requested: datetime | None
-    problem: str | None
-
-
-class FollowEnded(BaseModel):
-    follow: int
-    followed: bool

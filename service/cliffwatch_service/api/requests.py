@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.api import models
+from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.dispatch import cancel, expire, retry
 from cliffwatch_service.expecting import expectations
@@ -52,7 +52,7 @@ class RequestBody(BaseModel):
     "/requests",
     summary="Ask for measurements",
     status_code=201,
-    responses={200: {"model": models.RequestWhole}, 201: {"model": models.RequestWhole}},
+    responses={200: {"model": work_models.RequestWhole}, 201: {"model": work_models.RequestWhole}},
 )
 def make_request(
     body: RequestBody,
@@ -112,7 +112,7 @@ def _job(row: Any, expected: Any = None) -> dict[str, Any]:
 
 
 @router.get(
-    "/requests", summary="Requests, newest first", responses={200: {"model": models.Page[models.RequestListed]}}
+    "/requests", summary="Requests, newest first", responses={200: {"model": models.Page[work_models.RequestListed]}}
 )
 def list_requests(
     request: Request, service: ServiceHere, _: Reader, limit: Limit = 50, cursor: Cursor = None
@@ -123,7 +123,9 @@ def list_requests(
     return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
 
 
-@router.get("/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": models.RequestWhole}})
+@router.get(
+    "/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": work_models.RequestWhole}}
+)
 def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         content = _request(connection, service, request_named(connection, request_id))
@@ -133,7 +135,7 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Re
 @router.post(
     "/requests/{request_id}/cancel",
     summary="Cancel every job of a request",
-    responses={200: {"model": models.RequestWhole}},
+    responses={200: {"model": work_models.RequestWhole}},
 )
 def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
     with service.transaction() as connection:
@@ -147,7 +149,7 @@ def cancel_request(request_id: UUID, request: Request, service: ServiceHere, cal
 @router.get(
     "/queue",
     summary="What waits and what runs, in order, with when it is expected",
-    responses={200: {"model": models.Page[models.Job]}},
+    responses={200: {"model": models.Page[work_models.Job]}},
 )
 def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
     now = service.now()
@@ -158,7 +160,7 @@ def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
     return answer(request, {"items": [_job(job, expected[job["id"]]) for job in jobs], "next": None})
 
 
-@router.get("/jobs", summary="Jobs, newest first", responses={200: {"model": models.Page[models.Job]}})
+@router.get("/jobs", summary="Jobs, newest first", responses={200: {"model": models.Page[work_models.Job]}})
 def list_jobs(
     request: Request,
     service: ServiceHere,
@@ -173,7 +175,7 @@ def list_jobs(
     return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
 
 
-@router.get("/jobs/{job}", summary="One job", responses={200: {"model": models.Job}})
+@router.get("/jobs/{job}", summary="One job", responses={200: {"model": work_models.Job}})
 def read_job(job: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
     with service.transaction() as connection:
         content = _found(connection, job)
@@ -187,7 +189,7 @@ def _found(connection: Any, job: UUID) -> dict[str, Any]:
     return _job(row)
 
 
-@router.post("/jobs/{job}/cancel", summary="Cancel a job", responses={200: {"model": models.Job}})
+@router.post("/jobs/{job}/cancel", summary="Cancel a job", responses={200: {"model": work_models.Job}})
 def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
     with service.transaction() as connection:
         cancel(connection, job, who=caller.name, now=service.now())
@@ -198,7 +200,7 @@ def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Upload
 @router.post(
     "/jobs/{job}/retry",
     summary="Put a parked, failed or cancelled job back into the queue",
-    responses={200: {"model": models.Job}},
+    responses={200: {"model": work_models.Job}},
 )
 def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Admin) -> Response:
     with service.transaction() as connection:
@@ -210,7 +212,7 @@ def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Admin) 
 @router.get(
     "/jobs/{job}/events",
     summary="What happened to a job, from the beginning or after an event",
-    responses={200: {"model": models.Page[models.Event]}},
+    responses={200: {"model": models.Page[work_models.Event]}},
 )
 def read_events(
     job: UUID,

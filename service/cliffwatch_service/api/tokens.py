@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from cliffwatch_service.access import Scope, make_token
-from cliffwatch_service.api import models
+from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.http.context import Admin, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
@@ -33,7 +33,7 @@ class TokenBody(BaseModel):
     "/tokens",
     summary="Make a token; its secret is in this answer and nowhere else",
     status_code=201,
-    responses={200: {"model": models.TokenMade}, 201: {"model": models.TokenMade}},
+    responses={200: {"model": work_models.TokenMade}, 201: {"model": work_models.TokenMade}},
 )
 def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
     with service.transaction() as connection:
@@ -45,14 +45,18 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
     return response
 
 
-@router.get("/tokens", summary="Tokens, without their secrets", responses={200: {"model": models.Page[models.Token]}})
+@router.get(
+    "/tokens", summary="Tokens, without their secrets", responses={200: {"model": models.Page[work_models.Token]}}
+)
 def list_tokens(request: Request, service: ServiceHere, _: Admin) -> Response:
     with service.transaction() as connection:
         found = tokens.list_tokens(connection)
     return answer(request, {"items": found, "next": None})
 
 
-@router.delete("/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": models.TokenRevoked}})
+@router.delete(
+    "/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": work_models.TokenRevoked}}
+)
 def revoke(
     name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Admin
 ) -> Response:
@@ -67,7 +71,7 @@ def revoke(
 @router.get(
     "/tasks",
     summary="Background tasks, newest first: what was asked, and how it ended",
-    responses={200: {"model": models.Page[models.Task]}},
+    responses={200: {"model": models.Page[work_models.Task]}},
 )
 def list_tasks(
     request: Request,
@@ -86,7 +90,7 @@ def list_tasks(
 @router.get(
     "/audit",
     summary="What was done with tokens, newest first",
-    responses={200: {"model": models.Page[models.AuditEntry]}},
+    responses={200: {"model": models.Page[work_models.AuditEntry]}},
 )
 def list_audit(
     request: Request,

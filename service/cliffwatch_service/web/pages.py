@@ -42,7 +42,6 @@ def _templates() -> Environment:
     )
     environment.globals |= {
         "asset": asset,
-        "figures": figures,
         "commit_page": commit_page,
         "query": query,
         "mark": mark,

@@ -132,7 +132,7 @@ def harmless(page: Any) -> None:
     assert page.locator("img").count() == 0
     assert page.locator("[onerror]").count() == 0
     assert page.locator("script:not([src]):not([type='application/json'])").count() == 0
-    assert "pwned" not in page.title() or "document.title" in page.title()
+    assert page.title() != "pwned"
     assert "1337" not in page.content()
 
 
