@@ -66,7 +66,7 @@ class Running:
 
     def http(self, scope: str | None = "admin") -> httpx2.Client:
         headers = {} if scope is None else {"Authorization": f"Bearer {self.tokens[scope]}"}
-        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=30)
+        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=300)
 
     def get(self, path: str, scope: str | None = None, **params: Any) -> Any:
         with self.http(scope) as http:
@@ -96,7 +96,7 @@ class Running:
 @contextmanager
 def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running]:
     """A service on this database, listening at a free port, with a token of each scope."""
-    pool = open_pool(database, connections=6, statement_seconds=10)
+    pool = open_pool(database, connections=6, statement_seconds=120)
     rates = Rates(settings.requests_per_minute)
     service = Service(settings=settings, pool=pool, now=clock.now, rates=rates, session_key="k" * 40)
     scopes = ("read", "upload", "work", "triage", "admin")
@@ -113,7 +113,7 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
 
     server.startup = told  # type: ignore[method-assign]
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(300)
     port = server.servers[0].sockets[0].getsockname()[1]
     running = Running(f"http://127.0.0.1:{port}", database, service, clock, tokens)
     try:

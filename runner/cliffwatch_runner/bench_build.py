@@ -22,7 +22,9 @@ from cliffwatch_runner.tree import Tree
 _OUTPUT = "bench"
 _SOURCES = ("tools/testing/selftests/bpf", "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
 _RECIPE = "1"
-_LIST_SECONDS = 30.0
+_LIST_SECONDS = 30
+_LIST_DEADLINE_SECONDS = 1800.0
+"""`bench -l` takes milliseconds: what it may work, and the host's time after which the host is at fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +144,15 @@ def _forget_other_sources(output: Path, source_digest: str) -> None:
 
 def _list(lane: Lane, output: Path, log: Path) -> Failure | None:
     """Asks bench what it offers, in the same isolation: it is the tree's code."""
-    command = [f"{lane.workshop.inside(output)}/bench", "-l"]
+    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{lane.workshop.inside(output)}/bench", "-l"]
     argv = lane.workshop.argv(command, build_environment(lane.workshop.inside(lane.folder), 1))
-    listed = process.run(argv, deadline=_LIST_SECONDS, should_stop=lane.settings.should_stop)
+    listed = process.run(argv, deadline=_LIST_DEADLINE_SECONDS, should_stop=lane.settings.should_stop)
+    if listed.timed_out:
+        return Failure(
+            whose="host",
+            message=f"`bench -l` had not ended after {_LIST_DEADLINE_SECONDS / 60:.0f} minutes",
+            next_step="give this host less other work, then give the same command again",
+        )
     if not listed.ok or not parse_list(listed.output):
         log.write_text(log.read_text(errors="replace") + listed.output)
         return Failure(

@@ -1,8 +1,10 @@
 """Boots one guest, watches it, and says how it ended."""
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -11,13 +13,14 @@ from typing import Literal
 from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest_files import folder_bytes, keep_only_expected, read_guest_file
+from cliffwatch_runner.guest_clock import GuestClock
+from cliffwatch_runner.guest_files import keep_only_expected, read_guest_file
+from cliffwatch_runner.guest_progress import EmulatorMeter, Meter, WallMeter
+from cliffwatch_runner.guest_watch import GuestLimits, GuestWatch
 
-BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped"]
+BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
 
-LARGEST_RESULTS_BYTES = 256 << 20
 LARGEST_CONSOLE_BYTES = 32 << 20
-_LOOK_EVERY_SECONDS = 1.0
 _EXPECTED = frozenset({"guest", "cases", "current", "refused", "dmesg", "done", "bench-list", "bench-list.err"})
 
 
@@ -26,7 +29,7 @@ class GuestCase:
     """A case as the agent knows it: a name that is a file name, and bench's arguments.
 
     `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of bench. Under icount the clock of a guest that
-    waits for its host runs ahead by minutes, so that only the CPU time says how long a case has worked.
+    waits for its host runs ahead by hours, so that only the CPU time says how long a case has worked.
     """
 
     name: str
@@ -39,8 +42,8 @@ class GuestCase:
 class BootOrder:
     """All that one start of a guest needs.
 
-    `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest, isolation and limits
-    included. The guest is ended after `deadline` seconds, or when nothing was heard of it for `quiet_limit` seconds.
+    `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest, isolation and limits on
+    what it writes included; `limits` say when it is ended.
     """
 
     kernel: Path
@@ -48,14 +51,13 @@ class BootOrder:
     cases: tuple[GuestCase, ...]
     shape: GuestShape
     forbidden: tuple[str, ...]
-    deadline: float
-    quiet_limit: float
+    limits: GuestLimits
     argv: Callable[[GuestFolders], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootEnd:
-    """How a start of a guest ended.
+    """How a start of a guest ended; "starved" is the host's doing, which did not get it run in half a day.
 
     `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the guest refused.
     """
@@ -78,24 +80,50 @@ def boot_guest(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cliffwatch-boot-") as temporary:
-        given = _write_input(Path(temporary), order)
-        folders = GuestFolders(kernel=order.kernel, input=given, results=folder)
-        watch = _Watch(folder, order.quiet_limit, on_case, should_stop)
+        given = _write_input(Path(temporary) / "input", order)
+        monitor = Path(temporary) / "monitor"
+        monitor.mkdir()
+        folders = GuestFolders(kernel=order.kernel, input=given, results=folder, monitor=monitor)
+        watch = GuestWatch(folder, order.limits, on_case, should_stop)
         console = folder.parent / f"{folder.name}.console"
-        ended = process.run(
-            order.argv(folders),
-            deadline=order.deadline,
-            log=console,
-            log_limit=LARGEST_CONSOLE_BYTES,
-            on_output=watch.heard,
-            should_stop=watch.should_stop,
-        )
+        with closing(_Metering(order.shape, monitor, watch)) as metering:
+            ended = process.run(
+                order.argv(folders),
+                deadline=math.inf,
+                log=process.Log(console, LARGEST_CONSOLE_BYTES),
+                on_start=metering.begin,
+                on_output=watch.heard,
+                should_stop=watch.should_stop,
+            )
     unexpected = keep_only_expected(folder, _EXPECTED)
     console.replace(folder / "console")
     return _end(folder, ended, watch, unexpected)
 
 
+class _Metering:
+    """Gives a watch the meter of the guest's mode once the guest's process is known."""
+
+    def __init__(self, shape: GuestShape, monitor: Path, watch: GuestWatch) -> None:
+        self._shape = shape
+        self._monitor = monitor
+        self._watch = watch
+        self._meter: Meter | None = None
+
+    def begin(self, process_id: int) -> None:
+        now = clock.monotonic()
+        if self._shape.mode == "icount":
+            self._meter = EmulatorMeter(process_id, GuestClock(self._monitor), now)
+        else:
+            self._meter = WallMeter(now)
+        self._watch.begin(self._meter)
+
+    def close(self) -> None:
+        if self._meter is not None:
+            self._meter.close()
+
+
 def _write_input(folder: Path, order: BootOrder) -> Path:
+    folder.mkdir()
     agent = files("cliffwatch_runner") / "guest" / "agent.sh"
     (folder / "agent.sh").write_text(agent.read_text())
     rows = [f"{case.name}\t{case.deadline}\t{case.busy}\t{' '.join(case.arguments)}\n" for case in order.cases]
@@ -109,52 +137,13 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     return folder
 
 
-class _Watch:
-    """Looks at a running guest: has it gone quiet, written too much, begun another case?"""
-
-    def __init__(
-        self, results: Path, quiet_limit: float, on_case: Callable[[str], None], should_stop: Callable[[], bool]
-    ) -> None:
-        self._results = results
-        self._quiet_limit = quiet_limit
-        self._on_case = on_case
-        self._asked_to_stop = should_stop
-        self._last_sign = self._last_look = clock.monotonic()
-        self._case: str | None = None
-        self.reason: Literal["stopped", "hang", "too-much-output"] | None = None
-
-    def heard(self, _: str) -> None:
-        self._last_sign = clock.monotonic()
-
-    def should_stop(self) -> bool:
-        now = clock.monotonic()
-        if self._asked_to_stop():
-            self.reason = "stopped"
-        elif now - self._last_look >= _LOOK_EVERY_SECONDS:
-            self._last_look = now
-            self._look(now)
-        return self.reason is not None
-
-    def _look(self, now: float) -> None:
-        case = read_guest_file(self._results / "current", limit=200)
-        if case != self._case:
-            self._case = case
-            self._last_sign = now
-            if case:
-                self._on_case(case.strip())
-        if now - self._last_sign > self._quiet_limit:
-            self.reason = "hang"
-        elif folder_bytes(self._results) > LARGEST_RESULTS_BYTES:
-            self.reason = "too-much-output"
-
-
-def _end(folder: Path, ended: process.Finished, watch: _Watch, unexpected: tuple[str, ...]) -> BootEnd:
+def _end(folder: Path, ended: process.Finished, watch: GuestWatch, unexpected: tuple[str, ...]) -> BootEnd:
     console = read_guest_file(folder / "console") or ""
     dmesg = read_guest_file(folder / "dmesg")
     splats = find_splats(dmesg or console)
     refused = read_guest_file(folder / "refused", limit=4096)
     last_case = read_guest_file(folder / "current", limit=200)
-    status = _status(folder, ended, watch, refused=refused, splats=splats)
+    status = _status(folder, watch, refused=refused, splats=splats)
     return BootEnd(
         status=status,
         seconds=ended.seconds,
@@ -165,17 +154,13 @@ def _end(folder: Path, ended: process.Finished, watch: _Watch, unexpected: tuple
     )
 
 
-def _status(
-    folder: Path, ended: process.Finished, watch: _Watch, *, refused: str | None, splats: tuple[Splat, ...]
-) -> BootStatus:
+def _status(folder: Path, watch: GuestWatch, *, refused: str | None, splats: tuple[Splat, ...]) -> BootStatus:
     if watch.reason is not None:
         return watch.reason
     if refused:
         return "refused"
     if any(splat.panic for splat in splats):
         return "panic"
-    if ended.timed_out:
-        return "hang"
     return "complete" if read_guest_file(folder / "done") is not None else "lost"
 
 

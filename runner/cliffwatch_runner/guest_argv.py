@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.samples import Mode
+from cliffwatch_runner.guest_clock import SOCKET
 
 KERNEL = Path("/cliffwatch/kernel")
 INPUT = Path("/cliffwatch/input")
 RESULTS = Path("/cliffwatch/results")
+MONITOR = Path("/cliffwatch/monitor")
 """Where the view that QEMU runs in has the boot's folders."""
 
 GUEST_INPUT = Path("/run/cliffwatch/input")
@@ -85,8 +87,9 @@ _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,c
 host while a virtual clock that does not sleep runs on."""
 
 
-_ICOUNT = "-icount shift=0,sleep=off"
-"""`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once."""
+_ICOUNT = f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{MONITOR / SOCKET},server=on,wait=off"
+"""`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once. The clock device and QMP let
+the host read the guest's clock (cliffwatch_runner.guest_clock)."""
 
 
 def vng_argv(shape: GuestShape, command: Sequence[str]) -> list[str]:
@@ -105,11 +108,14 @@ def vng_argv(shape: GuestShape, command: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestFolders:
-    """Host folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes."""
+    """Host folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes; in
+    `monitor` the emulator makes its socket.
+    """
 
     kernel: Path
     input: Path
     results: Path
+    monitor: Path
 
 
 def view_of_host(*, etc: Path = Path("/etc"), top: Path = Path("/")) -> list[str]:
@@ -144,7 +150,8 @@ def guest_view(folders: GuestFolders, *, programs: Sequence[Path], shape: GuestS
     argv += ["--dev-bind", "/dev/kvm", "/dev/kvm"] if shape.mode == "walltime" else []
     argv += ["--ro-bind", str(shape.root), "/cliffwatch/root"] if shape.root is not None else []
     argv += ["--ro-bind", str(folders.kernel), str(KERNEL), "--ro-bind", str(folders.input), str(INPUT)]
-    return [*argv, "--bind", str(folders.results), str(RESULTS), "--chdir", "/", "--"]
+    argv += ["--bind", str(folders.results), str(RESULTS), "--bind", str(folders.monitor), str(MONITOR)]
+    return [*argv, "--chdir", "/", "--"]
 
 
 def limited(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:

@@ -63,7 +63,7 @@ class Lane:
         done = process.run(
             self.workshop.argv(command, env),
             deadline=_DEADLINE_SECONDS,
-            log=log,
+            log=process.Log(log),
             on_output=on_output,
             should_stop=self.settings.should_stop,
         )

@@ -11,13 +11,19 @@ from typing import Protocol
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch_runner import clock
 from cliffwatch_runner.boot import BootEnd, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest_watch import GuestLimits
 from cliffwatch_runner.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.plan import Plan, PlannedBoot
 from cliffwatch_runner.run_files import finished_boot, set_aside, write_boot
 
-_ICOUNT_CLOCK_SLACK = 20
-"""How far the clock of an icount guest may run ahead of its work before a case counts as asleep for good."""
+_ICOUNT_CLOCK_SLACK = 20_000
+"""How far the clock of an icount guest may run ahead of its work before a case counts as asleep for good. While a guest waits for
+its host its clock leaps from timer to timer, so that a busy host costs it hours within a real second."""
+
+_HOST_SECONDS = 12 * 3600.0
+"""After half a day a boot is given up as its host's failure, whatever its guest does."""
 
 _MOST_PARTS = 4
 """After so many starts a boot is given up: a kernel that dies in every case has told what it has to tell."""
@@ -39,8 +45,6 @@ class Bench:
     shape: GuestShape
     forbidden: tuple[str, ...]
     argv: Callable[[GuestFolders], Sequence[str]]
-    boot_seconds: float
-    seconds_per_guest_second: float
     hang_after: float
 
 
@@ -53,15 +57,17 @@ def measure(
     at_once: int,
     listener: Listener,
     stop: threading.Event,
-) -> None:
+) -> Failure | None:
     """Boots what the plan says and is not yet done, `at_once` guests at a time, in the plan's order.
 
     `kernels` maps each arm to the folder of its image; arms without one are passed over (their kernel did not build).
-    Results come to lie in `folder`/boots. Raises OSError where the host cannot keep them; what is done by then stays.
+    Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
+    OSError where the host cannot keep the results; what is done by then stays.
     """
     todo = [boot for boot in plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="boot") as pool:
-        running: set[Future[None]] = set()
+        running: set[Future[Failure | None]] = set()
+        failure: Failure | None = None
         try:
             while (todo or running) and not (stop.is_set() and not running):
                 while todo and len(running) < at_once and not stop.is_set():
@@ -69,15 +75,18 @@ def measure(
                     running.add(pool.submit(_boot, plan, boot, kernels[boot.arm], bench, folder, listener, stop))
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    future.result()
+                    failure = future.result() or failure
+                if failure is not None:
+                    todo.clear()
         except BaseException:
             stop.set()
             raise
+    return failure
 
 
 def _boot(
     plan: Plan, boot: PlannedBoot, kernel: Path, bench: Bench, folder: Path, listener: Listener, stop: threading.Event
-) -> None:
+) -> Failure | None:
     listener.boot_begins(boot)
     home = folder / "boots" / boot.folder
     set_aside(home)
@@ -90,9 +99,20 @@ def _boot(
         remaining = [case for case in remaining if case not in part.results]
         if not _worth_another(part, remaining):
             break
-    if not stop.is_set():
+    starved = bool(parts) and parts[-1].end.status == "starved"
+    if not stop.is_set() and not starved:
         write_boot(home, plan, boot, parts, began=began, ended=clock.now())
     listener.boot_ends(boot, parts[-1].end if parts else None)
+    return _starved(boot, parts[-1].end) if starved else None
+
+
+def _starved(boot: PlannedBoot, end: BootEnd) -> Failure:
+    return Failure(
+        whose="host",
+        message=f"boot {boot.index} ({boot.arm}) had not ended after {end.seconds / 3600:.1f} hours: this host is too busy",
+        next_step="give it less other work, then give the same command again: that boot is done again, what is done is kept",
+        evidence=end.evidence,
+    )
 
 
 def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
@@ -117,16 +137,16 @@ def _part(
 
 
 def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> BootOrder:
-    measured = sum(case.guest_seconds for _, case in cases)
-    longest = max(case.deadline for _, case in cases)
+    guest_cases = tuple(_guest_case(index, case, bench.shape) for index, case in cases)
     return BootOrder(
         kernel=kernel,
         programs=bench.programs,
-        cases=tuple(_guest_case(index, case, bench.shape) for index, case in cases),
+        cases=guest_cases,
         shape=bench.shape,
         forbidden=bench.forbidden,
-        deadline=bench.boot_seconds + bench.seconds_per_guest_second * (measured + longest),
-        quiet_limit=bench.hang_after,
+        limits=GuestLimits(
+            quiet=bench.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
+        ),
         argv=bench.argv,
     )
 

@@ -73,8 +73,8 @@ def _status(folder: Path, name: str) -> int | None:
 
 
 def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
-    """The case in which the guest ended. An interrupted run is not the case's fault: it will be run again."""
-    if end.status == "stopped":
+    """The case in which the guest ended. A run that was interrupted, or a host too busy, is not the case's fault: it is run again."""
+    if end.status in ("stopped", "starved"):
         return None
     what = {"panic": "the kernel panicked in it", "hang": "the guest hung in it"}.get(
         end.status, "the guest ended in it"

@@ -40,34 +40,45 @@ class Finished:
         return self.status == 0 and not self.timed_out
 
 
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The file to which a process's output is appended; of one with a `limit`, at most so many bytes."""
+
+    path: Path
+    limit: int | None = None
+
+
 def run(
     argv: Sequence[str],
     *,
     deadline: float,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    log: Path | None = None,
-    log_limit: int | None = None,
+    log: Log | None = None,
     stdin: str = "",
+    on_start: Callable[[int], None] | None = None,
     on_output: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     keep: int = 1 << 20,
 ) -> Finished:
     """Runs `argv` for at most `deadline` seconds and returns how it ended.
 
-    Output goes to `log` as it comes (at most `log_limit` bytes of it) and to `on_output` in pieces that end where the pipe's reads end. `should_stop` is
-    asked several times a second; once it says yes the group is ended as at the deadline. Raises FileNotFoundError where
+    `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in
+    pieces that end where the pipe's reads end. `should_stop` is asked several times a second; once it says yes the group is ended as
+    at the deadline. Raises FileNotFoundError where
     the program does not exist, OSError where `log` cannot be written (a full disk).
     """
     started = clock.monotonic()
     with _group(argv, cwd=cwd, env=env, stdin=stdin) as child, _opened(log) as sink:
+        if on_start is not None:
+            on_start(child.pid)
         tail = bytearray()
         logged = 0
         timed_out = stopped = False
         for piece in _pieces(child):
             if piece:
                 _take(piece, tail, keep, on_output)
-                if sink is not None and (log_limit is None or logged < log_limit):
+                if log is not None and sink is not None and (log.limit is None or logged < log.limit):
                     sink.write(piece)
                     sink.flush()
                     logged += len(piece)
@@ -120,11 +131,11 @@ def _group(
 
 
 @contextmanager
-def _opened(log: Path | None) -> Iterator[IO[bytes] | None]:
+def _opened(log: Log | None) -> Iterator[IO[bytes] | None]:
     if log is None:
         yield None
         return
-    with log.open("ab") as sink:
+    with log.path.open("ab") as sink:
         yield sink
 
 

@@ -39,8 +39,6 @@ Keep = Callable[[RunFacts], None]
 
 NO_FAILURES: Mapping[str, Failure] = {}
 
-_BOOT_SECONDS = 240.0
-_SECONDS_PER_GUEST_SECOND = {"icount": 20.0, "walltime": 3.0}
 _LEAST_MEMORY_MIB = 2048
 _MEMORY_BESIDES_MIB = 1024
 
@@ -220,7 +218,7 @@ def _locked_and_measured(
 
 def _measure(
     request: RunRequest, facts: RunFacts, built: Built, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
-) -> RunFacts:
+) -> RunFacts | Failure:
     """Boots the plan, and whatever boots the plan's stages add to it."""
     kernels = {name: arm.kernel.folder for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
     bench = _bench(request, facts, built)
@@ -231,7 +229,9 @@ def _measure(
         done = {boot.index for boot in plan.boots if finished_boot(folder, boot)}
         teller.begin("measure", _said(plan))
         told = BootsTold(plan, teller, done)
-        measure(plan, kernels, bench, folder, at_once=at_once, listener=told, stop=stop)
+        failure = measure(plan, kernels, bench, folder, at_once=at_once, listener=told, stop=stop)
+        if failure is not None:
+            return failure
         teller.end("interrupted" if stop.is_set() else f"{len(plan.boots)} boots")
         longer = None if stop.is_set() else further_boots(folder, plan)
         if longer is None:
@@ -260,7 +260,5 @@ def _bench(request: RunRequest, facts: RunFacts, built: Built) -> Bench:
         shape=facts.shape,
         forbidden=FORBIDDEN,
         argv=argv,
-        boot_seconds=_BOOT_SECONDS,
-        seconds_per_guest_second=_SECONDS_PER_GUEST_SECOND[facts.mode],
         hang_after=request.hang_after,
     )

@@ -26,7 +26,7 @@ _PACKAGES = {
 }
 _PLAIN_TOOLS = ("make", "bc", "flex", "bison")
 _BTF_PAHOLE: Version = (1, 22)
-_ASK_SECONDS = 10.0
+_ASK_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     """What a program says of itself, in the container image where one is named."""
     engine = [container_engine(), "run", "--rm", "--network", "none", image] if image else []
     try:
-        ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (6 if image else 1))
+        ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
     except OSError:
         return _missing(name, program)
     if not ended.ok:

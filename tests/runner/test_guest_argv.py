@@ -6,7 +6,7 @@ from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command
 
 ICOUNT = GuestShape(mode="icount", cpus=1, memory_mib=2048)
 WALLTIME = GuestShape(mode="walltime", cpus=2, memory_mib=8192, pin=(2, 3))
-FOLDERS = GuestFolders(kernel=Path("/k"), input=Path("/i"), results=Path("/r"))
+FOLDERS = GuestFolders(kernel=Path("/k"), input=Path("/i"), results=Path("/r"), monitor=Path("/m"))
 
 
 def view(shape: GuestShape) -> list[str]:
@@ -25,7 +25,14 @@ def test_icount_counts_one_instruction_as_one_nanosecond_without_kvm() -> None:
     argv = vng_argv(ICOUNT, agent_command())
 
     assert "--disable-kvm" in argv
-    assert "--qemu-opts=-icount shift=0,sleep=off" in argv
+    assert any(word.startswith("--qemu-opts=-icount shift=0,sleep=off ") for word in argv)
+
+
+def test_under_icount_the_host_can_read_the_guests_clock() -> None:
+    (options,) = [word for word in vng_argv(ICOUNT, agent_command()) if word.startswith("--qemu-opts=")]
+
+    assert "-rtc clock=vm" in options
+    assert "-qmp unix:/cliffwatch/monitor/qmp,server=on,wait=off" in options
 
 
 def test_walltime_uses_kvm_and_pins_every_virtual_cpu() -> None:
@@ -44,13 +51,13 @@ def test_a_guest_has_no_network_and_sees_no_home() -> None:
     assert "--clearenv" in argv
     assert "/etc/shadow" not in argv
     bound = [argv[index + 1] for index, word in enumerate(argv) if word in {"--ro-bind", "--bind", "--dev-bind"}]
-    assert bound == ["/usr", "/srv/venv", "/k", "/i", "/r"]
+    assert bound == ["/usr", "/srv/venv", "/k", "/i", "/r", "/m"]
 
 
-def test_only_the_results_can_be_written() -> None:
+def test_only_the_results_and_the_emulators_socket_can_be_written() -> None:
     argv = view(ICOUNT)
 
-    assert [argv[index + 1] for index, word in enumerate(argv) if word == "--bind"] == ["/r"]
+    assert [argv[index + 1] for index, word in enumerate(argv) if word == "--bind"] == ["/r", "/m"]
 
 
 def test_what_a_guest_writes_is_limited_in_size() -> None:

@@ -11,7 +11,7 @@ from cliffwatch_runner import process
 
 
 def test_output_and_status_come_back(tmp_path: Path) -> None:
-    ended = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], deadline=10, log=tmp_path / "log")
+    ended = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], deadline=600, log=process.Log(tmp_path / "log"))
 
     assert ended.status == 3
     assert not ended.ok
@@ -42,7 +42,7 @@ def test_a_request_to_stop_ends_the_process() -> None:
     stop = threading.Event()
 
     ended = process.run(
-        ["sh", "-c", "echo begun; sleep 1000"], deadline=60, on_output=lambda _: stop.set(), should_stop=stop.is_set
+        ["sh", "-c", "echo begun; sleep 1000"], deadline=600, on_output=lambda _: stop.set(), should_stop=stop.is_set
     )
 
     assert ended.stopped
@@ -57,13 +57,13 @@ def test_children_end_when_the_caller_fails(tmp_path: Path) -> None:
         raise RuntimeError("the caller has a bug")
 
     with pytest.raises(RuntimeError):
-        process.run(["sh", "-c", f"echo $$ > {pid_file}; echo x; sleep 1000"], deadline=60, on_output=fail)
+        process.run(["sh", "-c", f"echo $$ > {pid_file}; echo x; sleep 1000"], deadline=600, on_output=fail)
 
     assert not _alive(int(pid_file.read_text()))
 
 
 def test_a_grandchild_that_keeps_the_pipe_does_not_keep_the_run() -> None:
-    ended = process.run(["sh", "-c", "sleep 1000 & exit 0"], deadline=60)
+    ended = process.run(["sh", "-c", "sleep 1000 & exit 0"], deadline=600)
 
     assert ended.ok
     assert ended.seconds < 30
@@ -72,7 +72,9 @@ def test_a_grandchild_that_keeps_the_pipe_does_not_keep_the_run() -> None:
 def test_a_log_is_not_written_beyond_its_limit(tmp_path: Path) -> None:
     writes = f"import sys; [sys.stdout.write('x' * 65536) for _ in range({100})]"
 
-    ended = process.run([sys.executable, "-c", writes], deadline=60, log=tmp_path / "log", log_limit=200_000, keep=1000)
+    ended = process.run(
+        [sys.executable, "-c", writes], deadline=600, log=process.Log(tmp_path / "log", 200_000), keep=1000
+    )
 
     assert ended.ok
     assert len(ended.output) == 1000
@@ -81,7 +83,7 @@ def test_a_log_is_not_written_beyond_its_limit(tmp_path: Path) -> None:
 
 def test_a_missing_program_is_told_to_the_caller() -> None:
     with pytest.raises(FileNotFoundError):
-        process.run(["no-such-program-anywhere"], deadline=1)
+        process.run(["no-such-program-anywhere"], deadline=600)
 
 
 def _alive(pid: int) -> bool:

@@ -133,7 +133,7 @@ def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp
     while not running.get("/hosts")["items"]:
         assert process.poll() is None, process.communicate()
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 0, said
     assert "draining" in said
 
@@ -143,6 +143,6 @@ def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_pat
     token.write_text("cliffwatch_wrong")
     token.chmod(0o600)
     process = worker(running, token, tmp_path)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 2
     assert "not known" in said

@@ -125,9 +125,9 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 @click.option(
     "--hang-after",
     type=click.FloatRange(10),
-    default=240.0,
+    default=60.0,
     show_default=True,
-    help="Seconds without a sign of life after which a guest hangs.",
+    help="Seconds of the guest's clock without a sign of life, beyond those that its case may take, after which it hangs.",
 )
 @click.option(
     "--fresh-build",

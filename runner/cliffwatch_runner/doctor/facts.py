@@ -20,7 +20,7 @@ _HEADERS = {
     "libssl": ("usr/include/openssl/ssl.h",),
     "zlib": ("usr/include/zlib.h",),
 }
-_BWRAP_SECONDS = 10.0
+_BWRAP_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,8 +85,7 @@ def do_job(
             host.limits.argv(run_argv(host, job, spooled.results)),
             deadline=host.limits.seconds + 60,
             env=host.env,
-            log=spooled.log,
-            log_limit=64 << 20,
+            log=process.Log(spooled.log, 64 << 20),
             on_output=lambda text: _tell_lines(telling, text),
             should_stop=lambda: watch.ended.is_set() or stop.is_set(),
         )
@@ -125,7 +124,7 @@ def _keep(
     while True:
         passed = host.limits.exceeded([spooled.folder, host.cache], now - began)
         if passed is not None:
-            watch.end("host-failed" if "left" in passed else "kernel-failed", passed)
+            watch.end("host-failed", passed)
         watch.looked.set()
         if done.wait(_UPLOAD_EVERY):
             break

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from browsing import launch
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from service_running import Clock, Running, fresh_database, serving
 
 from cliffwatch_service.database import open_pool
@@ -42,6 +42,12 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+_PATIENCE_MS = 300_000
+"""A browser beside other work is slow, and that is no failure of a page."""
+
+expect.set_options(timeout=_PATIENCE_MS)
+
+
 @dataclass
 class Watched:
     """Browser windows, and what went wrong in them."""
@@ -58,6 +64,7 @@ class Watched:
             java_script_enabled=script,
             permissions=["clipboard-read", "clipboard-write"],
         )
+        context.set_default_timeout(_PATIENCE_MS)
         self.contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: self._console(message.type, message.text))

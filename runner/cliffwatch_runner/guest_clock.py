@@ -1,0 +1,109 @@
+"""Reads the clock of a running guest from its emulator, over QMP, without ever waiting for it.
+
+QEMU's real-time clock device follows the virtual clock (`-rtc clock=vm`), and the machine object shows its time: source,
+QEMU's documentation of QMP (`qom-get`) and the property `rtc-time` of the x86 machines.
+"""
+
+import json
+import os
+import socket
+from calendar import timegm
+from contextlib import suppress
+from pathlib import Path
+
+SOCKET = "qmp"
+"""The socket's name in the folder that host and emulator share."""
+
+_ASK = (
+    b'{"execute": "qmp_capabilities"}\n',
+    b'{"execute": "qom-get", "arguments": {"path": "/machine", "property": "rtc-time"}}\n',
+)
+_LONGEST_LINE = 1 << 16
+
+
+class GuestClock:
+    """The clock of the guest whose emulator listens in `folder`; a guest may have taken its emulator over, so whatever
+    comes from there is read within limits and need not make sense.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket: socket.socket | None = None
+        self._received = b""
+        self._asked = False
+        self._seconds: float | None = None
+
+    def seconds(self) -> float | None:
+        """Seconds since 1970 by the guest's clock, as the last answer has them; None before the first.
+
+        Each call takes what has come since the one before, and asks again once the last question is answered.
+        """
+        try:
+            self._connect()
+            self._receive()
+            self._ask()
+        except OSError:
+            self.close()
+        return self._seconds
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._received, self._asked = None, b"", False
+
+    def _connect(self) -> None:
+        if self._socket is not None:
+            return
+        folder = os.open(self._folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.setblocking(False)
+            # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder more.
+            connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
+        except OSError:
+            connection.close()
+            raise
+        finally:
+            os.close(folder)
+        connection.sendall(_ASK[0])
+        self._socket = connection
+
+    def _ask(self) -> None:
+        if self._socket is not None and not self._asked:
+            self._socket.sendall(_ASK[1])
+            self._asked = True
+
+    def _receive(self) -> None:
+        assert self._socket is not None
+        with suppress(BlockingIOError):
+            piece = self._socket.recv(_LONGEST_LINE)
+            if not piece:
+                raise ConnectionResetError
+            self._received += piece
+        *lines, self._received = self._received.split(b"\n")
+        for line in lines:
+            self._take(line)
+        if len(self._received) > _LONGEST_LINE:
+            raise ConnectionResetError
+
+    def _take(self, line: bytes) -> None:
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        match answer:
+            case {
+                "return": {
+                    "tm_year": int(year),
+                    "tm_mon": int(month),
+                    "tm_mday": int(day),
+                    "tm_hour": int(hour),
+                    "tm_min": int(minute),
+                    "tm_sec": int(second),
+                }
+            }:
+                self._asked = False
+                with suppress(ValueError, OverflowError):
+                    self._seconds = float(timegm((year + 1900, month + 1, day, hour, minute, second)))
+            case _:
+                return

@@ -1,0 +1,108 @@
+"""Watches a running guest: which case it is in, whether it still gets on, and whether it writes too much."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch_runner import clock
+from cliffwatch_runner.guest_files import folder_bytes, read_guest_file
+from cliffwatch_runner.guest_progress import Meter, Progress
+
+LARGEST_RESULTS_BYTES = 256 << 20
+
+_LOOK_EVERY_SECONDS = 1.0
+_LEAST_WORK = 0.5
+"""Seconds of work without which a second of a guest's clock is not believed: that of a guest that waits for its host runs ahead."""
+
+_QUIET_WORK = 4.0
+"""Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of `pause` hundreds."""
+
+_MOST_WORK = 20.0
+"""Seconds of work for each second of a case's budget, after which it is ended although its guest still prints."""
+
+EndReason = Literal["stopped", "hang", "too-much-output", "starved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestLimits:
+    """When a guest is ended for its own doing, and when for its host's.
+
+    `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as long as it may take,
+    which `cases` says, by its name. `host` are seconds of the host's wall clock after which its host is given up.
+    """
+
+    quiet: float
+    cases: Mapping[str, float]
+    host: float
+
+
+class GuestWatch:
+    """Looks at a guest now and then. `reason` says why it is to be ended, once it is."""
+
+    def __init__(
+        self, results: Path, limits: GuestLimits, on_case: Callable[[str], None], asked_to_stop: Callable[[], bool]
+    ) -> None:
+        self._results = results
+        self._limits = limits
+        self._on_case = on_case
+        self._asked_to_stop = asked_to_stop
+        self._meter: Meter | None = None
+        self._began = self._last_look = clock.monotonic()
+        self._case: str | None = None
+        self._heard = False
+        self._case_began = self._last_sign = Progress(guest=None, work=0.0, idle=0.0)
+        self.reason: EndReason | None = None
+
+    def begin(self, meter: Meter) -> None:
+        """The guest has been started; `meter` measures its progress."""
+        self._meter = meter
+
+    def heard(self, _: str) -> None:
+        """The guest has printed something."""
+        self._heard = True
+
+    def should_stop(self) -> bool:
+        now = clock.monotonic()
+        if self._asked_to_stop():
+            self.reason = "stopped"
+        elif self._meter is not None and self.reason is None and now - self._last_look >= _LOOK_EVERY_SECONDS:
+            self._last_look = now
+            self.reason = self._look(now, self._meter.look(now))
+        return self.reason is not None
+
+    def _look(self, now: float, progress: Progress) -> EndReason | None:
+        self._take_signs(progress)
+        if self._hangs(progress):
+            return "hang"
+        if folder_bytes(self._results) > LARGEST_RESULTS_BYTES:
+            return "too-much-output"
+        return "starved" if now - self._began > self._limits.host else None
+
+    def _hangs(self, progress: Progress) -> bool:
+        quiet = self._limits.quiet + self._limits.cases.get(self._case or "", 0.0)
+        return (
+            progress.idle - self._last_sign.idle > self._limits.quiet
+            or progress.work - self._case_began.work > _MOST_WORK * quiet
+            or _quiet_for(self._last_sign, progress, quiet)
+        )
+
+    def _take_signs(self, progress: Progress) -> None:
+        """A case that begins and a line on the console are signs of life."""
+        case = (read_guest_file(self._results / "current", limit=200) or "").strip() or None
+        if case != self._case:
+            self._case, self._case_began, self._heard = case, progress, True
+            if case is not None:
+                self._on_case(case)
+        if self._heard or (self._last_sign.guest is None and progress.guest is not None):
+            self._last_sign, self._heard = progress, False
+
+
+def _quiet_for(since: Progress, now: Progress, seconds: float) -> bool:
+    """Whether a guest without a sign of life since then has had `seconds` of its own time, and is not just kept waiting."""
+    worked = now.work - since.work
+    if worked > _QUIET_WORK * seconds:
+        return True
+    if now.guest is None or since.guest is None:
+        return False
+    return now.guest - since.guest > seconds and worked > _LEAST_WORK * seconds
