@@ -22,19 +22,21 @@ _LOOK_EVERY_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Seconds since the guest began: `guest` by its clock (None while that is not known), `work` of the host's CPUs for it,
-    `idle` in which it could have run and had nothing to run.
-    """
+    """Seconds since the guest began: `work` of the host's CPUs for it, `idle` in which it could have run and had nothing to run."""
 
-    guest: float | None
     work: float
     idle: float
 
 
 class Meter(Protocol):
-    """Measures the progress of one guest; `now` is the host's monotonic clock in seconds."""
+    """Measures the progress of one guest; `now` is the host's monotonic clock in seconds.
+
+    `guest_clock` gives seconds by the guest's own clock from any beginning, None while it is not known. Reading it may disturb what
+    is measured, so only a guest that has gone quiet is asked.
+    """
 
     def look(self, now: float) -> Progress: ...
+    def guest_clock(self, now: float) -> float | None: ...
     def close(self) -> None: ...
 
 
@@ -45,7 +47,10 @@ class WallMeter:
         self._began = now
 
     def look(self, now: float) -> Progress:
-        return Progress(guest=now - self._began, work=now - self._began, idle=0.0)
+        return Progress(work=now - self._began, idle=0.0)
+
+    def guest_clock(self, now: float) -> float | None:
+        return now
 
     def close(self) -> None: ...
 
@@ -60,8 +65,7 @@ class EmulatorMeter:
         self._last_look = now
         self._ticks: dict[int, int] = {}
         self._idle = 0.0
-        self._first: float | None = None
-        self._progress = Progress(guest=None, work=0.0, idle=0.0)
+        self._progress = Progress(work=0.0, idle=0.0)
 
     def look(self, now: float) -> Progress:
         """The progress as of now; processes are looked at every two seconds at most."""
@@ -75,19 +79,14 @@ class EmulatorMeter:
         ticks = sum(self._ticks.values())
         if family and ticks == before and not _kept_from_running(self._proc, family):
             self._idle += passed
-        self._progress = Progress(guest=self._guest(), work=ticks / _TICKS, idle=self._idle)
+        self._progress = Progress(work=ticks / _TICKS, idle=self._idle)
         return self._progress
+
+    def guest_clock(self, _: float) -> float | None:
+        return self._clock.seconds()
 
     def close(self) -> None:
         self._clock.close()
-
-    def _guest(self) -> float | None:
-        seconds = self._clock.seconds()
-        if seconds is None:
-            return None
-        if self._first is None:
-            self._first = seconds
-        return seconds - self._first
 
 
 def _family(proc: Path, ancestor: int) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +14,8 @@ LARGEST_RESULTS_BYTES = 256 << 20
 
 _LOOK_EVERY_SECONDS = 1.0
 _LEAST_WORK = 0.5
-"""Seconds of work without which a second of a guest's clock is not believed: that of a guest that waits for its host runs ahead."""
+"""Seconds of work for each second that a guest may be quiet, before its clock is asked: that of a guest that waits for its host runs
+ahead of all work, and asking is left out while it still may be measuring."""
 
 _QUIET_WORK = 4.0
 """Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of `pause` hundreds."""
@@ -51,7 +53,8 @@ class GuestWatch:
         self._began = self._last_look = clock.monotonic()
         self._case: str | None = None
         self._heard = False
-        self._case_began = self._last_sign = Progress(guest=None, work=0.0, idle=0.0)
+        self._case_began = self._last_sign = Progress(work=0.0, idle=0.0)
+        self._suspected_at: float | None = None
         self.reason: EndReason | None = None
 
     def begin(self, meter: Meter) -> None:
@@ -68,24 +71,33 @@ class GuestWatch:
             self.reason = "stopped"
         elif self._meter is not None and self.reason is None and now - self._last_look >= _LOOK_EVERY_SECONDS:
             self._last_look = now
-            self.reason = self._look(now, self._meter.look(now))
+            self.reason = self._look(now, self._meter)
         return self.reason is not None
 
-    def _look(self, now: float, progress: Progress) -> EndReason | None:
+    def _look(self, now: float, meter: Meter) -> EndReason | None:
+        progress = meter.look(now)
         self._take_signs(progress)
-        if self._hangs(progress):
+        if self._hangs(progress, partial(meter.guest_clock, now)):
             return "hang"
         if folder_bytes(self._results) > LARGEST_RESULTS_BYTES:
             return "too-much-output"
         return "starved" if now - self._began > self._limits.host else None
 
-    def _hangs(self, progress: Progress) -> bool:
+    def _hangs(self, progress: Progress, guest_clock: Callable[[], float | None]) -> bool:
         quiet = self._limits.quiet + self._limits.cases.get(self._case or "", 0.0)
-        return (
+        worked = progress.work - self._last_sign.work
+        if (
             progress.idle - self._last_sign.idle > self._limits.quiet
             or progress.work - self._case_began.work > _MOST_WORK * quiet
-            or _quiet_for(self._last_sign, progress, quiet)
-        )
+            or worked > _QUIET_WORK * quiet
+        ):
+            return True
+        return worked > _LEAST_WORK * quiet and self._quiet_by_its_clock(guest_clock(), quiet)
+
+    def _quiet_by_its_clock(self, now: float | None, quiet: float) -> bool:
+        if self._suspected_at is None:
+            self._suspected_at = now
+        return now is not None and self._suspected_at is not None and now - self._suspected_at > quiet
 
     def _take_signs(self, progress: Progress) -> None:
         """A case that begins and a line on the console are signs of life."""
@@ -94,15 +106,5 @@ class GuestWatch:
             self._case, self._case_began, self._heard = case, progress, True
             if case is not None:
                 self._on_case(case)
-        if self._heard or (self._last_sign.guest is None and progress.guest is not None):
-            self._last_sign, self._heard = progress, False
-
-
-def _quiet_for(since: Progress, now: Progress, seconds: float) -> bool:
-    """Whether a guest without a sign of life since then has had `seconds` of its own time, and is not just kept waiting."""
-    worked = now.work - since.work
-    if worked > _QUIET_WORK * seconds:
-        return True
-    if now.guest is None or since.guest is None:
-        return False
-    return now.guest - since.guest > seconds and worked > _LEAST_WORK * seconds
+        if self._heard:
+            self._last_sign, self._suspected_at, self._heard = progress, None, False

@@ -1,6 +1,6 @@
 """When a guest is ended: for its own doing, never because its host was busy."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,13 +19,16 @@ class Scripted:
     guest: float | None = None
     work: float = 0.0
     idle: float = 0.0
-    closed: bool = field(default=False)
+    asked: int = 0
 
     def look(self, _: float) -> Progress:
-        return Progress(guest=self.guest, work=self.work, idle=self.idle)
+        return Progress(work=self.work, idle=self.idle)
 
-    def close(self) -> None:
-        self.closed = True
+    def guest_clock(self, _: float) -> float | None:
+        self.asked += 1
+        return self.guest
+
+    def close(self) -> None: ...
 
 
 class Guest:
@@ -65,8 +68,17 @@ def test_a_guest_whose_host_does_other_things_for_hours_is_left_running(guest: G
     assert guest.pass_(6 * 3600, guest=10, work=30) is None
 
 
+def test_a_guest_that_measures_is_never_asked_for_its_clock(guest: Guest) -> None:
+    guest.begin_case("000-trig-tp")
+    guest.pass_(2, guest=1, work=2)
+    guest.pass_(40, guest=12, work=44)
+
+    assert guest.meter.asked == 0
+
+
 def test_a_guest_that_spins_without_a_sign_of_life_hangs(guest: Guest) -> None:
     guest.pass_(2, guest=1, work=2)
+    guest.pass_(50, guest=20, work=40)
 
     assert guest.pass_(100, guest=59, work=150) is None
     assert guest.pass_(10, guest=3, work=9) == "hang"
@@ -75,6 +87,7 @@ def test_a_guest_that_spins_without_a_sign_of_life_hangs(guest: Guest) -> None:
 def test_a_case_may_take_its_own_time_besides(guest: Guest) -> None:
     guest.begin_case("000-trig-tp")
     guest.pass_(2, guest=1, work=2)
+    guest.pass_(50, guest=20, work=46)
 
     assert guest.cases == ["000-trig-tp"]
     assert guest.pass_(200, guest=89, work=200) is None
@@ -85,14 +98,15 @@ def test_a_clock_that_leaps_while_the_guest_waits_for_its_host_is_not_believed(g
     guest.pass_(2, guest=1, work=2)
 
     assert guest.pass_(5, guest=86_400, work=1) is None
-    assert guest.pass_(40, guest=86_400, work=31) == "hang"
+    assert guest.pass_(40, guest=86_400, work=31) is None
+    assert guest.pass_(2, guest=86_400, work=1) == "hang"
 
 
 def test_a_loop_that_the_emulator_runs_slowly_is_ended_by_its_work(guest: Guest) -> None:
     """A loop of `pause` leaves the emulator's code after each: the guest's clock hardly moves."""
     guest.pass_(2, guest=1, work=2)
 
-    assert guest.pass_(200, guest=1, work=239) is None
+    assert guest.pass_(200, guest=1, work=230) is None
     assert guest.pass_(10, guest=0, work=9) == "hang"
 
 
