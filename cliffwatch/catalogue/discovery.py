@@ -75,6 +75,7 @@ def discovered_suite(offered: Sequence[str], catalogue: Catalogue) -> Suite:
         name=DISCOVERED,
         title="Benchmarks of this tree that the catalogue does not know",
         about="Found with bench -l. Nothing is known of their parameters, units or repeatability.",
+        config=(),
         metrics={},
         lengths={
             "smoke": Length(warmup=1, duration=1),

@@ -25,7 +25,9 @@ from cliffwatch.parsers.kinds import KIND_METRICS
 
 _REQUIRED = object()
 
-SUITE_KEYS = {"title": str, "about": str, "profiles": dict, "metrics": dict, "benchmark": list}
+_CONFIG_LINE = re.compile(r'CONFIG_\w+=(?:[yn]|-?\d+|0x[0-9a-fA-F]+|"[^"\n]*")')
+
+SUITE_KEYS = {"title": str, "about": str, "config": list, "profiles": dict, "metrics": dict, "benchmark": list}
 LENGTH_KEYS = {"warmup": int, "duration": int}
 METRIC_KEYS = {"unit": str, "better": str, "assume": str}
 BENCHMARK_KEYS = {
@@ -121,11 +123,20 @@ def _suite(reader: _Reader, content: Mapping[str, Any]) -> Suite:
         name=reader.file.parent.name,
         title=reader.get(content, "title", str, ()),
         about=reader.get(content, "about", str, ()),
+        config=_config(reader, reader.get(content, "config", list, (), [])),
         metrics=metrics,
         lengths=_lengths(reader, reader.get(content, "profiles", dict, ())),
         benchmarks=benchmarks,
         source_file=reader.file,
     )
+
+
+def _config(reader: _Reader, lines: Sequence[Any]) -> tuple[str, ...]:
+    """Lines of a fragment of kernel configuration."""
+    for index, line in enumerate(lines):
+        if not isinstance(line, str) or not _CONFIG_LINE.fullmatch(line):
+            reader.wrong(("config", index), f"'{line}' is no line of a kernel configuration, such as CONFIG_IPV6=y")
+    return tuple(map(str, lines))
 
 
 def _lengths(reader: _Reader, tables: Mapping[str, Any]) -> dict[Profile, Length]:

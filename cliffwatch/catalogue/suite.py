@@ -100,11 +100,12 @@ class PlannedCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Benchmarks that belong together."""
+    """Benchmarks that belong together. `config` are lines of kernel configuration that they need and others do not."""
 
     name: str
     title: str
     about: str
+    config: tuple[str, ...]
     metrics: Mapping[str, MetricSpec]
     lengths: Mapping[Profile, Length]
     benchmarks: tuple[Benchmark, ...]

@@ -39,12 +39,16 @@ def git(
     fetches: bool = False,
 ) -> process.Finished:
     """Runs git and returns how it ended. Only a call that `fetches` sees the user's home, for keys and credentials."""
-    argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting))]
-    argv += [f"--git-dir={git_dir}"] if git_dir is not None else []
     clean = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
     if fetches:
         clean |= {name: os.environ[name] for name in _FOR_FETCHING if name in os.environ}
         del clean["GIT_CONFIG_NOSYSTEM"]
     return process.run(
-        [*argv, *arguments], cwd=cwd, env=clean | _FIXED | dict(env or {}), deadline=2 * _HOURS, keep=8 << 20
+        git_argv(arguments, git_dir), cwd=cwd, env=clean | _FIXED | dict(env or {}), deadline=2 * _HOURS, keep=8 << 20
     )
+
+
+def git_argv(arguments: Sequence[str], git_dir: Path | None) -> list[str]:
+    """The call of git with the settings that leave a hostile repository nothing to run."""
+    place = [f"--git-dir={git_dir}"] if git_dir is not None else []
+    return ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *place, *arguments]

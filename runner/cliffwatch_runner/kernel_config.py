@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from cliffwatch.catalogue.suite import Suite
 from cliffwatch_runner.failure import Failure
 
 _SET = re.compile(r"^(CONFIG_\w+)=(.*)$")
@@ -72,9 +73,13 @@ class Fragments:
         return parse_config(self.text)
 
 
-def read_fragments(extra: Sequence[Path]) -> Fragments | Failure:
-    """Our own fragment and the user's after it."""
+def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments | Failure:
+    """Our own fragment, what these suites need besides, and the user's fragments after them.
+
+    The suites' lines are sorted, so that the same suites in any order have the same kernel.
+    """
     texts = [(files("cliffwatch_runner") / "config" / "base.config").read_text()]
+    texts += [f"{line}\n" for line in sorted({line for suite in suites for line in suite.config})]
     for path in extra:
         try:
             texts.append(path.read_text())

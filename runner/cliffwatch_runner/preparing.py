@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.samples import Mode
@@ -109,7 +110,9 @@ def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
     toolchain = find_toolchain(request.tools)
     if isinstance(toolchain, tuple):
         return toolchain
-    fragments = read_fragments(request.fragments)
+    # What only this tree has may need what any suite needs.
+    needing = chosen.catalogue.suites if DISCOVERED in request.suites else chosen.suites
+    fragments = read_fragments(needing, request.fragments)
     if isinstance(fragments, Failure):
         return (fragments,)
     failures = [

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch_runner import process
+from cliffwatch_runner.archive_import import import_archive
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.git import git
 from cliffwatch_runner.revision import Revision, commit_tree, describe
@@ -153,41 +153,29 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     known = git(["rev-parse", "--verify", "--quiet", name], git_dir=mirror)
     if known.ok:
         return Tree(spec=spec, kind="imported", place=known.output.strip(), mirror=mirror)
-    with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=mirror.parent) as folder:
-        unpacked = process.run(["tar", "-xf", str(path), "--no-same-owner", "-C", folder], deadline=3600)
-        tops = list(Path(folder).iterdir())
-        if not unpacked.ok or len(tops) != 1:
-            return Failure(
-                whose="usage",
-                message=f"{path.name} is no source archive with one folder in it",
-                next_step="unpack it and name the folder",
-                evidence=unpacked.output[-2000:],
-            )
-        tree = _folder(tops[0], spec, mirror, index=Path(folder) / "index", subject=path.name)
-    if isinstance(tree, Tree):
-        git(["update-ref", name, tree.place], git_dir=mirror)
-    return tree
+    tree = import_archive(path, mirror)
+    if isinstance(tree, Failure):
+        return tree
+    commit = commit_tree(mirror, tree, f"Import of {path.name}")
+    makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
+    if "PATCHLEVEL" not in makefile.output:
+        return _no_kernel_tree(spec)
+    git(["update-ref", name, commit], git_dir=mirror)
+    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror)
 
 
-def _folder(
-    path: Path, spec: str, mirror: Path, *, index: Path | None = None, subject: str | None = None
-) -> Tree | Failure:
+def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     """Imports a source folder as one commit. An index is kept per folder, so only changed files are read again."""
     if not (path / "Makefile").is_file() or "PATCHLEVEL" not in (path / "Makefile").read_text(errors="replace"):
-        return Failure(
-            whose="usage",
-            message=f"{spec} is no kernel tree: it has no Makefile with VERSION and PATCHLEVEL",
-            next_step="name the top folder of a kernel source",
-        )
+        return _no_kernel_tree(spec)
     if (path / ".config").exists() or (path / "vmlinux").exists():
         return Failure(
             whose="usage",
             message=f"{spec} has been built in",
             next_step="run `make mrproper` there, or name a git repository",
         )
-    if index is None:
-        index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
-        index.parent.mkdir(exist_ok=True)
+    index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
+    index.parent.mkdir(exist_ok=True)
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(path)}
     # Forced, because distributions ship .gitignore files that ignore the kernel itself.
     added = git(["add", "--all", "--force", "."], git_dir=mirror, cwd=path, env=env)
@@ -199,8 +187,16 @@ def _folder(
             evidence=added.output[-2000:],
         )
     tree = git(["write-tree"], git_dir=mirror, env={"GIT_INDEX_FILE": str(index)}).output.strip()
-    commit = commit_tree(mirror, tree, f"Import of {subject or path.name}")
+    commit = commit_tree(mirror, tree, f"Import of {path.name}")
     return Tree(spec=spec, kind="imported", place=commit, mirror=mirror)
+
+
+def _no_kernel_tree(spec: str) -> Failure:
+    return Failure(
+        whose="usage",
+        message=f"{spec} is no kernel tree: it has no Makefile with VERSION and PATCHLEVEL",
+        next_step="name the top folder of a kernel source, or an archive of one",
+    )
 
 
 def _complete(mirror: Path, commit: str) -> bool:

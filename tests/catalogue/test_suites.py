@@ -129,6 +129,14 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
         ("repeatability = 0.001", "repeatabilty = 0.001", 18, "unknown key 'repeatabilty'"),
         ("smoke = { warmup = 1", "smoke = { warmup = 0", 5, "must be at least 1"),
         ("nr_entries = [3000], fast = true", "nr_entries = 1000, value_size = 8", 12, "twice"),
+        ('about = "For a test."', 'about = "For a test."\nconfig = ["IPV6=y"]', 3, "no line of a kernel configuration"),
+        ('about = "For a test."', 'about = "For a test."\nconfig = ["CONFIG_IPV6=m"]', 3, "no line of a kernel"),
+        (
+            'about = "For a test."',
+            'about = "For a test."\nconfig = ["CONFIG_A=y\\nCONFIG_B=y"]',
+            3,
+            "no line of a kernel",
+        ),
         ("[profiles]", "[profiles", 4, "no TOML"),
     ],
 )
@@ -139,6 +147,14 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, old: str, new:
     assert not isinstance(errors, Suite)
     assert [str(error) for error in errors if error.line == line and message in error.message], [*map(str, errors)]
     assert str(errors[0]).startswith(f"{path}:")
+
+
+def test_a_suite_says_what_its_kernels_need_besides(tmp_path: Path) -> None:
+    with_config = GOOD.replace("[profiles]", 'config = ["CONFIG_IPV6=y", "CONFIG_LSM=\\"bpf\\""]\n\n[profiles]')
+    suite = read_suite(suite_file(tmp_path, with_config))
+
+    assert isinstance(suite, Suite)
+    assert suite.config == ("CONFIG_IPV6=y", 'CONFIG_LSM="bpf"')
 
 
 def test_a_missing_key_is_told_at_its_table(tmp_path: Path) -> None:

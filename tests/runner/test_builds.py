@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from toy import FAKELINUX, change, git, request, run_toy
 
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.results import Run
 from cliffwatch_runner.build_errors import first_error
 from cliffwatch_runner.cache_entries import Stopped, locked
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.isolation import GIVEN, LANE, Workshop, build_environment, strongest_level, told
-from cliffwatch_runner.kernel_config import check_config, parse_config, read_fragments
+from cliffwatch_runner.kernel_config import Fragments, check_config, parse_config, read_fragments
 from cliffwatch_runner.lanes import failure_of
 from cliffwatch_runner.request import ToolChoice
 from cliffwatch_runner.revision import Revision
@@ -146,7 +147,7 @@ def test_a_full_disk_is_the_hosts_failure_and_not_the_trees() -> None:
 
 
 def test_a_wanted_symbol_that_came_out_otherwise_is_told() -> None:
-    fragments = read_fragments(())
+    fragments = read_fragments((), ())
     assert not isinstance(fragments, Failure)
     made = fragments.text.replace("CONFIG_HZ_1000=y", "# CONFIG_HZ_1000 is not set")
 
@@ -155,8 +156,21 @@ def test_a_wanted_symbol_that_came_out_otherwise_is_told() -> None:
     assert notes == ("CONFIG_HZ_1000 is n, not y",)
 
 
+def test_what_a_suite_needs_is_in_its_kernels_alone_and_in_any_order() -> None:
+    suites = {suite.name: suite for suite in load_catalogue().suites}
+    plain = read_fragments([suites["local-storage"]], ())
+    both = read_fragments([suites["crypto"], suites["local-storage-create"]], ())
+    other_order = read_fragments([suites["local-storage-create"], suites["crypto"]], ())
+    assert isinstance(plain, Fragments)
+    assert isinstance(both, Fragments)
+
+    assert "CONFIG_IPV6" not in plain.wanted
+    assert (both.wanted["CONFIG_IPV6"], both.wanted["CONFIG_CRYPTO_AES"]) == ("y", "y")
+    assert both == other_order
+
+
 def test_btf_that_was_dropped_points_to_pahole() -> None:
-    fragments = read_fragments(())
+    fragments = read_fragments((), ())
     assert not isinstance(fragments, Failure)
     failure, _ = check_config(fragments.wanted, fragments.text.replace("CONFIG_DEBUG_INFO_BTF=y\n", ""))
 
