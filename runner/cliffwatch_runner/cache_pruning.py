@@ -13,7 +13,7 @@ KEEP_BYTES = 20 << 30
 """What `cliffwatch cache prune` leaves of a cache."""
 
 KEEP_BUILT_BYTES = 5 << 30
-"""What the end of a run leaves of kernels and benches: some two hundred kernels."""
+"""What the end of a run leaves of kernels and benches: some four hundred kernels."""
 
 _LEFTOVER_AGE = timedelta(days=1)
 """No build takes so long: what it had begun to store is nobody's by then."""
