@@ -55,6 +55,10 @@ test-fast: setup ## the tests that need no kernel
 	@tools/install-packages.sh browser
 	$(BIN)/pytest -n auto -m 'not kernel' $(TEST_ARGS)
 
+.PHONY: test-as-user
+test-as-user: setup ## the tests that depend on the user, as an ordinary one (root gets a user for it: TEST_USER=NAME)
+	@tools/test-as-user.sh $(TEST_ARGS)
+
 .PHONY: calibrate
 calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour)
 	@tools/install-benchstat.sh

@@ -40,7 +40,12 @@ as_root=(); [ "$(id -u)" = 0 ] || as_root=(sudo)
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"; }
 
 if [ -z "$(missing "$@")" ]; then exit 0; fi
-exec 9> "${TMPDIR:-/tmp}/cliffwatch-packages.$(id -u).lock"
+if [ "${#as_root[@]}" -gt 0 ] && ! { command -v sudo > /dev/null && sudo -v; }; then
+  echo "install-packages: packages are missing and this user cannot install them; root must run" >&2
+  echo "  apt-get install --no-install-recommends $(missing "$@")" >&2
+  exit 4
+fi
+exec 9< "$0"   # this script is the lock: no file of one user is in another's way
 flock 9
 for attempt in 1 2 3; do
   apt update || true   # an old list serves as well, as long as the packages are there

@@ -55,7 +55,7 @@ def build_bench(
     parts = [_RECIPE, source_digest, btf, _own_source()]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     place = settings.cache / "benches" / digest
-    found = _found(place, digest, source_digest)
+    found = _found(place, digest, source_digest, settings)
     if found is not None:
         return found
 
@@ -63,7 +63,7 @@ def build_bench(
         settings.told(None, "waiting for another process that builds the same bench")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        found = _found(place, digest, source_digest)
+        found = _found(place, digest, source_digest, settings)
         if found is not None:
             return found
         began = clock.monotonic()
@@ -78,8 +78,8 @@ def build_bench(
                     kept.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(lane.folder / "bench.log", kept)
                     return failure
-                _store(lane, place, clock.monotonic() - began)
-        built = _found(place, digest, source_digest, was_there=False)
+                _store(lane, revision, place, clock.monotonic() - began)
+        built = _found(place, digest, source_digest, settings, was_there=False)
         assert built is not None
         return built
 
@@ -165,7 +165,7 @@ def _list(lane: Lane, output: Path, log: Path) -> Failure | None:
     return None
 
 
-def _store(lane: Lane, place: Path, seconds: float) -> None:
+def _store(lane: Lane, revision: Revision, place: Path, seconds: float) -> None:
     output = lane.source / BUILD / _OUTPUT
     with new_entry(place) as entry:
         for name in ("bench", "fixed_seed.so"):
@@ -173,11 +173,15 @@ def _store(lane: Lane, place: Path, seconds: float) -> None:
             (entry / name).chmod(0o755)
         shutil.copyfile(lane.folder / "bench.log", entry / "build.log")
         offered = (output / "list").read_text().split()
-        about = {"seconds": round(seconds, 1), "offered": offered}
+        about = {"seconds": round(seconds, 1), "offered": offered, "release": revision.release}
         (entry / "bench.json").write_text(json.dumps(about) + "\n")
 
 
-def _found(place: Path, digest: str, source_digest: str, *, was_there: bool = True) -> BenchProgram | None:
+def _found(
+    place: Path, digest: str, source_digest: str, settings: BuildSettings, *, was_there: bool = True
+) -> BenchProgram | None:
+    if not settings.uses.take(place):
+        return None
     try:
         about = json.loads((place / "bench.json").read_text())
     except (OSError, ValueError):

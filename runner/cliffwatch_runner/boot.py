@@ -12,6 +12,7 @@ from typing import Literal
 
 from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import clock, process
+from cliffwatch_runner.cache_entries import open_to_read
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest_clock import GuestClock
 from cliffwatch_runner.guest_files import keep_only_expected, read_guest_file
@@ -133,7 +134,7 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     (folder / "bench").mkdir()
     for program in order.programs:
         shutil.copy2(program, folder / "bench" / program.name)
-    folder.chmod(0o755)
+    open_to_read(folder)
     return folder
 
 

@@ -21,24 +21,52 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
 
     The lock ends with the process that holds it, however that ends; the file stays and means nothing.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    told = False
+    while (descriptor := _locked_now(path)) is None:
+        if not told:
+            waiting()
+            told = True
+        if should_stop():
+            raise Stopped
+        clock.pause(0.2)
     try:
-        told = False
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not told:
-                    waiting()
-                    told = True
-                if should_stop():
-                    raise Stopped from None
-                clock.pause(0.2)
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked_now(path: Path) -> int | None:
+    """A descriptor of the locked file; None while another process has it, or has just removed it with its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    if lock_alone(descriptor) and is_at(descriptor, path):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def lock_alone(descriptor: int) -> bool:
+    """Locks a file with flock(2); False where another process has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether a file is still under its name: its folder may have been removed while its lock was waited for."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def open_to_read(folder: Path) -> None:
+    """Modes as under the usual umask, whatever the user's is: a guest's view of a folder must not depend on it."""
+    for path in (folder, *folder.rglob("*")):
+        runs = path.is_dir() or path.lstat().st_mode & 0o100
+        path.chmod(0o755 if runs else 0o644)
 
 
 @contextmanager
@@ -48,7 +76,7 @@ def new_entry(place: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
         yield temporary
-        temporary.chmod(0o755)
+        open_to_read(temporary)
         if place.exists():
             shutil.rmtree(place)
         temporary.replace(place)

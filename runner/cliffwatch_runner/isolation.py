@@ -1,6 +1,7 @@
 """Runs someone else's Makefiles without network, without the user's home, in a clean environment."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch_runner import process
+from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import view_of_host
 from cliffwatch_runner.toolchain import container_engine
 
@@ -18,6 +20,9 @@ CCACHE = Path("/cliffwatch/ccache")
 GIVEN = Path("/cliffwatch/given")
 _PROBE_SECONDS = 300.0
 """For a probe that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
+
+_PLAIN = re.compile(r"[\w/.,+@%=~-]+")
+"""Paths that make takes as one word, and a shell as they are."""
 
 _LEVELS_TOLD: Mapping[Level, str] = {
     "bubblewrap": "built without network and without your home (bubblewrap)",
@@ -82,6 +87,18 @@ def strongest_level() -> Level:
     if _works([*view_of_host(), "--", "true"]):
         return "bubblewrap"
     return "no network" if _works(["unshare", "--net", "true"]) else "none"
+
+
+def refused_path(level: Level, paths: Sequence[Path]) -> Failure | None:
+    """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain paths instead."""
+    odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
+    if odd is None or level in ("bubblewrap", "container"):
+        return None
+    return Failure(
+        whose="host",
+        message=f"a kernel cannot be built under {str(odd)!r}, as make does not take such a path",
+        next_step="name a folder without spaces with --cache (or TMPDIR), or install bubblewrap, with which any path will do",
+    )
 
 
 def told(level: Level) -> str:

@@ -61,7 +61,7 @@ def build_kernel(
     """
     digest = kernel_digest(revision, fragments, toolchain)
     place = settings.cache / "kernels" / digest
-    found = _found(place, digest)
+    found = _found(place, digest, settings)
     if found is not None:
         return found
 
@@ -69,10 +69,12 @@ def build_kernel(
         settings.told(None, "waiting for another process that builds the same kernel")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        return _found(place, digest) or _build(tree, revision, fragments, toolchain, settings, place)
+        return _found(place, digest, settings) or _build(tree, revision, fragments, toolchain, settings, place)
 
 
-def _found(place: Path, digest: str) -> Kernel | None:
+def _found(place: Path, digest: str, settings: BuildSettings) -> Kernel | None:
+    if not settings.uses.take(place):
+        return None
     try:
         about = json.loads((place / "kernel.json").read_text())
     except (OSError, ValueError):
@@ -110,7 +112,7 @@ def _build(
                 failure = _dump_btf(lane, log)
             if failure is not None:
                 return _kept(failure, log, settings, place)
-            return _stored(lane, place, clock.monotonic() - began, notes)
+            return _stored(lane, revision, place, clock.monotonic() - began, notes)
 
 
 def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
@@ -170,7 +172,7 @@ def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> 
     return failure
 
 
-def _stored(lane: Lane, place: Path, seconds: float, notes: tuple[str, ...]) -> Kernel:
+def _stored(lane: Lane, revision: Revision, place: Path, seconds: float, notes: tuple[str, ...]) -> Kernel:
     build = lane.source / BUILD
     config = (build / ".config").read_bytes()
     config_digest = hashlib.sha256(config).hexdigest()
@@ -181,7 +183,8 @@ def _stored(lane: Lane, place: Path, seconds: float, notes: tuple[str, ...]) -> 
         (entry / "config").write_bytes(config)
         shutil.copyfile(lane.folder / "build.log", entry / "build.log")
         about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
-        (entry / "kernel.json").write_text(json.dumps(about) + "\n")
+        (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
+    lane.settings.uses.take(place)
     return Kernel(
         digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest
     )

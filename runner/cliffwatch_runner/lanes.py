@@ -11,6 +11,7 @@ from pathlib import Path
 from cliffwatch_runner import process
 from cliffwatch_runner.build_errors import first_error, is_full_disk, is_killed
 from cliffwatch_runner.cache_entries import Stopped, locked
+from cliffwatch_runner.cache_uses import MARK, Uses
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.isolation import Level, Workshop, build_environment
 from cliffwatch_runner.revision import Revision, check_out
@@ -25,7 +26,10 @@ _CCACHE_SIZE = "10G"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
-    """What all builds of a run have in common. `told` gets a share between 0 and 1 (or None) and what is being made."""
+    """What all builds of a run have in common.
+
+    `told` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
+    """
 
     cache: Path
     level: Level
@@ -34,6 +38,7 @@ class BuildSettings:
     own_lane: str
     told: Callable[[float | None, str], None]
     should_stop: Callable[[], bool]
+    uses: Uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +114,13 @@ def held_lane(name: str, settings: BuildSettings, given: Path) -> Iterator[Lane]
     folder = settings.cache / "lanes" / digest
     folder.mkdir(parents=True, exist_ok=True)
     ccache = settings.cache / ("ccache" if not settings.own_lane else f"lanes/{digest}/ccache")
-    ccache.mkdir(parents=True, exist_ok=True)
+    settings.uses.take(ccache, make=True)
 
     def waiting() -> None:
         settings.told(None, "waiting for another build in the same lane")
 
     with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
+        (folder / MARK).touch()
         (folder / "src").mkdir(exist_ok=True)
         try:
             level: Level = "container" if settings.image else settings.level

@@ -1,5 +1,6 @@
 """From a request to what will be built: trees, revisions, tools, suites. Everything is checked before anything is built."""
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from cliffwatch.catalogue.suite import Suite
 from cliffwatch.samples import Mode
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host import host_record, platform_name
-from cliffwatch_runner.isolation import strongest_level, told
+from cliffwatch_runner.isolation import Level, refused_path, strongest_level, told
 from cliffwatch_runner.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.kvm_probe import kvm_usable
 from cliffwatch_runner.programs import find_udev, find_virtme_run, program_versions
@@ -121,7 +122,9 @@ def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
         for failure in unmet(needs_of(chosen.tree.mirror, revision), toolchain, revision)
     ]
     failures += _boot_tools()
-    level = "container" if request.tools.build_image else strongest_level()
+    level: Level = "container" if request.tools.build_image else strongest_level()
+    refused = refused_path(level, (request.cache, Path(tempfile.gettempdir())))
+    failures += [refused] if refused is not None else []
     if request.require_isolation and level not in ("bubblewrap", "container"):
         failures.append(
             Failure(

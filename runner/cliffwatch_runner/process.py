@@ -4,8 +4,10 @@ Every child leads a process group of its own and that group is killed when its d
 interrupted and when the caller fails: nothing that was started is left behind.
 """
 
+import errno
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,10 +65,9 @@ def run(
 ) -> Finished:
     """Runs `argv` for at most `deadline` seconds and returns how it ended.
 
-    `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in
-    pieces that end where the pipe's reads end. `should_stop` is asked several times a second; once it says yes the group is ended as
-    at the deadline. Raises FileNotFoundError where
-    the program does not exist, OSError where `log` cannot be written (a full disk).
+    `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in pieces that end where the
+    pipe's reads end. `should_stop` is asked several times a second; once it says yes the group is ended as at the deadline.
+    Raises FileNotFoundError where the program is not on PATH, OSError where `log` cannot be written (a full disk).
     """
     started = clock.monotonic()
     with _group(argv, cwd=cwd, env=env, stdin=stdin) as child, _opened(log) as sink:
@@ -110,15 +111,21 @@ def _take(piece: bytes, tail: bytearray, keep: int, on_output: Callable[[str], N
 def _group(
     argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, stdin: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    child = subprocess.Popen(
-        list(argv),
-        cwd=cwd,
-        env=dict(env) if env is not None else None,
-        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    try:
+        child = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(env) if env is not None else None,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except PermissionError:
+        if _on_path(argv[0], os.environ if env is None else env):
+            raise
+        # A folder of PATH that this user may not read hides nothing: what is in no other one is missing.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0]) from None
     try:
         if child.stdin is not None:
             child.stdin.write(stdin.encode())
@@ -128,6 +135,10 @@ def _group(
         end_group(child)
         if child.stdout is not None:
             child.stdout.close()
+
+
+def _on_path(program: str, env: Mapping[str, str]) -> bool:
+    return "/" in program or shutil.which(program, path=env.get("PATH", os.defpath)) is not None
 
 
 @contextmanager

@@ -41,6 +41,7 @@ class RunRequest:
     bench_from: str
     out: Path | None
     cache: Path
+    cache_size: int
     tools: ToolChoice
     fragments: tuple[Path, ...]
     jobs: int

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,10 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.arm_failures import arm_failures
 from cliffwatch_runner.boots_told import BootsTold
 from cliffwatch_runner.building import Built, build
+from cliffwatch_runner.byte_sizes import size_text
 from cliffwatch_runner.cache_entries import locked
+from cliffwatch_runner.cache_pruning import prune_built
+from cliffwatch_runner.cache_uses import Uses, cache_uses
 from cliffwatch_runner.confirming import further_boots
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
@@ -24,12 +28,13 @@ from cliffwatch_runner.kernel_build import Kernel
 from cliffwatch_runner.kernel_config import FORBIDDEN
 from cliffwatch_runner.lanes import BuildSettings
 from cliffwatch_runner.measuring import Bench, guests_at_once, measure
+from cliffwatch_runner.places import check_results, open_cache
 from cliffwatch_runner.plan import CONTROL, Plan, make_plan
 from cliffwatch_runner.preparing import Chosen, choose, equip
 from cliffwatch_runner.programs import guest_programs
 from cliffwatch_runner.progress import Teller
 from cliffwatch_runner.request import RunRequest
-from cliffwatch_runner.result_folder import choose_folder
+from cliffwatch_runner.result_folder import DEFAULT_HOME, choose_folder
 from cliffwatch_runner.run_files import finished_boot, write_json
 from cliffwatch_runner.run_record import RunFacts, identity, record
 from cliffwatch_runner.selection import Selection, select_cases, with_discovered
@@ -66,6 +71,9 @@ def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
 
 def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
     """What a run would do, without building: which cases are there is guessed from the tree's release."""
+    shut = _shut(request)
+    if shut is not None:
+        return (shut,)
     teller.begin("tree", request.tree)
     chosen = choose(request)
     if isinstance(chosen, tuple):
@@ -97,6 +105,33 @@ def _select(request: RunRequest, chosen: Chosen, offered: tuple[str, ...] | None
 
 def run(request: RunRequest, teller: Teller, stop: threading.Event) -> Finished | tuple[Failure, ...]:
     """Carries a request out. Raises Stopped where it was interrupted before the first boot, OSError on a full disk."""
+    shut = _shut(request)
+    if shut is not None:
+        return (shut,)
+    with cache_uses() as uses:
+        uses.take(request.cache / "mirror.git", make=True)
+        ended = _carried_out(request, teller, stop, uses)
+        _prune(request, teller)
+    return ended
+
+
+def _shut(request: RunRequest) -> Failure | None:
+    return open_cache(request.cache) or check_results(request.out or DEFAULT_HOME)
+
+
+def _prune(request: RunRequest, teller: Teller) -> None:
+    """While the run still holds what is its own."""
+    with suppress(OSError):  # what it measured is no worse for it
+        pruned = prune_built(request.cache, request.cache_size, clock.now())
+        if not pruned.removed:
+            return
+        what = f"{len(pruned.removed)} kernels and benches, {size_text(pruned.bytes)}"
+        teller.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")
+
+
+def _carried_out(
+    request: RunRequest, teller: Teller, stop: threading.Event, uses: Uses
+) -> Finished | tuple[Failure, ...]:
     teller.begin("tree", request.tree)
     chosen = choose(request)
     if isinstance(chosen, tuple):
@@ -113,6 +148,7 @@ def run(request: RunRequest, teller: Teller, stop: threading.Event) -> Finished 
         own_lane=str(clock.now().timestamp()) if request.fresh_build else "",
         told=teller.advance,
         should_stop=stop.is_set,
+        uses=uses,
     )
     built = build(chosen, equipped, settings, teller, request.bench_from)
     if isinstance(built, tuple):

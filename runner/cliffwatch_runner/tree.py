@@ -1,6 +1,7 @@
 """Trees: from what a person names to revisions whose objects lie in one bare mirror."""
 
 import hashlib
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -121,18 +122,28 @@ def open_tree(spec: str, cache: Path) -> Tree | Failure:
     if _URL.match(spec):
         return Tree(spec=spec, kind="url", place=spec, mirror=mirror)
     path = Path(spec).expanduser()
-    if not path.exists():
-        return Failure(
-            whose="usage",
-            message=f"there is no tree '{spec}'",
-            next_step="name a git repository, a URL, a source folder or a .tar archive",
-        )
+    if not os.access(path, os.R_OK):
+        return _no_tree(spec, path)
     if path.is_file() and _ARCHIVE.search(path.name):
         return _archive(path.resolve(), spec, mirror)
     top = git(["rev-parse", "--absolute-git-dir"], cwd=path if path.is_dir() else path.parent)
     if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
         return Tree(spec=spec, kind="repository", place=str(path.resolve()), mirror=mirror)
     return _folder(path.resolve(), spec, mirror)
+
+
+def _no_tree(spec: str, path: Path) -> Failure:
+    if os.path.lexists(path):
+        return Failure(
+            whose="usage",
+            message=f"you may not read the tree '{spec}'",
+            next_step="copy it, or ask its owner to let you",
+        )
+    return Failure(
+        whose="usage",
+        message=f"there is no tree '{spec}'",
+        next_step="name a git repository, a URL, a source folder or a .tar archive",
+    )
 
 
 def _is_repository_of(path: Path, git_dir: str) -> bool:

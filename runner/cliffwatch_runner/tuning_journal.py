@@ -82,11 +82,14 @@ def write_journal(path: Path, root: Path, entries: Iterable[Entry]) -> None:
     journal = Journal(
         boot_id=read_word(root / _BOOT_ID), pid=os.getpid(), written=clock.now().isoformat(), entries=tuple(entries)
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True)
+        path.parent.chmod(0o755)
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "w") as file:
+        os.fchmod(descriptor, 0o644)  # the doctor of every user reads it, whatever the umask
         json.dump({"format_version": FORMAT_VERSION, **asdict(journal)}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())

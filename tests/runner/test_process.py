@@ -1,11 +1,14 @@
 """Processes end when they should, and take their children with them."""
 
 import os
+import shutil
+import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
+from ordinary_user import as_ordinary_user
 
 from cliffwatch_runner import process
 
@@ -84,6 +87,60 @@ def test_a_log_is_not_written_beyond_its_limit(tmp_path: Path) -> None:
 def test_a_missing_program_is_told_to_the_caller() -> None:
     with pytest.raises(FileNotFoundError):
         process.run(["no-such-program-anywhere"], deadline=600)
+
+
+def as_ordinary_user_with(tmp_path: Path, path: str, script: str) -> str:
+    """Runs a script whose PATH begins with a folder that may not be read, as root's own often does for others."""
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "there").write_text("#!/bin/sh\n")
+    (closed / "there").chmod(0o755)
+    closed.chmod(0)
+    env = {**os.environ, "PATH": f"{closed}:{path}"}
+    program, *rest = as_ordinary_user([sys.executable, "-c", script])
+    try:
+        argv = [shutil.which(program) or program, *rest]
+        return subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout
+    finally:
+        closed.chmod(0o755)
+
+
+def test_a_program_that_no_readable_folder_of_path_has_is_missing(tmp_path: Path) -> None:
+    script = (
+        "import shutil\n"
+        "from cliffwatch_runner import process\n"
+        "for program in ('no-such-program-anywhere', 'there'):\n"
+        "    try: process.run([program], deadline=1)\n"
+        "    except OSError as error: print(type(error).__name__, error.filename)\n"
+        "print(process.run(['true'], deadline=9).status)\n"
+    )
+
+    told = as_ordinary_user_with(tmp_path, "/usr/bin:/bin", script)
+
+    assert told.splitlines() == ["FileNotFoundError no-such-program-anywhere", "FileNotFoundError there", "0"]
+
+
+def test_a_program_that_may_not_be_run_is_no_missing_one(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+
+    with pytest.raises(PermissionError):
+        process.run([str(program)], deadline=1)
+
+
+def test_the_doctor_finds_programs_missing_behind_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
+    script = (
+        "from click.testing import CliRunner\n"
+        "from cliffwatch_runner.command.doctor import doctor\n"
+        "told = CliRunner().invoke(doctor, ['--mode', 'walltime'])\n"
+        "assert told.exit_code == 4, told\n"
+        "print(told.output)\n"
+    )
+
+    told = as_ordinary_user_with(tmp_path, "/nonexistent", script)
+
+    assert "qemu-system-x86_64 is not installed" in told
+    assert "bubblewrap is not installed" in told
 
 
 def _alive(pid: int) -> bool:

@@ -77,6 +77,7 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
         bench_from="head",
         out=folder / "results",
         cache=folder / "cache",
+        cache_size=5 << 30,
         tools=ToolChoice(cc=None, clang=None, pahole=None, build_image=None),
         fragments=(),
         jobs=2,

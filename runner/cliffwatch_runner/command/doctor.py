@@ -14,6 +14,7 @@ from rich.text import Text
 
 from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
+from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
 from cliffwatch_runner.doctor.facts import gather
@@ -40,13 +41,7 @@ _TITLES: dict[Group, str] = {
     type=click.Choice(["icount", "walltime"]),
     help="The kind of run to judge for; walltime where KVM is usable, else icount.",
 )
-@click.option(
-    "--cache",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("~/.cache/cliffwatch"),
-    show_default=True,
-    help="The folder that runs keep their builds in.",
-)
+@cache_option("The folder that runs keep their builds in; default: ~/.cache/cliffwatch.")
 @click.option("--json", "as_json", is_flag=True, help="Everything that was found, for programs.")
 @click.option(
     "--restore", is_flag=True, help="Put back what a walltime run that was killed left tuned, and do no more."
@@ -59,7 +54,7 @@ def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool) -> None
     console = Console(highlight=False)
     if restore:
         _restore(console)
-    facts = gather(cache.expanduser())
+    facts = gather(cache)
     chosen: Mode = mode if mode is not None else "walltime" if facts.kvm.usable else "icount"
     found = tuple(checks(facts))
     if as_json:

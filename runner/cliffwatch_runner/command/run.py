@@ -19,8 +19,11 @@ from cliffwatch.command.report_options import report_options
 from cliffwatch.exits import Exit
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.cache_entries import Stopped
+from cliffwatch_runner.cache_pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.client import Client, Refused
+from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.places import not_ours
 from cliffwatch_runner.plan_text import plan_text
 from cliffwatch_runner.progress import Teller, teller_for
 from cliffwatch_runner.request import RunRequest, ToolChoice
@@ -28,11 +31,6 @@ from cliffwatch_runner.running import Finished, plan_only
 from cliffwatch_runner.running import run as carry_out
 from cliffwatch_runner.uploading import Uploaded, upload_run
 from cliffwatch_runner.worker.secret import read_token
-
-
-def default_cache() -> Path:
-    """XDG's cache folder, else ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cliffwatch"
 
 
 def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -95,10 +93,13 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     type=click.Path(path_type=Path, file_okay=False),
     help="The result directory; default: a new one under cliffwatch-results.",
 )
+@cache_option("Where kernels and build output are kept; default: ~/.cache/cliffwatch.")
 @click.option(
-    "--cache",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where kernels and build output are kept; default: ~/.cache/cliffwatch.",
+    "--cache-size",
+    type=Size(),
+    default=KEEP_BUILT_BYTES,
+    show_default="5G",
+    help="At its end the run removes kernels and benches beyond this size, least recently used first.",
 )
 @click.option(
     "--config",
@@ -199,9 +200,8 @@ def _send(folder: Path, url: str, token: str | None, console: Console) -> Exit:
 def _request(options: dict[str, Any]) -> RunRequest:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
     suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
-    cache = (options.pop("cache") or default_cache()).expanduser().resolve()
     jobs = options.pop("jobs") or os.cpu_count() or 1
-    return RunRequest(tools=tools, suites=suites, cache=cache, jobs=jobs, **options)
+    return RunRequest(tools=tools, suites=suites, jobs=jobs, **options)
 
 
 @contextmanager
@@ -251,6 +251,13 @@ def _interrupted(teller: Teller, console: Console, ended: Finished | None) -> Ex
 
 
 def _host_failure(error: OSError, request: RunRequest) -> Failure:
+    where = Path(str(error.filename or ""))
+    if isinstance(error, PermissionError) and where.is_relative_to(request.cache):
+        return not_ours(where, request.cache)
+    if isinstance(error, FileNotFoundError) and where.name == error.filename:
+        return Failure(
+            whose="host", message=f"{where} is missing", next_step="install it: `cliffwatch doctor` says how"
+        )
     full = error.errno in (28, 122)  # ENOSPC, EDQUOT
     return Failure(
         whose="host",

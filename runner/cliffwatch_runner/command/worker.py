@@ -14,7 +14,7 @@ import rich_click as click
 from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
 from cliffwatch_runner.client import Client
-from cliffwatch_runner.command.run import default_cache
+from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import asked, checks, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
 from cliffwatch_runner.failure import Failure
@@ -49,7 +49,7 @@ _FOR_CHILDREN = (
     type=click.Path(path_type=Path, dir_okay=False),
     help="A file with the token, readable by you alone.",
 )
-@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Kernels and build output.")
+@cache_option("Kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
     "--spool",
     type=click.Path(path_type=Path, file_okay=False),
@@ -65,7 +65,7 @@ def worker(
     name: str,
     modes: tuple[str, ...],
     token_file: Path | None,
-    cache: Path | None,
+    cache: Path,
     spool: Path | None,
     hours: float,
     jobs: int | None,
@@ -75,7 +75,6 @@ def worker(
     SIGTERM lets the job under way end and takes no other; a second one leaves it, and the next start goes on with it.
     """
     shut_memory()
-    cache = (cache or default_cache()).expanduser().resolve()
     token = read_token(token_file, seen_by_builds=(cache,))
     if isinstance(token, Failure):
         raise SystemExit(_failed(token))

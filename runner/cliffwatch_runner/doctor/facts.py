@@ -120,7 +120,7 @@ def _bwrap_refusal() -> str | None:
 
 
 def _free_bytes(folder: Path) -> int | None:
-    existing = next((place for place in (folder, *folder.absolute().parents) if place.exists()), None)
+    existing = next((place for place in (folder, *folder.absolute().parents) if os.path.exists(place)), None)  # noqa: PTH110 - of a folder that may not be looked into it says no, and does not raise
     return None if existing is None else shutil.disk_usage(existing).free
 
 

@@ -22,9 +22,13 @@ refuse() {
 }
 
 # A program with a setuid bit runs as the owner of its file. Where an ordinary user of the host shows the guest its root, the files
-# of the host's root belong to nobody, and `mount` would run as nobody. So the root is mounted anew without such bits, by a copy.
+# of the host's root belong to nobody, and `mount` would run as nobody. So the root and the overlays that virtme-ng puts on parts
+# of it (/usr is one) are mounted anew without such bits, by a copy.
 ignore_setuid() {
-  cp "$(command -v mount)" "$scratch/mount" && "$scratch/mount" -o remount,bind,nosuid /
+  cp "$(command -v mount)" "$scratch/mount" || return 1
+  for place in / $(awk '$3 == "overlay" {print $2}' /proc/mounts); do
+    "$scratch/mount" -o remount,bind,nosuid "$place" || return 1
+  done
 }
 
 prepare() {

@@ -1,0 +1,174 @@
+"""`cliffwatch cache`: what builds leave on the disk, and removing it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NoReturn
+
+import rich_click as click
+
+from cliffwatch.exits import Exit
+from cliffwatch_runner import clock
+from cliffwatch_runner.byte_sizes import size_text
+from cliffwatch_runner.cache_listing import KINDS, Entry, Kind, Listing, list_cache
+from cliffwatch_runner.cache_pruning import KEEP_BYTES, remove, to_remove
+from cliffwatch_runner.command.cache_folder import Size, cache_option
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.places import open_cache, owner_name
+
+_TITLES: dict[Kind, str] = {
+    "kernel": "kernels",
+    "bench": "benches",
+    "lane": "lanes",
+    "ccache": "ccache",
+    "mirror": "mirror of trees",
+    "failure": "logs of failures",
+    "leftover": "killed builds",
+}
+_SHORT = 12
+
+
+@click.group(invoke_without_command=True)
+@cache_option("The folder to look at; default: ~/.cache/cliffwatch.")
+@click.option("--entries", is_flag=True, help="Every entry, the most recently used first.")
+@click.option("--json", "as_json", is_flag=True, help="Everything that was found, for programs.")
+@click.pass_context
+def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> None:
+    """Show what builds left on the disk, and when it was last used.
+
+    All of it can be made again, which takes time. Results are not among it.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = cache
+        return
+    listed = _listed(cache)
+    if as_json:
+        click.echo(json.dumps(listed.document(), indent=1))
+    else:
+        click.echo("\n".join(_entry_lines(listed) if entries else table_lines(listed)))
+
+
+@cache.command()
+@cache_option("The folder to prune; default: ~/.cache/cliffwatch.")
+@click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="The size that may stay.")
+@click.option(
+    "--older-than", type=click.FloatRange(0), metavar="DAYS", help="Remove what was not used for so long, too."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@click.pass_context
+def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, *, dry_run: bool) -> NoReturn:
+    """Remove what was not used for longest, until the rest fits. What a run uses now stays."""
+    source = ctx.get_parameter_source("cache")
+    if source is not None and source.name == "DEFAULT" and isinstance(ctx.obj, Path):
+        cache = ctx.obj  # `cliffwatch cache --cache DIR prune` means the same
+    listed = _listed(cache)
+    shut = open_cache(cache)
+    if shut is not None:
+        raise SystemExit(_refused(shut))
+    now = clock.now()
+    since = None if older_than is None else now - timedelta(days=older_than)
+    chosen = to_remove(listed.entries, keep=keep, unused_since=since, now=now)
+    if dry_run:
+        _tell("would remove", chosen)
+        click.echo(_summed("Would remove", chosen, listed))
+        raise SystemExit(Exit.DONE)
+    pruned = remove(chosen)
+    _tell("removed", pruned.removed)
+    for entry, reason in pruned.refused:
+        click.echo(f"cliffwatch: {_named(entry)} cannot be removed: {reason}", err=True)
+    click.echo(_summed("Removed", pruned.removed, listed))
+    raise SystemExit(Exit.HOST_FAILED if pruned.refused else Exit.DONE)
+
+
+def _listed(cache: Path) -> Listing:
+    if not cache.is_dir():
+        click.echo(f"There is no cache at {cache}: no build was made there. Name another with --cache.")
+        raise SystemExit(Exit.DONE)
+    try:
+        return list_cache(cache)
+    except PermissionError as error:
+        place = Path(error.filename or cache)
+        failure = Failure(
+            whose="usage",
+            message=f"the cache {cache} cannot be looked at: {place} belongs to {owner_name(_owner(place))}",
+            next_step="run this as that user, or name a folder of yours with --cache",
+        )
+        raise SystemExit(_refused(failure)) from None
+
+
+def _owner(place: Path) -> int:
+    """Of the nearest folder that can be asked."""
+    for path in (place, *place.parents):
+        try:
+            return path.lstat().st_uid
+        except OSError:
+            continue
+    return 0
+
+
+def _refused(failure: Failure) -> Exit:
+    click.echo(f"cliffwatch: {failure.message}\n  {failure.next_step}", err=True)
+    return failure.exit
+
+
+def table_lines(listed: Listing) -> list[str]:
+    """A line for each kind that is there, what lanes are made of, and the sum."""
+    rows = [("", "entries", "size", "last used (UTC)", "")]
+    for kind in KINDS:
+        found = listed.of(kind)
+        if not found:
+            continue
+        rows.append((_TITLES[kind], *_sums(found)))
+        parts = {name: sum(entry.parts.get(name, 0) for entry in found) for name in found[0].parts}
+        rows += [(f"  {name}", "", size_text(size), "", "") for name, size in parts.items()]
+    rows.append(("all", *_sums(listed.entries)) if listed.entries else ("all", "0", size_text(0), "", ""))
+    names, counts = (max(len(row[column]) for row in rows) for column in (0, 1))
+    sizes, times = (max(len(row[column]) for row in rows) for column in (2, 3))
+    lines = [
+        f"{name:<{names}}  {count:>{counts}}  {size:>{sizes}}  {used:<{times}}  {note}".rstrip()
+        for name, count, size, used, note in rows
+    ]
+    free = f"{size_text(listed.free_bytes)} are free on its file system."
+    return [f"{listed.cache}: {free}", "", *lines, "", "`cliffwatch cache prune --dry-run` says what would go."]
+
+
+def _sums(entries: Sequence[Entry]) -> tuple[str, str, str, str]:
+    used = sum(entry.in_use for entry in entries)
+    latest = max(entry.last_used for entry in entries)
+    return (
+        str(len(entries)),
+        size_text(sum(entry.bytes for entry in entries)),
+        _time(latest),
+        f"{used} in use" if used else "",
+    )
+
+
+def _entry_lines(listed: Listing) -> Iterator[str]:
+    latest_first = sorted(listed.entries, key=lambda entry: entry.last_used, reverse=True)
+    for entry in latest_first:
+        note = "in use" if entry.in_use else ""
+        named = f"{entry.kind:<8}  {entry.name[:_SHORT]:<{_SHORT}}"
+        yield f"{named}  {size_text(entry.bytes):>8}  {_time(entry.last_used)}  {note:<6}  {entry.about}".rstrip()
+
+
+def _tell(verb: str, entries: Sequence[Entry]) -> None:
+    for entry in entries:
+        click.echo(f"{verb} {_named(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC")
+
+
+def _named(entry: Entry) -> str:
+    about = f" ({entry.about})" if entry.about else ""
+    return f"{entry.kind} {entry.name[:_SHORT]}{about}"
+
+
+def _summed(verb: str, entries: Sequence[Entry], listed: Listing) -> str:
+    gone = sum(entry.bytes for entry in entries)
+    used = sum(entry.bytes for entry in listed.entries if entry.in_use)
+    note = f", {size_text(used)} of it in use" if used else ""
+    what = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, {size_text(gone)}" if entries else "nothing"
+    return f"{verb} {what}; {size_text(listed.bytes - gone)} are left{note}."
+
+
+def _time(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"

@@ -1,0 +1,76 @@
+"""The folders that a run writes, found fit before anything is done: what fails after an hour of building is too late."""
+
+import os
+import pwd
+import shlex
+from pathlib import Path
+
+from cliffwatch_runner.failure import Failure
+
+_FOLDERS = ("kernels", "benches", "lanes", "locks", "failures", "ccache", "mirror.git")
+
+
+def open_cache(cache: Path) -> Failure | None:
+    """Makes the cache where it is missing; a failure where this user cannot keep builds in it."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return Failure(
+            whose="usage",
+            message=f"the cache {cache} cannot be made: {error.strerror}",
+            next_step="name a folder that you can write with --cache",
+        )
+    shut = next((place for place in (cache, *(cache / name for name in _FOLDERS)) if _is_shut(place)), None)
+    return None if shut is None else not_ours(shut, cache)
+
+
+def check_results(out: Path) -> Failure | None:
+    """A failure where this user cannot write results to `out`, which need not be there yet."""
+    place = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
+    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+        return None
+    return Failure(
+        whose="usage",
+        message=f"results cannot be written to {out}: {place} {_why_shut(place) if place.is_dir() else 'is no folder'}",
+        next_step="name a folder that you can write with --out",
+    )
+
+
+def not_ours(place: Path, cache: Path) -> Failure:
+    """What somebody reads whose cache holds something of another user."""
+    ours = cache.is_dir() and cache.stat().st_uid == os.geteuid()
+    take_back = f"sudo chown -R {owner_name(os.geteuid())} {shlex.quote(str(cache))}"
+    return Failure(
+        whose="usage",
+        message=f"the cache {cache} cannot be used: {place} {_why_shut(place)}",
+        next_step=f"{take_back}, or name another folder with --cache"
+        if ours
+        else "name a folder of yours with --cache",
+    )
+
+
+def _is_shut(place: Path) -> bool:
+    try:
+        place.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return not os.access(place, os.R_OK | os.W_OK | os.X_OK)
+
+
+def _why_shut(place: Path) -> str:
+    try:
+        owner = place.lstat().st_uid
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror})"
+    if owner == os.geteuid():
+        return "is not writable (read-only?)"
+    return f"belongs to {owner_name(owner)}"
+
+
+def owner_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

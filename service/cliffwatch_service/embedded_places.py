@@ -1,0 +1,101 @@
+"""Where the embedded PostgreSQL has its lock and its socket: in places of one user, out of reach of the host's others.
+
+Its library keeps one lock file in the temporary folder of all, which shuts out every user but the first one, and sockets
+with long paths beside it, in a folder that everybody may write.
+"""
+
+import hashlib
+import os
+import pwd
+import re
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+_SERVER_OF_ROOT = "pgserver"
+"""Whom the library starts the server as where root asks for it: PostgreSQL refuses to run as root."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9/._,+@%=-]+")
+"""What a shell takes as it is: the library puts the socket's folder into a command line without quotes."""
+
+_NEXT_STEP = "name a folder of yours with --data-dir, or run this as that user"
+
+_SOCKET = ".s.PGSQL.5432"
+_LONGEST_SOCKET = 107
+
+
+def open_folder(data_dir: Path) -> Path:
+    """The server's folder in `data_dir`, which is made if it is not there.
+
+    Raises RuntimeError where this user cannot write it, and where the data in it are another user's: root could start a
+    server on them, and would take them away from their owner by that.
+    """
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(f"{data_dir} cannot be made ({error.strerror}); {_NEXT_STEP}") from None
+    if not os.access(data_dir, os.W_OK | os.X_OK):
+        raise RuntimeError(f"{data_dir} cannot be written, it belongs to {_name(data_dir.stat().st_uid)}; {_NEXT_STEP}")
+    folder = data_dir / "postgresql"
+    uid = os.geteuid()
+    if folder.exists() and folder.stat().st_uid not in {uid, _server_uid(uid)}:
+        raise RuntimeError(f"{folder} belongs to {_name(folder.stat().st_uid)}; {_NEXT_STEP}")
+    return folder
+
+
+def keep_apart(package: Any, server: Any, data_dir: Path) -> None:
+    """Gives a server that was not started yet its own lock and, where its folder cannot have the socket, its own place."""
+    import fasteners  # noqa: PLC0415 - comes with the embedded PostgreSQL; only who needs it
+
+    server._lock = fasteners.InterProcessLock(data_dir / "postgresql.lock")  # noqa: SLF001 - it has no setting for this
+    package.postgres_server.find_suitable_socket_dir = _socket_folder
+
+
+def close_socket_folder(server: Any) -> None:
+    """The library opens a socket's folder to everybody where root asks; only the server need write there."""
+    folder = server.get_postmaster_info().socket_dir
+    if os.geteuid() == 0 and folder is not None and folder != server.pgdata:
+        folder.chmod(0o755)
+
+
+def _socket_folder(pgdata: Path, _: Path) -> Path:
+    """The server's own folder, or where its path is too long or odd for a socket, one in this user's temporary folder."""
+    if _PLAIN.fullmatch(str(pgdata)) and len(os.fsencode(pgdata / _SOCKET)) <= _LONGEST_SOCKET:
+        return pgdata
+    uid = os.geteuid()
+    home = Path(tempfile.gettempdir()) / f"cliffwatch-{uid}"
+    _own_folder(home, uid, 0o755 if uid == 0 else 0o700)
+    folder = home / hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
+    folder.mkdir(mode=0o755, exist_ok=True)
+    if uid == 0:
+        os.chown(folder, _server_uid(uid), -1)
+    return folder
+
+
+def _own_folder(path: Path, uid: int, mode: int) -> None:
+    """Makes a folder under a name that anybody could have taken first. Raises RuntimeError where somebody did."""
+    try:
+        path.mkdir(mode=mode)
+    except FileExistsError:
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o022:
+            raise RuntimeError(
+                f"{path} is not a folder that only {_name(uid)} can write; remove it, or set TMPDIR to a folder of yours"
+            ) from None
+
+
+def _server_uid(uid: int) -> int:
+    if uid != 0:
+        return uid
+    try:
+        return pwd.getpwnam(_SERVER_OF_ROOT).pw_uid
+    except KeyError:
+        return uid
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

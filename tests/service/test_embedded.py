@@ -1,0 +1,89 @@
+"""The embedded PostgreSQL starts for every user of a host, wherever his data lie, and for nobody on another's data."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cliffwatch_service import embedded_places
+from cliffwatch_service.embedded import start_embedded
+
+START = """
+import sys
+from pathlib import Path
+import psycopg
+from cliffwatch_service.embedded import start_embedded
+
+server = start_embedded(Path(sys.argv[1]))
+with psycopg.connect(server.url) as connection:
+    print(connection.execute("SELECT current_database()").fetchone()[0])
+print(server.url.partition("?host=")[2])
+server.stop()
+"""
+
+
+def started(data_dir: Path, temporary: Path) -> "subprocess.CompletedProcess[str]":
+    """Starts and stops a server in a process whose temporary folder is `temporary`."""
+    env = {**os.environ, "TMPDIR": str(temporary), "XDG_RUNTIME_DIR": str(temporary / "none")}
+    argv = [sys.executable, "-c", START, str(data_dir)]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+
+
+def test_what_another_user_left_in_the_temporary_folder_shuts_nobody_out(tmp_path: Path) -> None:
+    """A folder in the lock's place cannot be opened by anybody, as another user's file cannot by an ordinary user."""
+    (tmp_path / "shared" / ".lockfile").mkdir(parents=True)
+
+    ended = started(tmp_path / "data", tmp_path / "shared")
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["cliffwatch", str(tmp_path / "data" / "postgresql")]
+
+
+@pytest.mark.parametrize("name", ["with; two spaces", "l" * 120], ids=["odd", "long"])
+def test_a_path_that_is_too_odd_or_too_long_for_a_socket_gets_a_folder_of_this_user(tmp_path: Path, name: str) -> None:
+    temporary = Path("/tmp") / tmp_path.name
+    temporary.mkdir()
+    try:
+        ended = started(tmp_path / name, temporary)
+        assert ended.returncode == 0, ended.stderr
+        database, place = ended.stdout.splitlines()
+        assert database == "cliffwatch"
+        home = temporary / f"cliffwatch-{os.geteuid()}"
+        assert Path(place).parent == home
+        assert home.stat().st_uid == os.geteuid()
+        assert not home.stat().st_mode & 0o022
+        assert not Path(place).stat().st_mode & 0o022
+    finally:
+        subprocess.run(["rm", "-r", str(temporary)], check=True)
+
+
+def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"cliffwatch-{os.geteuid()}").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(embedded_places.tempfile, "tempdir", str(tmp_path))
+
+    with pytest.raises(RuntimeError, match="remove it, or set TMPDIR"):
+        start_embedded(tmp_path / ("l" * 120))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data" / "postgresql").mkdir(parents=True)
+    monkeypatch.setattr(embedded_places.os, "geteuid", lambda: 4242)
+
+    with pytest.raises(RuntimeError, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
+        start_embedded(tmp_path / "data")
+
+
+def test_a_data_directory_that_cannot_be_made_is_said_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    argv = [str(Path(sys.executable).parent / "cliffwatch"), "serve", "--port", "0", "--data-dir"]
+    ended = subprocess.run([*argv, str(tmp_path / "file" / "data")], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 4
+    assert "cannot be made (Not a directory); name a folder of yours with --data-dir" in ended.stderr
+    assert "Traceback" not in ended.stderr
