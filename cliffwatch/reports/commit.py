@@ -11,6 +11,7 @@ from itertools import groupby
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
+from cliffwatch.reports.legend import legend, own_terms
 
 WIDTH = 72
 
@@ -30,8 +31,10 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", _cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
         for params, group in _by_params(list(of_suite)):
-            lines += [_cut(f"| + {params}"), *_group(group)]
+            lines += [_cut(f"| + {params}"), *_group(group, compared.notable)]
     lines += ["", *_means(compared)]
+    for sentence in legend(compared.rows, compared.means):
+        lines += _wrapped(sentence)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -43,19 +46,25 @@ def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]
     yield from groups.items()
 
 
-def _group(rows: list[Comparison]) -> Iterator[str]:
+def _group(rows: list[Comparison], usual: float) -> Iterator[str]:
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
         yield _cut(f"| +-+ {_short(benchmark, 36):<36} {'<before> <after>':>20}")
         for row in group:
-            yield _row(row)
+            yield from _row(row, usual)
 
 
-def _row(row: Comparison) -> str:
+def _row(row: Comparison, usual: float) -> Iterator[str]:
+    """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
     if row.base is None or row.head is None:
-        return _cut(f"|   +- {_short(row.metric or row.verdict, 24)} {row.reason}")
-    change = f"({figures.change(row).replace(' ', ''):^8})" if row.change is not None else ""
-    unit = _short(row.unit, 7)
-    return _cut(f"|   +- {_short(row.metric, 25):<25}{_fits(row.base)} {_fits(row.head)} {unit:<7} {change}")
+        yield _cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.undecided(row)}")
+        return
+    change = figures.marked_change(row).replace(" ", "")
+    values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
+    yield _cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
+    below = [figures.undecided(row)] if row.verdict not in figures.DECIDED else []
+    for text in (*below, own_terms(row, usual)):
+        for line in textwrap.wrap(text or "", WIDTH - 9, break_long_words=True):
+            yield _cut(f"|        {line}")
 
 
 def _fits(number: float) -> str:

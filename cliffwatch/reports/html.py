@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.legend import legend, thresholds_differ
 
 _PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "pages"),
@@ -28,5 +29,7 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
         figures=figures,
         sentence=sentence(compared),
         trials=trials(compared),
+        legend=list(legend(rows, compared.means)),
+        thresholds=thresholds_differ(rows),
         sight=SIGHT[compared.mode] if compared.mode else "",
     )
