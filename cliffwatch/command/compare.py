@@ -13,6 +13,7 @@ import rich_click as click
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import ReportOptions, report_options
+from cliffwatch.command.terminal import wants_no_colour
 from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
@@ -158,6 +159,6 @@ def _written(
     if report.format == "go-bench":
         return go_bench_report(arms, traits)
     on_terminal = report.out is None and sys.stdout.isatty()
-    colour = report.colour == "always" or (report.colour == "auto" and on_terminal)
+    colour = report.colour == "always" or (report.colour == "auto" and on_terminal and not wants_no_colour())
     width = max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
     return text_report(compared, context, colour=colour, width=width, all_metrics=report.all_metrics)

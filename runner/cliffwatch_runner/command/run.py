@@ -14,6 +14,7 @@ import rich_click as click
 from rich.console import Console
 from rich.markup import escape
 
+from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import report_options
 from cliffwatch.exits import Exit
@@ -149,9 +150,9 @@ def run(**options: Any) -> NoReturn:
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
     token = read_token(None) if upload else None
     if isinstance(token, Failure):
-        raise SystemExit(_tell_failures([token], Console(stderr=True)))
+        raise SystemExit(_tell_failures([token], terminal.console(stderr=True)))
     request = _request(options)
-    console = Console(stderr=True)
+    console = terminal.console(stderr=True)
     teller = teller_for(console)
     with stopping() as stop:
         try:

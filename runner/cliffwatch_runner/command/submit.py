@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import rich_click as click
 from rich.console import Console
 
+from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
@@ -38,7 +39,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 @click.option("--detach", is_flag=True, help="Ask and do not wait.")
 def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **asked: Any) -> NoReturn:
     """Ask a service to measure base..head on its hosts, and print what they find."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = terminal.console(stderr=True, soft_wrap=True)
     token = read_token(token_file)
     if isinstance(token, Failure):
         raise SystemExit(_failed(token.message, token.next_step, Exit.USAGE))

@@ -15,6 +15,7 @@ import rich_click as click
 import uvicorn
 from psycopg_pool import PoolTimeout
 
+from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch_service import clock
 from cliffwatch_service.app import create_app
@@ -45,7 +46,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
         signal.signal(number, _ended)
     try:
         settings = read_settings(data_dir=data_dir)
-        set_up_logs(json=not sys.stderr.isatty())
+        set_up_logs(json=not sys.stderr.isatty(), colour=not terminal.wants_no_colour())
         with postgres(settings) as database, database.embedded.kept() if database.embedded else nullcontext():
             _serve(settings, database, host, port)
     except SettingsError as error:
