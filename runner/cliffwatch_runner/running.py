@@ -2,13 +2,14 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner import clock
+from cliffwatch_runner.arguments import unmatched_explain
 from cliffwatch_runner.arm_failures import arm_failures
 from cliffwatch_runner.boots_told import BootsTold
 from cliffwatch_runner.building import Built, build
@@ -72,10 +73,15 @@ def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Select
         return chosen
     teller.end(f"{chosen.base.short} .. {chosen.head.short}")
     selection = _select(request, chosen, None)
-    plan = make_plan(
-        selection.cases, arms=_arms(chosen.mode), boots=request.boots_per_arm(chosen.mode), seed=request.seed
-    )
-    return chosen, plan, selection
+    wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
+    if wrong:
+        return wrong
+    return chosen, _plan(request, chosen.mode, selection, _arms(chosen.mode)), selection
+
+
+def _plan(request: RunRequest, mode: Mode, selection: Selection, arms: Sequence[str]) -> Plan:
+    boots = request.boots_per_arm(mode)
+    return make_plan(selection.cases, arms=arms, boots=boots, seed=request.seed, notable=request.notable)
 
 
 def _arms(mode: Mode) -> tuple[str, ...]:
@@ -97,11 +103,10 @@ def _select(request: RunRequest, chosen: Chosen, offered: tuple[str, ...] | None
 
 def run(request: RunRequest, teller: Teller, stop: threading.Event) -> Finished | tuple[Failure, ...]:
     """Carries a request out. Raises Stopped where it was interrupted before the first boot, OSError on a full disk."""
-    teller.begin("tree", request.tree)
-    chosen = choose(request)
-    if isinstance(chosen, tuple):
-        return chosen
-    teller.end(f"{chosen.base.short} .. {chosen.head.short}")
+    planned = plan_only(request, teller)
+    if isinstance(planned[0], Failure):
+        return tuple(each for each in planned if isinstance(each, Failure))
+    chosen = planned[0]
     equipped = equip(request, chosen)
     if isinstance(equipped, tuple):
         return equipped
@@ -145,7 +150,7 @@ def _facts(
         toolchain=toolchain,
         isolation=isolation,
         shape=guest_shape(request, chosen.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
-        plan=make_plan(selection.cases, arms=tuple(arms), boots=request.boots_per_arm(chosen.mode), seed=request.seed),
+        plan=_plan(request, chosen.mode, selection, tuple(arms)),
         left_out=selection.left_out,
         host=chosen.host,
         notes=(*chosen.notes, isolation, *built.notes),
@@ -185,6 +190,8 @@ def _in_folder(
         teller.note(f"{folder.path} holds this run already, complete; nothing is measured again")
         return Finished(folder=folder.path, interrupted=False)
     created = folder.created or clock.now().isoformat()
+    if facts.plan.notable is None and folder.notable is not None:
+        facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
 
     def keep(current: RunFacts, status: str = "running", failures: Mapping[str, Failure] = NO_FAILURES) -> None:
         write_json(folder.path / "run.json", record(current, created=created, status=status, failures=failures))

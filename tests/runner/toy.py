@@ -87,6 +87,8 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
         fresh_build=False,
         require_isolation=False,
         hang_after=60.0,
+        notable=None,
+        explain=None,
     )
     return replace(plain, **named)  # type: ignore[arg-type]
 
