@@ -10,6 +10,7 @@ from rich.table import Table
 from cliffwatch.catalogue.load import load_catalogue, read_catalogue, suites_folder
 from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
 from cliffwatch.command import terminal
+from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 
 
@@ -110,5 +111,7 @@ def check(folders: tuple[Path, ...]) -> None:
         for error in errors:
             click.echo(str(error), err=True)
         cases = sum(len(benchmark.cases) for suite in catalogue.suites for benchmark in suite.benchmarks)
-        click.echo(f"{folder}: {len(catalogue.suites)} suites, {cases} cases, {len(errors)} errors")
+        click.echo(
+            f"{folder}: {counted(len(catalogue.suites), 'suite')}, {counted(cases, 'case')}, {counted(len(errors), 'error')}"
+        )
     raise SystemExit(Exit.USAGE if wrong else Exit.DONE)

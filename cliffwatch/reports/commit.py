@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -75,10 +76,10 @@ def _fits(number: float) -> str:
 def _means(compared: ComparisonSet) -> Iterator[str]:
     """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
     for mean in compared.means:
-        yield _cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows")
+        yield _cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}")
     left = sum(not (row.base and row.head) for row in compared.primary_rows())
     if left:
-        yield _cut(f"{left} rows are missing or failed on a side and are in no mean")
+        yield _cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
     for sweep in compared.sweeps:
         yield from _wrapped(f"{sweep.benchmark}: {sweep.words}")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Mode
 
@@ -93,5 +94,5 @@ def trials(compared: ComparisonSet) -> str:
     """`21 boots a kernel`, or both numbers where they differ."""
     base, head = compared.base.boots, compared.head.boots
     if base == head:
-        return f"{base} {'boot' if base == 1 else 'boots'} a kernel"
-    return f"{base} and {head} boots"
+        return f"{counted(base, 'boot')} a kernel"
+    return f"{base} and {counted(head, 'boot')}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from cliffwatch.comparing.comparison import Comparison, Control, Mean, Verdict
+from cliffwatch.counting import counted
 
 NOT_SIGNIFICANT = "~"
 
@@ -89,4 +90,4 @@ def mean(found: Mean) -> str:
 
 def control(found: Control) -> str:
     """What base against itself showed: the floor below which no difference means anything."""
-    return f"{found.published} of {found.rows} rows would have been told, largest difference {percent(found.largest)}"
+    return f"{found.published} of {counted(found.rows, 'row')} would have been told, largest difference {percent(found.largest)}"

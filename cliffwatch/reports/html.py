@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -27,6 +28,7 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
         context=context,
         suites=suites,
         figures=figures,
+        counted=counted,
         sentence=sentence(compared),
         trials=trials(compared),
         legend=list(legend(rows, compared.means)),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -62,7 +63,7 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for mean in compared.means:
-        yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {mean.rows} rows.  "
+        yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {counted(mean.rows, 'row')}.  "
     if compared.control is not None:
         yield f"Base against itself: {figures.control(compared.control)}.  "
     if compared.mode is not None:
@@ -80,14 +81,14 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         held = list(group)
         body = "\n".join(_table(held, thresholds=differ))
-        part = f"\n<details><summary>{_text(suite)}: {len(held)} cases</summary>\n\n{body}\n\n</details>"
+        part = f"\n<details><summary>{_text(suite)}: {counted(len(held), 'case')}</summary>\n\n{body}\n\n</details>"
         if len(part) > room:
             left += len(held)
             continue
         room -= len(part)
         parts.append(part)
     if left:
-        parts.append(f"\n{left} more cases do not fit here.")
+        parts.append(f"\n{counted(left, 'more case does', 'more cases do')} not fit here.")
     return "\n".join(parts)[: LONGEST + 1000] + "\n"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Verdict
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -165,7 +166,7 @@ def _footer(
 def _said_below(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
     for mean in compared.means:
         if mean.rows > 1:
-            yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows"
+            yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
     if compared.control is not None:
         yield f"base against itself: {figures.control(compared.control)}"
     if compared.mode is not None:

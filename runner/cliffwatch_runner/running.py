@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from cliffwatch.counting import counted
 from cliffwatch.samples import Mode
 from cliffwatch_runner import clock
 from cliffwatch_runner.arguments import unmatched_explain
@@ -199,7 +200,9 @@ def _in_folder(
     keep(facts)
     if folder.resumed:
         done = sum(finished_boot(folder.path, boot) for boot in facts.plan.boots)
-        teller.note(f"going on in {folder.path}: {done} of {len(facts.plan.boots)} boots are done")
+        teller.note(
+            f"going on in {folder.path}: {done} of {counted(len(facts.plan.boots), 'boot is', 'boots are')} done"
+        )
     measured = _locked_and_measured(request, facts, built, folder.path, keep, teller, stop)
     if isinstance(measured, Failure):
         return (measured,)
@@ -239,7 +242,7 @@ def _measure(
         failure = measure(plan, kernels, bench, folder, at_once=at_once, listener=told, stop=stop)
         if failure is not None:
             return failure
-        teller.end("interrupted" if stop.is_set() else f"{len(plan.boots)} boots")
+        teller.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
         longer = None if stop.is_set() else further_boots(folder, plan)
         if longer is None:
             return facts
@@ -249,8 +252,8 @@ def _measure(
 def _said(plan: Plan) -> str:
     confirming = [boot for boot in plan.boots if boot.stage == "confirm"]
     if not confirming:
-        return f"{len(plan.boots)} boots, {len(plan.cases)} cases each"
-    return f"{len(confirming)} more boots of {len(confirming[-1].cases)} open cases"
+        return f"{counted(len(plan.boots), 'boot')}, {counted(len(plan.cases), 'case')} each"
+    return f"{counted(len(confirming), 'more boot')} of {counted(len(confirming[-1].cases), 'open case')}"
 
 
 def _bench(request: RunRequest, facts: RunFacts, built: Built) -> Bench:

@@ -46,7 +46,7 @@ def test_a_real_change_below_the_notable_is_unchanged_and_says_so() -> None:
 
     assert row.verdict == "unchanged"
     assert row.beyond_noise
-    assert "real, but below the notable 0.20%" in row.reason
+    assert "real, but below the notable 0.2%" in row.reason
 
 
 def test_boots_that_differ_among_themselves_blur_the_row() -> None:
