@@ -1,15 +1,20 @@
 """Makes the side of a comparison from whatever a person names: a run, an arm of one, or a file."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.readings import Parsed, Value
-from cliffwatch.results import ResultProblem, read_run
-from cliffwatch.samples import Arm, Boot, CaseKey, Sample
+from cliffwatch.readings import ArmSaid, Parsed, Place, Value
+from cliffwatch.results import COMPARED, ResultProblem, notable_of, read_run, stages_from_json
+from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
+from cliffwatch.stats.stages import Stages
 
 LARGEST_FILE_BYTES = 64 << 20
+_SILENT = ArmSaid(settings={}, facts={})
+_Case = tuple[str | None, str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +25,27 @@ class Unreadable:
     next_step: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedFile:
+    """The arms that a file holds, in their order, and what it says of the run that they are of."""
+
+    arms: Mapping[str, Arm]
+    notable: float | None
+    stages: Stages | None
+    one_run: bool
+
+
 def read_side(name: str) -> Arm | Unreadable:
-    """A result directory (its head, or `DIR:ARM`), or a file of an import format."""
+    """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or `FILE:ARM`)."""
     path, _, arm = name.rpartition(":")
-    if path and Path(path).is_dir():
-        return _arm_of_run(Path(path), arm)
+    if path and not Path(name).exists():
+        if Path(path).is_dir():
+            return _arm_of_run(Path(path), arm)
+        if Path(path).is_file():
+            return _arm_of_file(Path(path), arm)
     if Path(name).is_dir():
         return _arm_of_run(Path(name), "head")
-    return _file(Path(name))
+    return _arm_of_file(Path(name), None)
 
 
 def _arm_of_run(path: Path, arm: str) -> Arm | Unreadable:
@@ -39,7 +57,26 @@ def _arm_of_run(path: Path, arm: str) -> Arm | Unreadable:
     return run.arms[arm]
 
 
-def _file(path: Path) -> Arm | Unreadable:
+def _arm_of_file(path: Path, arm: str | None) -> Arm | Unreadable:
+    """The only arm of a file, or the named one: arms are never taken together."""
+    found = import_file(path)
+    if isinstance(found, Unreadable):
+        return found
+    if arm is None and len(found.arms) == 1:
+        return next(iter(found.arms.values()))
+    if arm is None:
+        named = " or ".join(f"{path}:{name}" for name in found.arms)
+        reason = f"{path} holds {len(found.arms)} arms: {', '.join(found.arms)}"
+        return Unreadable(reason=reason, next_step=f"name one of them: {named}; alone, the file compares its own arms")
+    if arm not in found.arms:
+        shown = ", ".join(filter(None, found.arms))
+        next_step = f"choose among: {shown}" if shown else "it holds one side without a name: leave the ':' out"
+        return Unreadable(reason=f"{path} has no arm '{arm}'", next_step=next_step)
+    return found.arms[arm]
+
+
+def import_file(path: Path) -> ImportedFile | Unreadable:
+    """Everything that a file of an import format holds."""
     text = read_text(path)
     if isinstance(text, Unreadable):
         return text
@@ -49,7 +86,25 @@ def _file(path: Path) -> Arm | Unreadable:
         return Unreadable(
             reason=f"{path} holds no result: {first}", next_step="see `cliffwatch parse` for all that is wrong"
         )
-    return arm_from_parsed(parsed, str(path))
+    arms = arms_from_parsed(parsed, str(path))
+    said = next(iter(parsed.arms.values()), _SILENT).settings
+    one_run = said.get("one-run") != "no" and all(value.place is not None for value in parsed.values)
+    return ImportedFile(arms=arms, notable=_notable(said), stages=_stages(said) if one_run else None, one_run=one_run)
+
+
+def _notable(settings: Mapping[str, str]) -> float | None:
+    """The threshold that the file says; None where it says none, or nonsense."""
+    try:
+        return notable_of({"plan": settings})
+    except ValueError:
+        return None
+
+
+def _stages(settings: Mapping[str, str]) -> Stages | None:
+    try:
+        return stages_from_json(json.loads(settings.get("stages", "null")))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def read_text(path: Path) -> str | Unreadable:
@@ -67,31 +122,68 @@ def read_text(path: Path) -> str | Unreadable:
     return content.decode(errors="replace")
 
 
-def arm_from_parsed(parsed: Parsed, label: str) -> Arm:
-    """The n-th value of a metric of a case is taken for the n-th boot."""
-    catalogue = load_catalogue()
-    boots: dict[int, list[Sample]] = {}
-    seen: dict[tuple[int, str], int] = {}
-    cases: dict[tuple[str | None, str, tuple[tuple[str, str], ...]], CaseKey] = {}
+def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
+    """The arms of a parsed output by name; one with an empty name where it says nothing of arms."""
+    values: dict[str, list[Value]] = {}
     for value in parsed.values:
-        params = tuple(value.params.items())
-        case = cases.get((value.suite, value.benchmark, params))
-        if case is None:
-            suite = value.suite or catalogue.suite_of(value.benchmark) or "unknown"
-            case = cases[value.suite, value.benchmark, params] = CaseKey(suite, value.benchmark, params)
-        index = seen[id(case), value.metric] = seen.get((id(case), value.metric), 0) + 1
-        boots.setdefault(index, []).append(_sample(value, case))
+        values.setdefault(value.arm, []).append(value)
+    return {name: _arm(name, held, parsed, label) for name, held in values.items()}
+
+
+def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
+    said = parsed.arms.get(name, _SILENT)
+    mode = said.settings.get("mode")
+    facts = {key: value for key, value in said.facts.items() if key != "label"}
+    known_mode: Mode | None = "icount" if mode == "icount" else "walltime" if mode == "walltime" else None
     return Arm(
-        name=Path(label).name,
-        label=label,
-        mode=None,
-        platform=None,
-        assumed=parsed.assumed,
-        boots=tuple(Boot(index=index, block=index, samples=tuple(samples)) for index, samples in sorted(boots.items())),
+        name=name or Path(label).name,
+        label=said.facts.get("label") or (f"{label}:{name}" if name else label),
+        mode=known_mode,
+        platform=said.settings.get("platform"),
+        boots=_boots(values),
+        facts=facts,
+        environment={key: said.settings[key] for key in COMPARED if key in said.settings} if known_mode else {},
+        # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
+        assumed={} if known_mode else parsed.assumed,
     )
 
 
-def _sample(value: Value, case: CaseKey) -> Sample:
+def _boots(values: Sequence[Value]) -> tuple[Boot, ...]:
+    """Boots as the output says them; where it does not, the n-th value of a metric of a case is taken for the n-th boot."""
+    cases: dict[_Case, CaseKey] = {}
+    samples = [_sample(value, cases) for value in values]
+    places = [value.place for value in values]
+    known = [place.boot for place in places if place is not None]
+    rows = [(number, id(sample.case), sample.metric) for number, sample in zip(known, samples, strict=False)]
+    if len(known) < len(values) or len(set(rows)) < len(rows):
+        return _counted_boots(samples)
+    held: dict[Place, list[Sample]] = {}
+    for place, sample in zip(places, samples, strict=True):
+        if place is not None:
+            held.setdefault(place, []).append(sample)
+    return tuple(
+        Boot(index=place.boot, block=place.block, stage=place.stage, layout=place.layout, samples=tuple(of_boot))
+        for place, of_boot in sorted(held.items(), key=lambda each: each[0].boot)
+    )
+
+
+def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
+    boots: dict[int, list[Sample]] = {}
+    seen: dict[tuple[int, str], int] = {}
+    for sample in samples:
+        row = (id(sample.case), sample.metric)
+        index = seen[row] = seen.get(row, 0) + 1
+        boots.setdefault(index, []).append(sample)
+    return tuple(Boot(index=index, block=index, samples=tuple(held)) for index, held in sorted(boots.items()))
+
+
+def _sample(value: Value, cases: dict[_Case, CaseKey]) -> Sample:
+    """`cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
+    key = (value.suite, value.benchmark, tuple(value.params.items()))
+    case = cases.get(key)
+    if case is None:
+        suite = value.suite or load_catalogue().suite_of(value.benchmark) or "unknown"
+        case = cases[key] = CaseKey(suite, key[1], key[2])
     return Sample(
         case=case,
         metric=value.metric,

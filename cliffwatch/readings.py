@@ -5,9 +5,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cliffwatch.samples import Assumed
+from cliffwatch.samples import Assumed, Stage
 
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
+
+
+class Place(NamedTuple):
+    """The boot of a run in which a value was measured, where the output says it."""
+
+    boot: int
+    block: int
+    stage: Stage
+    layout: str | None = None
 
 
 class Value(NamedTuple):
@@ -16,7 +25,7 @@ class Value(NamedTuple):
     `value` is the boot's number in `unit`; `samples` are the readings within the boot that it was made from, warm-up
     dropped, oldest first (empty where the format prints none). `resolution` is the smallest step, in `unit`, that the
     printed digits can show at this value: two outputs that differ by less may be equal. 0 where it is not known. `suite` is None where neither the output nor the
-    catalogue says it.
+    catalogue says it. `arm` names the side of a run that it is of; empty where the output holds one side.
     """
 
     suite: str | None
@@ -27,6 +36,8 @@ class Value(NamedTuple):
     params: Mapping[str, str] = NO_PARAMS
     samples: tuple[float, ...] = ()
     resolution: float = 0.0
+    arm: str = ""
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +53,21 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArmSaid:
+    """What an output says of one of its arms: settings under which it was measured, and facts that are its own."""
+
+    settings: Mapping[str, str]
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
     """All that a parser found. Parsers are total: whatever the input, this comes back and nothing is raised.
 
-    `assumed` is what the output itself says of a metric, by metric and unit.
+    `assumed` is what the output itself says of a metric, by metric and unit; `arms` what it says of each arm that has values.
     """
 
     values: tuple[Value, ...]
     problems: tuple[Problem, ...]
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
+    arms: Mapping[str, ArmSaid] = field(default_factory=dict)

@@ -90,9 +90,23 @@ def read_run(path: Path) -> Run | ResultProblem:
     try:
         arms = {name: arm_from_json(name, record, boots.get(name, [])) for name in record["arms"]}
         stages = stages_from_json(record["plan"].get("stages"))
+        notable_of(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _damaged(path / "run.json", repr(error))
     return Run(path=path, record=record, arms=arms, stages=stages)
+
+
+def notable_of(record: Mapping[str, Any]) -> float | None:
+    """The threshold that a run was given, as a fraction; None for the defaults, which older records do not spell out.
+
+    Raises KeyError, TypeError, ValueError where the content is none of ours.
+    """
+    notable = record["plan"].get("notable")
+    if notable is None:
+        return None
+    if not 0 <= float(notable) <= 1:
+        raise ValueError(f"a threshold of {notable!r}")
+    return float(notable)
 
 
 def stages_to_json(stages: Stages | None) -> dict[str, Any] | None:
@@ -124,6 +138,10 @@ def arm_from_json(name: str, record: Mapping[str, Any], boots: list[Boot]) -> Ar
         failure=str(about["failure"]["message"]) if about.get("failure") else None,
         environment=comparable_environment(record, about),
     )
+
+
+COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
+"""What of an environment must be equal on both sides, see `comparable_environment`."""
 
 
 def comparable_environment(record: Mapping[str, Any], arm: Mapping[str, Any]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Samples of boots, the input of every comparison, wherever they come from."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -106,3 +107,11 @@ class Arm:
     failure: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
+
+    @property
+    def guest_cpus(self) -> int:
+        """CPUs of the guests, 1 where it is not known."""
+        try:
+            return max(1, int(json.loads(self.environment["guest"])["cpus"]))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            return 1

@@ -4,7 +4,7 @@ import gc
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +13,7 @@ import rich_click as click
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import ReportOptions, report_options
+from cliffwatch.command.terminal import wants_no_colour
 from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
@@ -20,16 +21,16 @@ from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.surroundings import case_traits, said_by
 from cliffwatch.exits import Exit
-from cliffwatch.importing import Unreadable, read_side
+from cliffwatch.importing import Unreadable, import_file, read_side
 from cliffwatch.reports.commit import commit_report
-from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_run
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run
 from cliffwatch.reports.explain import explain_report
-from cliffwatch.reports.go_bench import go_bench_report
+from cliffwatch.reports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.results import ResultProblem, Run, read_run
+from cliffwatch.results import ResultProblem, Run, notable_of, read_run
 from cliffwatch.samples import Arm
 
 
@@ -57,12 +58,13 @@ def compare(base: str, head: str | None, less: str | None, report: ReportOptions
     """Compare two runs, or any two files of an import format.
 
     One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
-    name other arms. Files may be bench output, Go benchmark format, veristat CSV or Bencher Metric Format.
+    name other arms. A file that holds several arms is compared like a directory; FILE:base names one of them. Files may be bench output, Go benchmark format, veristat CSV or Bencher Metric Format.
     """
     gc.disable()  # hundreds of thousands of small objects that all live to the end: collecting only walks them
     loop = _side(less) if less is not None else None
     if head is None:
-        raise SystemExit(report_of_run(Path(base), report, loop))
+        alone = _report_of_file if Path(base).is_file() else report_of_run
+        raise SystemExit(alone(Path(base), report, loop))
     sides = Sides(_side(base), _side(head), loop=loop)
     raise SystemExit(_report(sides, NO_CONTEXT, report, Method(notable=report.notable, one_run=False)))
 
@@ -71,23 +73,44 @@ def _side(name: str) -> Arm:
     """The named side; ends the command where it cannot be read."""
     side = read_side(name)
     if isinstance(side, Unreadable):
-        click.echo(f"cliffwatch: {side.reason}\n  {side.next_step}", err=True)
-        raise SystemExit(Exit.USAGE)
+        raise SystemExit(_refused(side.reason, side.next_step))
     return side
+
+
+def _refused(reason: str, next_step: str) -> Exit:
+    click.echo(f"cliffwatch: {reason}\n  {next_step}", err=True)
+    return Exit.USAGE
+
+
+def _report_of_file(path: Path, report: ReportOptions, loop: Arm | None) -> Exit:
+    """The report of a file's own arms: base and head, or the only two that it holds."""
+    found = import_file(path)
+    if isinstance(found, Unreadable):
+        return _refused(found.reason, found.next_step)
+    names = list(found.arms)
+    if len(names) == 1:
+        return _refused(f"{path} holds one side", f"name the other one too: cliffwatch compare {path} HEAD")
+    pair = ("base", "head") if {"base", "head"} <= set(names) else tuple(names)
+    if len(pair) != 2:
+        shown = ", ".join(f"{path}:{name}" for name in names)
+        return _refused(f"{path} holds {len(names)} arms, and none of them is base", f"name two of {shown}")
+    base, head = (found.arms[name] for name in pair)
+    sides = Sides(base, head, found.arms.get("control"), loop)
+    notable = found.notable if report.notable is None else report.notable
+    method = Method(notable=notable, stages=found.stages, one_run=found.one_run)
+    return _report(sides, context_of_arm(head), report, method)
 
 
 def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
     """Writes the report of a result directory; the exit code tells what it found."""
     run = read_run(folder)
     if isinstance(run, ResultProblem):
-        click.echo(f"cliffwatch: {run.path}: {run.reason}\n  {run.next_step}", err=True)
-        return Exit.USAGE
+        return _refused(f"{run.path}: {run.reason}", run.next_step)
     if not {"base", "head"} <= run.arms.keys():
-        click.echo(f"cliffwatch: {folder} has no base and head to compare", err=True)
-        return Exit.USAGE
-    cpus = int((run.record.get("guest") or {}).get("cpus") or 1)
-    sides = Sides(run.arms["base"], run.arms["head"], run.arms.get("control"), loop, cpus)
-    ended = _report(sides, context_of_run(run), report, Method(notable=report.notable, stages=run.stages))
+        return _refused(f"{folder} has no base and head to compare", f"name two of its arms: {', '.join(run.arms)}")
+    sides = Sides(run.arms["base"], run.arms["head"], run.arms.get("control"), loop)
+    notable = notable_of(run.record) if report.notable is None else report.notable
+    ended = _report(sides, context_of_run(run), report, Method(notable=notable, stages=run.stages))
     return ended if ended is Exit.USAGE else _blame(run) or ended
 
 
@@ -107,13 +130,17 @@ def _blame(run: Run) -> Exit | None:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is compared; `loop` is an empty loop to subtract, `cpus` are those of the guests."""
+    """What is compared; `loop` is an empty loop to subtract."""
 
     base: Arm
     head: Arm
     control: Arm | None = None
     loop: Arm | None = None
-    cpus: int = 1
+
+    @property
+    def cpus(self) -> int:
+        """The most that a guest of either side had."""
+        return max(self.base.guest_cpus, self.head.guest_cpus)
 
 
 def _report(sides: Sides, context: ReportContext, report: ReportOptions, method: Method) -> Exit:
@@ -121,18 +148,21 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions, method:
     traits = said_by([sides.base, sides.head], known)
     compared = _compared(sides, traits, method)
     if isinstance(compared, Incomparable):
-        click.echo(f"cliffwatch: {compared.reason}\n  {compared.next_step}", err=True)
-        return Exit.USAGE
-    text = _written(compared, (sides.base, sides.head), context, report, traits)
+        return _refused(compared.reason, compared.next_step)
+    text = _written(compared, partial(_exported, sides, method, traits), context, report)
     if text is None:
-        click.echo(
-            f"cliffwatch: no case matches '{report.explain}'\n  a part of a name will do, or one with *", err=True
-        )
-        return Exit.USAGE
+        return _refused(f"no case matches '{report.explain}'", "a part of a name will do, or one with *")
     if report.out is None:
         click.echo(text, nl=False)
     else:
-        report.out.write_text(text)
+        try:
+            report.out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            click.echo(
+                f"cliffwatch: the report cannot be written: {error}\n  make room and `cliffwatch compare` again",
+                err=True,
+            )
+            return Exit.HOST_FAILED
     counts = compared.counts()
     met = any(counts[verdict] for verdict in counts if verdict in report.fail_on)
     return Exit.FAIL_ON_MET if met else Exit.DONE
@@ -147,8 +177,17 @@ def _compared(sides: Sides, traits: Traits, method: Method) -> ComparisonSet | I
     return compare_less(sides.base, sides.head, sides.loop, plainly)
 
 
+def _exported(sides: Sides, method: Method, traits: Traits) -> str:
+    """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for their side."""
+    arms = [replace(sides.base, name="base"), replace(sides.head, name="head")]
+    if sides.control is not None:
+        arms.append(replace(sides.control, name="control"))
+    settings = run_settings(method.notable, method.stages, one_run=method.one_run)
+    return go_bench_report(arms, traits, settings=settings)
+
+
 def _written(
-    compared: ComparisonSet, arms: tuple[Arm, Arm], context: ReportContext, report: ReportOptions, traits: Traits
+    compared: ComparisonSet, exported: Callable[[], str], context: ReportContext, report: ReportOptions
 ) -> str | None:
     """The text to print; None where `--explain` matches nothing."""
     if report.explain is not None:
@@ -156,8 +195,8 @@ def _written(
     if report.format in _WRITERS:
         return _WRITERS[report.format](compared, context)
     if report.format == "go-bench":
-        return go_bench_report(arms, traits)
+        return exported()
     on_terminal = report.out is None and sys.stdout.isatty()
-    colour = report.colour == "always" or (report.colour == "auto" and on_terminal)
+    colour = report.colour == "always" or (report.colour == "auto" and on_terminal and not wants_no_colour())
     width = max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
     return text_report(compared, context, colour=colour, width=width, all_metrics=report.all_metrics)

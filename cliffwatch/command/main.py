@@ -1,10 +1,12 @@
 """The one `cliffwatch` command, put together from what is installed."""
 
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import rich_click as click
 
 import cliffwatch
+from cliffwatch.command.terminal import style_help
 
 ENTRY_POINT_GROUP = "cliffwatch.commands"
 
@@ -14,6 +16,10 @@ class InstalledCommands(click.RichGroup):
 
     An import of every subcommand would load scipy and the runner for `cliffwatch --version`.
     """
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        style_help()
+        return super().main(*arguments, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(entry.name for entry in entry_points(group=ENTRY_POINT_GROUP))

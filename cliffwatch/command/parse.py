@@ -6,15 +6,20 @@ from pathlib import Path
 from typing import NoReturn
 
 import rich_click as click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch.importing import Unreadable, read_text
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.readings import Parsed
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import plain
+
+_PLAIN = 0.01
+"""Below it three decimals show too few digits."""
 
 
 @click.command()
@@ -23,7 +28,7 @@ from cliffwatch.readings import Parsed
 def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
     """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format.
 
-    `-` is standard input. Beside FILE.out, FILE.err is read as what the same run wrote to standard error.
+    Ends with 2 where they hold no result. `-` is standard input. Beside FILE.out, FILE.err is read as what the same run wrote to standard error.
     """
     read = [(name, _read(name)) for name in files]
     for _, parsed in read:
@@ -35,8 +40,12 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
         click.echo(json.dumps(_as_json(good), indent=1, allow_nan=False))
     else:
         _print(good)
-    empty = not any(parsed.values or parsed.problems for _, parsed in good)
-    raise SystemExit(Exit.USAGE if empty else Exit.DONE)
+    if not any(parsed.values for _, parsed in good):
+        click.echo(
+            f"cliffwatch: there is no result in {', '.join(files)}\n  docs/formats.md names what is read", err=True
+        )
+        raise SystemExit(Exit.USAGE)
+    raise SystemExit(Exit.DONE)
 
 
 def _read(name: str) -> Parsed | Unreadable:
@@ -64,7 +73,8 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
                 "value": value.value,
                 "samples": list(value.samples),
             }
-            for _, parsed in read
+            | ({"file": name} if several else {})
+            for name, parsed in read
             for value in parsed.values
         ],
         "problems": [
@@ -76,28 +86,26 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
 
 
 def _print(read: list[tuple[str, Parsed]]) -> None:
-    console = Console(highlight=False)
+    """A line a value; whole names and parameters, folded on a terminal that is too narrow for them."""
+    shown = terminal.console()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("benchmark", "metric"):
-        table.add_column(name)
-    table.add_column("value", justify="right")
-    table.add_column("unit")
-    table.add_column("readings", justify="right")
-    for _, parsed in read:
+    for name in ("file", "benchmark", "parameters", "metric"):
+        table.add_column(name, overflow="fold")
+    for name in ("value", "unit", "readings"):
+        table.add_column(name, justify="left" if name == "unit" else "right", no_wrap=True)
+    for name, parsed in read:
         for value in parsed.values:
-            params = "".join(f" {name}={text}" for name, text in value.params.items())
-            row = (
-                f"{value.benchmark}{params}",
-                value.metric,
-                f"{value.value:.3f}",
-                value.unit,
-                str(len(value.samples)),
+            params = " ".join(f"{param}={text}" for param, text in value.params.items())
+            number = (
+                figures.value(value.value) if abs(value.value) >= _PLAIN or not value.value else f"{value.value:.3g}"
             )
-            table.add_row(*map(escape, row))
+            row = (name, value.benchmark, params, value.metric, number, value.unit, str(len(value.samples)))
+            table.add_row(*(escape(plain(each)) for each in row))
     if table.row_count:
-        console.print(table)
+        shown.print(table)
     for name, parsed in read:
         for problem in parsed.problems:
-            console.print(f"{escape(name)}:{problem.line}: {escape(problem.reason)}", style="yellow", soft_wrap=True)
+            place = f"{name}:{problem.line}: {problem.reason}"
+            shown.print(escape(plain(place)), style="yellow", soft_wrap=True)
             if problem.text.strip():
-                console.print(f"    {escape(problem.text)}", soft_wrap=True)
+                shown.print(f"    {escape(plain(problem.text.expandtabs()))}", soft_wrap=True)

@@ -1,12 +1,17 @@
 """The options of every command that prints a report."""
 
 import functools
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Literal
 
 import rich_click as click
+
+from cliffwatch.exits import Exit
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
@@ -26,6 +31,36 @@ class ReportOptions:
     colour: Literal["auto", "always", "never"]
 
 
+def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("give a number of per cent, such as 0.5")
+    return value
+
+
+def refuse_unwritable(path: Path | None) -> None:
+    """Ends the command before it does anything where its report could not be written in the end."""
+    if path is None:
+        return
+    problem = _unwritable(path)
+    if problem is not None:
+        click.echo(f"cliffwatch: --report-out: {problem}\n  name a file in a folder that you may write to", err=True)
+        raise SystemExit(Exit.USAGE)
+
+
+def _unwritable(path: Path) -> str | None:
+    """Why a file cannot be written; None where it can. It is tried, as rights alone do not tell, and leaves nothing behind."""
+    try:
+        if path.is_file():
+            path.open("ab").close()
+        elif not path.exists():
+            TemporaryFile(dir=path.parent).close()
+        elif path.is_dir() or not os.access(path, os.W_OK):
+            return f"{path} is no file that can be written"
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror}"
+    return None
+
+
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options and passes them on as one `report` argument."""
 
@@ -39,6 +74,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--notable",
         type=click.FloatRange(0, 100),
+        callback=_number,
         metavar="PERCENT",
         help="The smallest change that is told; default 0.2 in icount, 1 in walltime.",
     )
@@ -61,6 +97,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         colour: Literal["auto", "always", "never"],
         **rest: Any,
     ) -> Any:
+        refuse_unwritable(report_out)
         report = ReportOptions(
             format=format_,
             out=report_out,

@@ -9,6 +9,8 @@ from rich.table import Table
 
 from cliffwatch.catalogue.load import load_catalogue, read_catalogue, suites_folder
 from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
+from cliffwatch.command import terminal
+from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 
 
@@ -40,7 +42,7 @@ def list_suites(*, as_json: bool) -> None:
         )
     totals = [_time(sum(_seconds(suite, each) for suite in catalogue.suites)) for each in PROFILES]
     table.add_row("all", str(sum(len(suite.benchmarks) for suite in catalogue.suites)), *totals, "", style="dim")
-    Console().print(table)
+    terminal.console().print(table)
     click.echo("\ncases and guest time of each profile; `cliffwatch suites show NAME` for one suite")
 
 
@@ -78,7 +80,7 @@ def show(name: str) -> None:
         known = ", ".join(each.name for each in catalogue.suites)
         click.echo(f"There is no suite '{name}'. Choose among: {known}", err=True)
         raise SystemExit(Exit.USAGE)
-    console = Console(highlight=False)
+    console = terminal.console()
     console.print(f"[bold]{suite.title}[/] ({suite.source_file})\n\n{suite.about.strip()}\n", soft_wrap=True)
     for benchmark in suite.benchmarks:
         _show_benchmark(console, benchmark)
@@ -109,5 +111,7 @@ def check(folders: tuple[Path, ...]) -> None:
         for error in errors:
             click.echo(str(error), err=True)
         cases = sum(len(benchmark.cases) for suite in catalogue.suites for benchmark in suite.benchmarks)
-        click.echo(f"{folder}: {len(catalogue.suites)} suites, {cases} cases, {len(errors)} errors")
+        click.echo(
+            f"{folder}: {counted(len(catalogue.suites), 'suite')}, {counted(cases, 'case')}, {counted(len(errors), 'error')}"
+        )
     raise SystemExit(Exit.USAGE if wrong else Exit.DONE)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cliffwatch.comparing.comparison import Comparison, Verdict
-from cliffwatch.comparing.rows import Row, blank
+from cliffwatch.comparing.rows import Row, Terms, blank
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
 
 _FAILED = ("failed", "panic", "timeout")
@@ -31,7 +31,7 @@ def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
     return next((outcome for outcome in outcomes if outcome.case == case and outcome.status != "ok"), None)
 
 
-def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | None) -> list[Comparison]:
+def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | None, terms: Terms) -> list[Comparison]:
     """Cases that failed on both sides have no sample at all, and are told all the same."""
     failed: dict[CaseKey, str] = {}
     for arm in (base, head):
@@ -42,7 +42,7 @@ def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | Non
     traits = MetricTraits(better="higher", assume="nothing")
     platform = base.platform or head.platform
     return [
-        replace(blank(Row(case, "", "", traits, (), ()), platform, mode), verdict="failed", reason=reason)
+        replace(blank(Row(case, "", "", traits, (), ()), platform, mode, terms), verdict="failed", reason=reason)
         for case, reason in failed.items()
     ]
 

@@ -13,7 +13,7 @@ from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.summing import means_of
 from cliffwatch.comparing.sweeps import sweeps_of
 from cliffwatch.comparing.validity import different_surroundings, judge_drift, judge_layout, odd_values, too_many_failed
-from cliffwatch.samples import Arm, CaseKey, Mode
+from cliffwatch.samples import Arm, Assume, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
 ALPHA = 0.01
@@ -31,11 +31,15 @@ class Method:
     stages: Stages | None = None
     one_run: bool = True
 
-    def notable_exact(self) -> float:
-        return NOTABLE_EXACT if self.notable is None else self.notable
+    def threshold(self, assume: Assume) -> float:
+        """The smallest change that is reported for a row of such values."""
+        if self.notable is not None:
+            return self.notable
+        return NOTABLE_EXACT if assume == "exact" else NOTABLE_NOISY
 
-    def notable_noisy(self) -> float:
-        return NOTABLE_NOISY if self.notable is None else self.notable
+    def interval_level(self, assume: Assume) -> float | None:
+        """None for counted values: theirs is the band within which they repeat."""
+        return None if assume == "exact" else 1 - self.alpha
 
 
 PLAIN = Method()
@@ -54,14 +58,14 @@ def compare(
     mode = base.mode or head.mode
     rows = tuple(rows_of(base, head, traits, mode))
     judged, waiting = _judged(rows, base, head, mode, method)
-    judged += failed_everywhere(base, head, {row.case for row in rows}, mode)
+    judged += failed_everywhere(base, head, {row.case for row in rows}, mode, method)
     told, seen = _held_against_control(judged, base, control, traits, method)
     return ComparisonSet(
         base=_side(base),
         head=_side(head),
         platform=base.platform or head.platform,
         mode=mode,
-        notable=method.notable_exact() if mode == "icount" else method.notable_noisy(),
+        notable=method.threshold("exact" if mode == "icount" else "nothing"),
         alpha=method.alpha,
         rows=tuple(told),
         left_out=left_out(base, head),
@@ -94,12 +98,12 @@ def _judged(
             [found[index] for index in family],
             [rows[index] for index in family],
             one_run=method.one_run,
-            notable=method.notable_noisy(),
+            notable=method.threshold("nothing"),
             alpha=method.alpha,
             stages=method.stages if primary else None,
         )
         for index, each in zip(family, judged, strict=True):
-            steady = judge_drift(each, rows[index], method.notable_noisy()) if method.one_run else each
+            steady = judge_drift(each, rows[index], method.threshold("nothing")) if method.one_run else each
             found[index] = judge_layout(steady, rows[index])
         waiting += [found[family[index]].case for index in open_rows]
     return found, tuple(dict.fromkeys(waiting))
@@ -110,7 +114,7 @@ def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, un
 
     `unfair` says why its sides cannot be compared.
     """
-    found = blank(row, base.platform or head.platform, mode)
+    found = blank(row, base.platform or head.platform, mode, method)
     if not row.base or not row.head:
         return one_sided(found, base, head, row.other_unit)
     if unfair is not None:
@@ -121,7 +125,7 @@ def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, un
     if not all(any(each.boot.stage == "screen" for each in side) for side in (row.base, row.head)):
         return replace(found, verdict="inconclusive", reason="no boot of the screen has it on both sides")
     if row.traits.assume == "exact":
-        return judge_exact(found, row, method.notable_exact())
+        return judge_exact(found, row, method.threshold("exact"))
     return replace(found, verdict="inconclusive")
 
 

@@ -27,7 +27,9 @@ class Comparison:
 
     `base` and `head` are centres in `unit`; `change`, `ci_low`, `ci_high` and `mde` are fractions of base; `q` is `p`
     after control over the family. What does not exist is None. `reason` says why the verdict is what it is, `notes` what
-    else a reader should know of the row, `steps` how the verdict came about, with the numbers. `needs` is the number of boots
+    else a reader should know of the row, `steps` how the verdict came about, with the numbers. `threshold` is the smallest
+    change that is reported for this row, a fraction; `interval_level` is 0.99 where `ci_low` and `ci_high` are a 99 %
+    confidence interval, None where they are the band within which a counted value repeats. `needs` is the number of boots
     an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean.
     """
 
@@ -39,6 +41,8 @@ class Comparison:
     primary: bool
     platform: str | None
     mode: Mode | None
+    threshold: float
+    interval_level: float | None
     n_base: int
     n_head: int
     base: float | None

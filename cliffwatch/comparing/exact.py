@@ -40,7 +40,7 @@ def judge_exact(found: Comparison, row: Row, notable: float) -> Comparison:
             f"counted values: medians {found.base:.6g} and {found.head:.6g} {row.unit}, change {change:+.4%}",
             f"blurred by {blur:.4%}, the largest of: "
             + ", ".join(f"{name} {size:.4%}" for name, size in sources.items()),
-            f"notable from {notable:.2%} on: {verdict}, {reason}",
+            f"notable from {100 * notable:.4g}% on: {verdict}, {reason}",
         ),
     )
 
@@ -49,7 +49,7 @@ def _verdict(change: float, blur: float, widest: str, notable: float, better: Be
     if abs(change) <= blur:
         return "unchanged", f"within the repeatability of {blur:.3%}"
     if abs(change) < notable:
-        return "unchanged", f"real, but below the notable {notable:.2%}"
+        return "unchanged", f"real, but below the notable {100 * notable:.4g}%"
     if abs(change) - blur < notable and blur > notable:
         return "inconclusive", f"{widest}: up to {blur:.2%}; measure longer"
     return direction(change, better), f"beyond the repeatability of {blur:.3%}"

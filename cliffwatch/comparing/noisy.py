@@ -9,6 +9,7 @@ import numpy as np
 from cliffwatch.comparing.comparison import Comparison, Verdict
 from cliffwatch.comparing.exact import direction
 from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.components import components
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
@@ -135,9 +136,9 @@ def _verdict(
     if decision.outcome == "changed":
         return direction(summary.shift, better), f"q = {decision.q:.2g}", None
     if decision.outcome == "changed-small":
-        return "unchanged", f"real, but below the notable {setting.notable:.2%}", None
+        return "unchanged", f"real, but below the notable {100 * setting.notable:.4g}%", None
     if decision.outcome == "equivalent":
-        return "unchanged", f"a change of {setting.notable:.1%} is ruled out", None
+        return "unchanged", f"a change of {100 * setting.notable:.4g}% is ruled out", None
     boots = min(len(decision.used.base), len(decision.used.head))
     error = setting.row_alpha if setting.stages is None else setting.alpha
     least = least_boots(error)
@@ -146,7 +147,7 @@ def _verdict(
     needs = max(least, boots_needed(math.log1p(setting.notable), summary.spread, error))
     if needs <= boots:
         return "inconclusive", "near the notable: more boots may tell", None
-    return "inconclusive", f"{needs} boots an arm would tell, {needs - boots} more", needs
+    return "inconclusive", f"{counted(needs, 'boot')} an arm would tell, {needs - boots} more", needs
 
 
 def _notes(modes: TwoModes | None) -> tuple[str, ...]:
@@ -159,7 +160,9 @@ def _notes(modes: TwoModes | None) -> tuple[str, ...]:
 
 def _steps(found: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
     notable, alpha, family, stages = setting.notable, setting.alpha, setting.family, setting.stages
-    steps = [f"noisy values, one a boot: {found.n_base} boots of base, {found.n_head} of head; spread {spread:.2%}"]
+    steps = [
+        f"noisy values, one a boot: {counted(found.n_base, 'boot')} of base, {found.n_head} of head; spread {spread:.2%}"
+    ]
     parts = components([each.sample.readings for each in row.base])
     if parts is not None:
         steps.append(
@@ -169,12 +172,12 @@ def _steps(found: Comparison, row: Row, decision: Decision, spread: float, setti
     if stages is not None:
         way = {1: "a candidate, upward", -1: "a candidate, downward", 0: "no candidate"}[decision.direction]
         steps.append(
-            f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {decision.looks} looks made"
+            f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {counted(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
     steps.append(f"compared {how}: change {found.change:+.3%}, {1 - alpha:.0%} interval {_interval(found)}")
-    steps.append(f"p = {found.p:.3g}; of {family} rows together q = {found.q:.3g} against {alpha:.0%}")
-    steps.append(f"notable from {notable:.1%} on: {found.verdict}, {found.reason}")
+    steps.append(f"p = {found.p:.3g}; of {counted(family, 'row')} together q = {found.q:.3g} against {alpha:.0%}")
+    steps.append(f"notable from {100 * notable:.4g}% on: {found.verdict}, {found.reason}")
     return steps
 
 

@@ -4,10 +4,10 @@ import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode, Sample
+from cliffwatch.samples import Arm, Assume, Boot, CaseKey, MetricTraits, Mode, Sample
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Answers for a case, metric, unit and mode."""
@@ -57,8 +57,15 @@ def _by_metric(arm: Arm) -> dict[tuple[CaseKey, str, str], tuple[Measurement, ..
     return {key: tuple(measurements) for key, measurements in found.items()}
 
 
-def blank(row: Row, platform: str | None, mode: Mode | None) -> Comparison:
-    """The row's comparison before anything is known but its centres."""
+class Terms(Protocol):
+    """What a method says of a row beforehand, by what may be assumed of its values."""
+
+    def threshold(self, assume: Assume) -> float: ...
+    def interval_level(self, assume: Assume) -> float | None: ...
+
+
+def blank(row: Row, platform: str | None, mode: Mode | None, terms: Terms) -> Comparison:
+    """The row's comparison before anything is known but its centres and the terms on which it is compared."""
     return Comparison(
         case=row.case,
         metric=row.metric,
@@ -68,6 +75,8 @@ def blank(row: Row, platform: str | None, mode: Mode | None) -> Comparison:
         primary=row.traits.primary,
         platform=platform,
         mode=mode,
+        threshold=terms.threshold(row.traits.assume),
+        interval_level=terms.interval_level(row.traits.assume),
         n_base=len(row.base),
         n_head=len(row.head),
         base=_centre(row.base),

@@ -8,6 +8,7 @@ import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch.stats.drifts import SURE, drift, interleaved
 from cliffwatch.stats.layouts import layout_spread
@@ -42,7 +43,7 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
         ended = Counter(outcome.case for outcome in outcomes if outcome.case in failed) if failed else {}
         for case, count in failed.items():
             if count > MOST_FAILED * ended[case]:
-                found.setdefault(case, f"{arm.name} failed in {count} of {ended[case]} boots")
+                found.setdefault(case, f"{arm.name} failed in {count} of {counted(ended[case], 'boot')}")
     return found
 
 

@@ -1,26 +1,33 @@
-"""The Go benchmark format, in and out.
+"""Reads the Go benchmark format; `go_bench_writing` writes it.
 
 Source: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines. A name of ours is
 `BenchmarkBPF/bench=NAME/PARAM=VALUE-1`: benchstat groups by its parts, and the suffix, always 1, keeps a parameter that
 ends in a dash and digits from being taken for GOMAXPROCS. Characters that the format has a use for are percent-encoded.
+What the format has no place for stands in comments of ours: facts of an arm, the boot that results are of, and what is known
+of the value before them besides its number. Other readers pass them over.
 """
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.readings import Parsed, Problem, Value
-from cliffwatch.samples import Arm, Assumed, MetricTraits
+from cliffwatch.readings import ArmSaid, Parsed, Place, Problem, Value
+from cliffwatch.samples import Assumed, Stage
 
 _CONFIG = re.compile(r"^(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)$")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
 _PROCS = re.compile(r"-(\d+)$")
-_OURS = "BPF/bench="
+OURS = "BPF/bench="
+_FACT = re.compile(r"^# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)$")
+_BOOT = re.compile(
+    r"^# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?$"
+)
+_BESIDE = re.compile(r"^#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?$")
+_ARM_COMMIT = "-commit"
 _COMPACT = {
     "Mops/s": "M ops/s",
     "kops/s": "k ops/s",
@@ -33,27 +40,88 @@ _COMPACT = {
     "us": "us",
     "%": "%",
 }
-_SAFE = "._:+,()"
 
 
 def parse_go_bench(text: str) -> Parsed:
     """Every result line as values, one for each of its units; each line is one boot of its case. Total."""
     values: list[Value] = []
     problems: list[Problem] = []
-    config: dict[str, str] = {}
+    beside = _Beside()
     assumed: dict[tuple[str, str], Assumed] = {}
     for line in clean_lines(text):
         words = line.text.split()
-        if len(words) >= 4 and words[0].startswith("Benchmark") and words[1].isdecimal() and len(words) % 2 == 0:
-            _read_result(words, config, values, problems, line)
+        if line.text.startswith("#"):
+            beside.read(line.text, values)
+        elif len(words) >= 4 and words[0].startswith("Benchmark") and words[1].isdecimal() and len(words) % 2 == 0:
+            _read_result(words, beside, values, problems, line)
         elif len(words) >= 3 and words[0] == "Unit":
             assumed[metric_of(words[1])] = _assumed(words[2:], assumed.get(metric_of(words[1])))
         elif setting := _CONFIG.match(line.text):
-            config[setting["key"]] = setting["value"].strip()
+            beside.set(setting["key"], setting["value"].strip())
         elif not _CHATTER.match(line.text):
             reason = "neither a result nor a setting; it was passed over"
             problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
-    return Parsed(values=tuple(values), problems=tuple(problems), assumed=assumed)
+    return Parsed(values=tuple(values), problems=tuple(problems), assumed=assumed, arms=beside.arms())
+
+
+class _Beside:
+    """What stands beside the results: settings, which hold until they are set again, and comments of ours."""
+
+    def __init__(self) -> None:
+        self.config: dict[str, str] = {}
+        self.place: Place | None = None
+        self._settings: dict[str, dict[str, str]] = {}
+        self._facts: dict[str, dict[str, str]] = {}
+        self._last = 0
+
+    @property
+    def arm(self) -> str:
+        return self.config.get("arm", "")
+
+    def set(self, key: str, value: str) -> None:
+        """A setting without a value takes it back, as the format says."""
+        if key == "arm":
+            self.place = None
+        if value:
+            self.config[key] = value
+        else:
+            self.config.pop(key, None)
+
+    def result(self, values: Sequence[Value]) -> None:
+        """Called before the values of a result are added."""
+        self._settings.setdefault(self.arm, dict(self.config))
+        self._last = len(values)
+
+    def read(self, comment: str, values: list[Value]) -> None:
+        if found := _BOOT.match(comment):
+            stage: Stage = "confirm" if found["stage"] == "confirm" else "screen"
+            self.place = Place(int(found["boot"]), int(found["block"]), stage, unquote(found["layout"] or "") or None)
+        elif found := _BESIDE.match(comment):
+            for index in range(self._last, len(values)):
+                if metric_of(found["unit"]) == (values[index].metric, values[index].unit):
+                    values[index] = _with_readings(values[index], found["step"], found["readings"])
+        elif found := _FACT.match(comment):
+            self._facts.setdefault(found["arm"], {})[found["key"]] = found["value"]
+
+    def arms(self) -> dict[str, ArmSaid]:
+        """Of the arms that have results."""
+        found = {}
+        for arm, settings in self._settings.items():
+            commit = settings.get(f"{arm}{_ARM_COMMIT}") if arm else None
+            facts = self._facts.get(arm, {}) | ({"commit": commit} if commit else {})
+            found[arm] = ArmSaid(settings=settings, facts=facts)
+        return found
+
+
+def _with_readings(value: Value, step: str, readings: str | None) -> Value:
+    """The value as the comment under it says; as it is where the comment makes no sense."""
+    try:
+        numbers = [float(each) for each in (step, *(readings or "").split())]
+    except ValueError:
+        return value
+    if numbers[0] < 0 or not all(map(math.isfinite, numbers)):
+        return value
+    return value._replace(resolution=numbers[0], samples=tuple(numbers[1:]))
 
 
 def _assumed(words: list[str], before: Assumed | None) -> Assumed:
@@ -70,12 +138,11 @@ def _assumed(words: list[str], before: Assumed | None) -> Assumed:
     return Assumed(better, assume)
 
 
-def _read_result(
-    words: list[str], config: Mapping[str, str], values: list[Value], problems: list[Problem], line: Line
-) -> None:
+def _read_result(words: list[str], beside: _Beside, values: list[Value], problems: list[Problem], line: Line) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
     benchmark, params = _name(words[0].removeprefix("Benchmark"))
-    suite = config.get("suite") or config.get("pkg")
+    suite = beside.config.get("suite") or beside.config.get("pkg")
+    beside.result(values)
     for amount, unit in zip(words[2::2], words[3::2], strict=True):
         try:
             value = float(amount)
@@ -86,15 +153,15 @@ def _read_result(
             problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
             continue
         metric, shown = metric_of(unit)
-        values.append(Value(suite, benchmark, metric, shown, value, params))
+        values.append(Value(suite, benchmark, metric, shown, value, params, arm=beside.arm, place=beside.place))
 
 
 @lru_cache(maxsize=1 << 16)
 def _name(name: str) -> tuple[str, Mapping[str, str]]:
     procs = _PROCS.search(name)
     bare = name[: procs.start()] if procs else name
-    if bare.startswith(_OURS):
-        benchmark, *parts = bare.removeprefix(_OURS).split("/")
+    if bare.startswith(OURS):
+        benchmark, *parts = bare.removeprefix(OURS).split("/")
         pairs = (part.partition("=") for part in parts)
         return unquote(benchmark), MappingProxyType({unquote(key): unquote(value) for key, _, value in pairs})
     return bare, MappingProxyType({"procs": procs[1]} if procs else {})
@@ -113,52 +180,3 @@ def metric_of(unit: str) -> tuple[str, str]:
 def unit_of(metric: str, unit: str) -> str:
     """The inverse of `metric_of`."""
     return metric if metric == unit or metric.endswith(f"_{unit}") else f"{metric}-{unit.replace(' ', '')}"
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedUnit:
-    """A `Unit` line: what benchstat may assume of a unit."""
-
-    unit: str
-    traits: MetricTraits
-
-
-def format_go_bench(arms: Iterable[Arm], units: Iterable[ExportedUnit]) -> str:
-    """Arms as text: their settings, then one line a boot and case. `benchstat -col arm` compares them."""
-    lines = [f"Unit {each.unit} better={each.traits.better} assume={each.traits.assume}" for each in units]
-    for arm in arms:
-        lines += ["", *_settings(arm), *_results(arm)]
-    return "\n".join(lines) + "\n"
-
-
-def _settings(arm: Arm) -> Iterator[str]:
-    """What tells the arms apart is one setting, `arm`: benchstat makes a table of its own for each further difference.
-
-    The rest stands in lines that the format passes over.
-    """
-    for key, value in {"label": arm.label, **arm.facts}.items():
-        yield f"# {arm.name} {key}: {' '.join(str(value).split())}"
-    for key, setting in {"mode": arm.mode, "platform": arm.platform, "arm": arm.name}.items():
-        if setting:
-            yield f"{key}: {' '.join(setting.split())}"
-
-
-def _results(arm: Arm) -> Iterator[str]:
-    suite: str | None = None
-    for boot in arm.boots:
-        by_case: dict[object, list[str]] = {}
-        for sample in boot.samples:
-            by_case.setdefault(sample.case, []).append(f"{sample.value!r} {unit_of(sample.metric, sample.unit)}")
-        for sample in boot.samples:
-            measured = by_case.pop(sample.case, None)
-            if measured is None:
-                continue
-            if sample.case.suite != suite:
-                suite = sample.case.suite
-                yield f"suite: {suite}"
-            params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in sample.case.params)
-            yield f"Benchmark{_OURS}{_encoded(sample.case.benchmark)}{params}-1 1 {' '.join(measured)}"
-
-
-def _encoded(text: str) -> str:
-    return quote(text, safe=_SAFE)

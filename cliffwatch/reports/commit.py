@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
+from cliffwatch.reports.legend import legend, own_terms
 
 WIDTH = 72
 
@@ -30,8 +32,10 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", _cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
         for params, group in _by_params(list(of_suite)):
-            lines += [_cut(f"| + {params}"), *_group(group)]
+            lines += [_cut(f"| + {params}"), *_group(group, compared.notable)]
     lines += ["", *_means(compared)]
+    for sentence in legend(compared.rows, compared.means):
+        lines += _wrapped(sentence)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -43,19 +47,25 @@ def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]
     yield from groups.items()
 
 
-def _group(rows: list[Comparison]) -> Iterator[str]:
+def _group(rows: list[Comparison], usual: float) -> Iterator[str]:
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
         yield _cut(f"| +-+ {_short(benchmark, 36):<36} {'<before> <after>':>20}")
         for row in group:
-            yield _row(row)
+            yield from _row(row, usual)
 
 
-def _row(row: Comparison) -> str:
+def _row(row: Comparison, usual: float) -> Iterator[str]:
+    """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
     if row.base is None or row.head is None:
-        return _cut(f"|   +- {_short(row.metric or row.verdict, 24)} {row.reason}")
-    change = f"({figures.change(row).replace(' ', ''):^8})" if row.change is not None else ""
-    unit = _short(row.unit, 7)
-    return _cut(f"|   +- {_short(row.metric, 25):<25}{_fits(row.base)} {_fits(row.head)} {unit:<7} {change}")
+        yield _cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.undecided(row)}")
+        return
+    change = figures.marked_change(row).replace(" ", "")
+    values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
+    yield _cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
+    below = [figures.undecided(row)] if row.verdict not in figures.DECIDED else []
+    for text in (*below, own_terms(row, usual)):
+        for line in textwrap.wrap(text or "", WIDTH - 9, break_long_words=True):
+            yield _cut(f"|        {line}")
 
 
 def _fits(number: float) -> str:
@@ -66,10 +76,10 @@ def _fits(number: float) -> str:
 def _means(compared: ComparisonSet) -> Iterator[str]:
     """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
     for mean in compared.means:
-        yield _cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows")
+        yield _cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}")
     left = sum(not (row.base and row.head) for row in compared.primary_rows())
     if left:
-        yield _cut(f"{left} rows are missing or failed on a side and are in no mean")
+        yield _cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
     for sweep in compared.sweeps:
         yield from _wrapped(f"{sweep.benchmark}: {sweep.words}")
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.results import Run
-from cliffwatch.samples import Mode
+from cliffwatch.samples import Arm, Mode
 
 SIGHT: Mapping[Mode, str] = {
     "icount": "icount counts instructions exactly; it cannot see caches, branch prediction, memory or contention",
@@ -39,6 +40,13 @@ NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
 def context_of_run(run: Run) -> ReportContext:
     """The context of a result directory."""
     return context_of_record(run.record, str(run.path))
+
+
+def context_of_arm(arm: Arm) -> ReportContext:
+    """What an imported arm says of its surroundings."""
+    config, compiler = (arm.environment.get(name, "") for name in ("config", "compiler"))
+    setting = (f"config {config[:12]}" if config else "", compiler)
+    return ReportContext(setting=tuple(filter(None, setting)), notes=(), failures=(), folder=None)
 
 
 def context_of_record(record: Mapping[str, Any], folder: str | None) -> ReportContext:
@@ -86,5 +94,5 @@ def trials(compared: ComparisonSet) -> str:
     """`21 boots a kernel`, or both numbers where they differ."""
     base, head = compared.base.boots, compared.head.boots
     if base == head:
-        return f"{base} {'boot' if base == 1 else 'boots'} a kernel"
-    return f"{base} and {head} boots"
+        return f"{counted(base, 'boot')} a kernel"
+    return f"{base} and {counted(head, 'boot')}"

@@ -3,19 +3,21 @@
 import fnmatch
 
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
+from cliffwatch.samples import CaseKey
 
 
 def explain_report(compared: ComparisonSet, pattern: str) -> str | None:
     """Of every case whose name matches the pattern (a part of it, or with `*`); None where none does."""
-    chosen = [row for row in compared.rows if _matches(row, pattern)]
+    chosen = [row for row in compared.rows if matches(row.case, pattern)]
     if not chosen:
         return None
     blocks = ["\n".join(_explained(row)) for row in chosen]
     return "\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n"
 
 
-def _matches(row: Comparison, pattern: str) -> bool:
-    name = f"{row.case.suite}/{row.case}"
+def matches(case: CaseKey, pattern: str) -> bool:
+    """Whether a pattern names a case: a part of its name, or all of it with `*`."""
+    name = f"{case.suite}/{case}"
     return fnmatch.fnmatchcase(name, pattern if "*" in pattern else f"*{pattern}*")
 
 

@@ -1,8 +1,25 @@
 """How numbers are written in every report."""
 
-from cliffwatch.comparing.comparison import Comparison, Control, Mean
+from collections.abc import Mapping
+
+from cliffwatch.comparing.comparison import Comparison, Control, Mean, Verdict
+from cliffwatch.counting import counted
 
 NOT_SIGNIFICANT = "~"
+
+SIGNS: Mapping[Verdict, str] = {
+    "regression": "▲",
+    "improvement": "▼",
+    "unchanged": " ",
+    "inconclusive": "?",
+    "missing": "-",
+    "failed": "!",
+    "invalid": "x",
+}
+"""Worse and better by shape as well: colours alone do not reach everybody."""
+
+DECIDED: frozenset[Verdict] = frozenset({"regression", "improvement", "unchanged"})
+"""Verdicts whose change may be read as it is; every other one is marked wherever a change would stand."""
 
 
 def value(number: float | None) -> str:
@@ -29,6 +46,26 @@ def change(row: Comparison) -> str:
     return percent(row.change) if row.beyond_noise else NOT_SIGNIFICANT
 
 
+def marked_change(row: Comparison) -> str:
+    """The change of a row that is decided, else the sign of its verdict: for formats without a column of verdicts."""
+    return change(row) if row.verdict in DECIDED else SIGNS[row.verdict]
+
+
+def marked(verdict: Verdict) -> str:
+    """`▲ regression`, `? inconclusive`; an unchanged row has no sign."""
+    return f"{SIGNS[verdict]} {verdict}".strip()
+
+
+def undecided(row: Comparison) -> str:
+    """Why a row has no change to be read: `? inconclusive: 40 boots an arm would tell, 28 more`."""
+    return f"{marked(row.verdict)}: {row.reason}" if row.reason else marked(row.verdict)
+
+
+def size(fraction: float) -> str:
+    """A change without its direction, with the digits that it has: `0.2 %`, `1 %`."""
+    return f"{100 * fraction:.4g} %"
+
+
 def interval(row: Comparison) -> str:
     if row.ci_low is None or row.ci_high is None:
         return "-"
@@ -53,4 +90,4 @@ def mean(found: Mean) -> str:
 
 def control(found: Control) -> str:
     """What base against itself showed: the floor below which no difference means anything."""
-    return f"{found.published} of {found.rows} rows would have been told, largest difference {percent(found.largest)}"
+    return f"{found.published} of {counted(found.rows, 'row')} would have been told, largest difference {percent(found.largest)}"

@@ -1,15 +1,24 @@
 """Arms in the Go benchmark format, for benchstat."""
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from cliffwatch.parsers.go_bench import ExportedUnit, format_go_bench, unit_of
+from cliffwatch.parsers.go_bench import unit_of
+from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
+from cliffwatch.results import stages_to_json
 from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+from cliffwatch.stats.stages import Stages
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 
 
-def go_bench_report(arms: Iterable[Arm], traits: Traits) -> str:
-    """The samples of all arms. A unit is exact for benchstat only where every case that has it is."""
+def go_bench_report(
+    arms: Iterable[Arm], traits: Traits, *, settings: Mapping[str, str] | None = None, of_run: Sequence[Arm] = ()
+) -> str:
+    """The samples of all arms. A unit is exact for benchstat only where every case that has it is.
+
+    `settings` are those of the run (`run_settings`), `of_run` all of its arms where these are not.
+    """
     arms = tuple(arms)
     units: dict[str, MetricTraits] = {}
     for arm in arms:
@@ -18,4 +27,15 @@ def go_bench_report(arms: Iterable[Arm], traits: Traits) -> str:
             found = traits(sample.case, sample.metric, sample.unit, arm.mode)
             if unit not in units or found.assume == "nothing":
                 units[unit] = found
-    return format_go_bench(arms, [ExportedUnit(unit, found) for unit, found in units.items()])
+    exported = [ExportedUnit(unit, found) for unit, found in units.items()]
+    return format_go_bench(arms, exported, settings=settings, of_run=of_run)
+
+
+def run_settings(notable: float | None, stages: Stages | None, *, one_run: bool = True) -> dict[str, str]:
+    """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see `Method`."""
+    settings = {} if one_run else {"one-run": "no"}
+    if notable is not None:
+        settings["notable"] = repr(notable)
+    if stages is not None:
+        settings["stages"] = json.dumps(stages_to_json(stages))
+    return settings

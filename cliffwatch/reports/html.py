@@ -6,8 +6,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.legend import legend, thresholds_differ
 
 _PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "pages"),
@@ -26,7 +28,10 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
         context=context,
         suites=suites,
         figures=figures,
+        counted=counted,
         sentence=sentence(compared),
         trials=trials(compared),
+        legend=list(legend(rows, compared.means)),
+        thresholds=thresholds_differ(rows),
         sight=SIGHT[compared.mode] if compared.mode else "",
     )

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, Mean, SideFacts, Sweep
 from cliffwatch.results import case_from_json
-from cliffwatch.samples import CaseOutcome
+from cliffwatch.samples import Assume, CaseOutcome
 
 
 def comparison_set_from_json(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> ComparisonSet:
@@ -13,7 +14,7 @@ def comparison_set_from_json(summary: Mapping[str, Any], rows: Sequence[Mapping[
 
     Raises KeyError, TypeError where the content is none of ours.
     """
-    comparisons = tuple(_comparison(row) for row in rows)
+    comparisons = tuple(_comparison(row, summary["notable"]) for row in rows)
     control = summary["control"]
     return ComparisonSet(
         base=_side(summary["base"]),
@@ -48,12 +49,30 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     )
 
 
-def _comparison(row: Mapping[str, Any]) -> Comparison:
+def terms_of_row(row: Mapping[str, Any], notable: float) -> tuple[float, float | None]:
+    """Threshold and interval level of a row of Comparison JSON; `notable` is that of its document.
+
+    Rows written before they said so fall back on what the method did then: a row with a p-value has a 99 % confidence
+    interval, one of icount without a p-value the band of repeatability; and noisy rows had a default of their own wherever
+    the document's is that of counted ones.
+    """
+    if "threshold" in row:
+        return float(row["threshold"]), row["interval_level"]
+    defaults = Method()
+    assume: Assume = "exact" if row["mode"] == "icount" and row["p"] is None else "nothing"
+    own = assume == "nothing" and notable == defaults.threshold("exact")
+    return defaults.threshold(assume) if own else notable, defaults.interval_level(assume)
+
+
+def _comparison(row: Mapping[str, Any], notable: float) -> Comparison:
     names = ("metric", "unit", "better", "primary", "platform", "mode", "n_base", "n_head", "base", "head", "change")
     more = ("ci_low", "ci_high", "p", "q", "mde", "verdict", "reason", "needs")
+    threshold, level = terms_of_row(row, notable)
     return Comparison(
         case=case_from_json(row),
-        assume="nothing",
+        assume="exact" if level is None else "nothing",
+        threshold=threshold,
+        interval_level=level,
         notes=tuple(row["notes"]),
         **{name: row[name] for name in (*names, *more)},
     )

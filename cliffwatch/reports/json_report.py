@@ -67,6 +67,8 @@ def comparison_to_json(row: Comparison) -> dict[str, object]:
         "p": row.p,
         "q": row.q,
         "mde": row.mde,
+        "threshold": row.threshold,
+        "interval_level": row.interval_level,
         "verdict": row.verdict,
         "reason": row.reason,
         "needs": row.needs,

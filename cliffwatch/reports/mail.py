@@ -11,6 +11,7 @@ from itertools import groupby
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.legend import legend, own_terms
 
 _SHORT = 10
 _SHOWN_DEVIATION = 0.02
@@ -92,6 +93,8 @@ def _row(row: Comparison) -> str:
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
     ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
     change = f"{row.change * 100:+10.1f}%" if row.beyond_noise else f"{'~':>11}"
+    if row.verdict not in figures.DECIDED:
+        change = f"{figures.SIGNS[row.verdict]:>11}"
     return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"
 
 
@@ -120,13 +123,16 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
     if quiet:
         yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; the median one would have shown {statistics.median(quiet):.2%}."
     for row in rows:
-        if row.verdict not in ("regression", "improvement", "unchanged"):
-            yield f"  {row.case}: {row.verdict}: {row.reason}"
+        if row.verdict not in figures.DECIDED:
+            yield f"  {row.case}: {figures.undecided(row)}"
+        if terms := own_terms(row, compared.notable):
+            yield f"  {row.case}: {terms}"
     for sweep in compared.sweeps:
         yield f"  {sweep.benchmark}: {sweep.words}"
+    yield ""
     if compared.mode is not None:
-        yield ""
         yield f"{SIGHT[compared.mode]}."
+    yield from legend(rows, compared.means)
     yield from context.notes
 
 

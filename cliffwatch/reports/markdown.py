@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.legend import legend, thresholds_differ
 
-_MARKS = {"regression": "▲", "improvement": "▼"}
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 LONGEST = 60_000
 """Characters; a comment on GitHub may have 65,536."""
@@ -22,9 +23,9 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     rows = compared.primary_rows()
     changed = [row for row in rows if row.verdict in ("regression", "improvement")]
     if changed:
-        lines += [*_table(changed), ""]
-    untold = [row for row in rows if row.verdict in ("inconclusive", "missing", "failed", "invalid")]
-    lines += [f"- {_text(str(row.case))}: {row.verdict}: {_text(row.reason)}" for row in untold]
+        lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
+    undecided = [row for row in rows if row.verdict not in figures.DECIDED]
+    lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in undecided]
     lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
     lines += ["", *_footer(compared, context)]
     return _folded("\n".join(lines), rows)
@@ -40,11 +41,12 @@ def _where(compared: ComparisonSet, context: ReportContext) -> str:
     return _text(", ".join(facts))
 
 
-def _table(rows: Sequence[Comparison]) -> Iterator[str]:
-    yield "| case | base | head | unit | change | interval | n | verdict |"
-    yield "|---|--:|--:|---|--:|--:|--:|---|"
+def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
+    """`thresholds`: whether rows of the report have different ones, so that each says its own."""
+    more = ("threshold",) if thresholds else ()
+    yield f"| {' | '.join(('case', 'base', 'head', 'unit', 'change', 'interval', 'n', *more, 'verdict'))} |"
+    yield f"|---|--:|--:|---|--:|--:|--:|{'--:|' * len(more)}---|"
     for row in rows:
-        mark = f"{_MARKS.get(row.verdict, '')} {row.verdict}".strip()
         cells = (
             _text(str(row.case)),
             figures.value(row.base),
@@ -53,37 +55,40 @@ def _table(rows: Sequence[Comparison]) -> Iterator[str]:
             figures.change(row).replace("~", "\\~"),
             figures.interval(row),
             figures.counts(row),
-            mark,
+            *(figures.size(row.threshold) for _ in more),
+            figures.marked(row.verdict),
         )
         yield f"| {' | '.join(cells)} |"
 
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for mean in compared.means:
-        yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {mean.rows} rows.  "
+        yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {counted(mean.rows, 'row')}.  "
     if compared.control is not None:
         yield f"Base against itself: {figures.control(compared.control)}.  "
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}.  "
+    for line in legend(compared.primary_rows(), compared.means):
+        yield f"{_text(line)}  "
     for note in context.notes:
         yield f"{_text(note)}  "
 
 
 def _folded(text: str, rows: Sequence[Comparison]) -> str:
     """All rows behind a fold, suite by suite, as long as there is room."""
-    parts, left = [text], 0
+    parts, left, differ = [text], 0, thresholds_differ(rows)
     room = LONGEST - len(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         held = list(group)
-        body = "\n".join(_table(held))
-        part = f"\n<details><summary>{_text(suite)}: {len(held)} cases</summary>\n\n{body}\n\n</details>"
+        body = "\n".join(_table(held, thresholds=differ))
+        part = f"\n<details><summary>{_text(suite)}: {counted(len(held), 'case')}</summary>\n\n{body}\n\n</details>"
         if len(part) > room:
             left += len(held)
             continue
         room -= len(part)
         parts.append(part)
     if left:
-        parts.append(f"\n{left} more cases do not fit here.")
+        parts.append(f"\n{counted(left, 'more case does', 'more cases do')} not fit here.")
     return "\n".join(parts)[: LONGEST + 1000] + "\n"
 
 

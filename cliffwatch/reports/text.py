@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Verdict
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import Styles, plain
 
 _STYLES: dict[Verdict, str] = {
@@ -15,20 +17,12 @@ _STYLES: dict[Verdict, str] = {
     "missing": "doubt",
     "invalid": "doubt",
 }
-_MARKS: dict[Verdict, str] = {
-    "regression": "▲ regression",
-    "improvement": "▼ improvement",
-    "unchanged": "  unchanged",
-    "inconclusive": "? inconclusive",
-    "missing": "- missing",
-    "failed": "! failed",
-    "invalid": "x invalid",
-}
-"""Worse and better by shape as well: colours alone do not reach everybody."""
+_HEADS = ("", "base", "head", "unit", "n", "change", "interval", "could see", "threshold", "verdict")
+_RIGHT = (False, True, True, False, True, True, True, True, True, False)
+_THRESHOLD = 8
+"""A column only where rows have different ones; else the footer says it once."""
 
-_HEADS = ("", "base", "head", "unit", "n", "change", "interval", "could see", "verdict")
-_RIGHT = (False, True, True, False, True, True, True, True, False)
-_NARROW = (0, 1, 2, 3, 5, 8)
+_NARROW = (0, 1, 2, 3, 5, 9)
 """Columns of the first of two lines."""
 
 _LEAST_NAME = 24
@@ -48,12 +42,13 @@ def text_report(
     lines = [*_failures(context, styles)]
     lines.append(styles("strong", sentence(compared) if compared.rows else "nothing was compared"))
     lines += _about(compared, context)
+    columns = tuple(column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows))
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
-        lines += ["", *_table(suite, list(group), styles, width, all_metrics=all_metrics)]
+        lines += ["", *_table(suite, list(group), styles, width, columns, all_metrics=all_metrics)]
     lines += _explanations(rows)
     lines += _sweeps(compared)
     lines += _left_out(compared, styles)
-    lines += _footer(compared, context, styles)
+    lines += _footer(compared, rows, context, styles)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -72,14 +67,22 @@ def _about(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     yield f"  {plain(', '.join([*where, *context.setting]))}"
 
 
-def _table(suite: str, rows: Sequence[Comparison], styles: Styles, width: int, *, all_metrics: bool) -> Iterator[str]:
+def _table(
+    suite: str,
+    rows: Sequence[Comparison],
+    styles: Styles,
+    width: int,
+    columns: tuple[int, ...],
+    *,
+    all_metrics: bool,
+) -> Iterator[str]:
     """A line a row; two where the columns do not fit. The metric is named where a case has several."""
     all_metrics = all_metrics or len({row.case for row in rows}) < len(rows)
     lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in _HEADS[1:]))]
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
         lines.append(((f"  {plain(benchmark)}", None),))
         lines += [_cells(row, all_metrics=all_metrics) for row in group]
-    columns = tuple(range(len(_HEADS)))
+    second = [column for column in columns if column not in _NARROW]
     widths = _widths(lines, columns, width)
     narrow = widths[0] < min(_LEAST_NAME, max(len(line[0][0]) for line in lines if len(line) > 1))
     if narrow:
@@ -93,8 +96,7 @@ def _table(suite: str, rows: Sequence[Comparison], styles: Styles, width: int, *
         cells = zip(chosen, widths, strict=False)
         yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
         if narrow and line[0][1] is None:
-            n, interval, sees = (line[column][0] for column in (4, 6, 7))
-            yield f"      n {n}, interval {interval}, could see {sees}"
+            yield "      " + ", ".join(f"{_HEADS[column]} {line[column][0]}" for column in second)
 
 
 def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: int) -> list[int]:
@@ -125,7 +127,8 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
         (figures.change(row), style if row.beyond_noise else None),
         (figures.interval(row), None),
         (figures.sees(row), None),
-        (_MARKS[row.verdict], style),
+        (figures.size(row.threshold), None),
+        (f"{figures.SIGNS[row.verdict]} {row.verdict}", style),
     )
 
 
@@ -152,21 +155,23 @@ def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
         yield f"  {styles('quiet', plain(f'{shown}: {reason}'))}"
 
 
-def _footer(compared: ComparisonSet, context: ReportContext, styles: Styles) -> Iterator[str]:
+def _footer(
+    compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext, styles: Styles
+) -> Iterator[str]:
     yield ""
-    for line in _said_below(compared, context):
+    for line in _said_below(compared, rows, context):
         yield styles("quiet", plain(line))
 
 
-def _said_below(compared: ComparisonSet, context: ReportContext) -> Iterable[str]:
+def _said_below(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
     for mean in compared.means:
         if mean.rows > 1:
-            yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {mean.rows} rows"
+            yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
     if compared.control is not None:
         yield f"base against itself: {figures.control(compared.control)}"
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}."
-    yield f"Notable from {compared.notable:.1%} on; ~ is within the noise."
+    yield from legend(rows, compared.means)
     yield from context.notes
     if context.folder is not None:
         yield f"Results: {context.folder}"

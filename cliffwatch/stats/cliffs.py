@@ -52,7 +52,7 @@ def bend(parameters: Values, costs: Values, spreads: Values | None = None) -> Be
     order = np.argsort(parameters)
     x, y = np.log(parameters[order]), np.log(costs[order])
     if len(np.unique(x)) < FEWEST:
-        return NoBend(reason=f"{len(np.unique(x))} points are too few to tell a bend; {FEWEST} are the least")
+        return NoBend(reason=f"too few points to tell a bend: {len(np.unique(x))}, and {FEWEST} are the least")
     noise = np.full_like(x, GRAIN) if spreads is None else np.hypot(spreads[order], GRAIN)
     place, coefficients, p = _sharpest(x, y, noise)
     if p > SURE:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from cliffwatch.counting import counted
 from cliffwatch_runner.bench_build import BenchProgram, build_bench
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.kernel_build import Kernel, build_kernel, kernel_digest
@@ -89,7 +90,9 @@ def _with_bench(
             settings=settings,
         )
         if isinstance(bench, BenchProgram):
-            teller.end(f"of {name} {'was there' if bench.was_there else 'built'}, {len(bench.offered)} benchmarks")
+            teller.end(
+                f"of {name} {'was there' if bench.was_there else 'built'}, {counted(len(bench.offered), 'benchmark')}"
+            )
             notes = (f"bench is of {name}, as that of {bench_from} does not build",) if name != bench_from else ()
             return Built(arms=arms, bench=bench, bench_from=name, notes=notes)
         teller.end(f"of {name}: {bench.message}")

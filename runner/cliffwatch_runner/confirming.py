@@ -21,7 +21,8 @@ def further_boots(folder: Path, plan: Plan) -> Plan | None:
     if not isinstance(run, Run) or not run.arms.keys() >= set(_ARMS):
         return None
     traits = partial(case_traits, load_catalogue().traits, 1)
-    compared = compare(run.arms["base"], run.arms["head"], traits, Method(stages=plan.stages))
+    method = Method(stages=plan.stages, notable=plan.notable)
+    compared = compare(run.arms["base"], run.arms["head"], traits, method)
     if not isinstance(compared, ComparisonSet) or not compared.waiting or not compared.next_look:
         return None
     waiting = set(compared.waiting)

@@ -46,6 +46,10 @@ def throttle_counters(root: Path = Path("/")) -> dict[str, int | None]:
     return {"core": sum(core) if core else None, "package": max(package) if package else None}
 
 
+NAMED_PLATFORMS = frozenset({"emulated-x86-64", "amd-rome", "intel-skylake"})
+"""Names that `platform_name` gives to kinds of machines that it knows."""
+
+
 def platform_name(record: Mapping[str, object], mode: Mode) -> str:
     """The kind of machine, as series are kept by it. Every emulated guest is one platform, whatever it runs on.
 

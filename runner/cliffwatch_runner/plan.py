@@ -30,19 +30,30 @@ class PlannedBoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Blocks of boots: every block boots each arm once. `stages` says when boots are added; None means never."""
+    """Blocks of boots: every block boots each arm once. `stages` says when boots are added; None means never.
+
+    `notable` is the smallest change that is reported, as a fraction, which the stages decide by; None is each row's default.
+    """
 
     seed: int
     cases: tuple[PlannedCase, ...]
     boots: tuple[PlannedBoot, ...]
     stages: Stages | None = None
+    notable: float | None = None
 
     def guest_seconds(self) -> float:
         """Virtual seconds over all boots, starting the guests not counted."""
         return float(sum(self.cases[case].guest_seconds for boot in self.boots for case in boot.cases))
 
 
-def make_plan(cases: Sequence[PlannedCase], *, arms: Sequence[str], boots: int | Stages, seed: int) -> Plan:
+def make_plan(
+    cases: Sequence[PlannedCase],
+    *,
+    arms: Sequence[str],
+    boots: int | Stages,
+    seed: int,
+    notable: float | None = None,
+) -> Plan:
     """Plans `boots` boots of each arm, or those of the first of two stages.
 
     Arms come in random order within a block, so that a drift of the host meets all of them alike (randomised complete
@@ -51,7 +62,7 @@ def make_plan(cases: Sequence[PlannedCase], *, arms: Sequence[str], boots: int |
     """
     stages = None if isinstance(boots, int) else boots
     count = boots if isinstance(boots, int) else boots.screen
-    plan = Plan(seed=seed, cases=tuple(cases), boots=(), stages=stages)
+    plan = Plan(seed=seed, cases=tuple(cases), boots=(), stages=stages, notable=notable)
     return _with_blocks(plan, tuple(range(len(cases))), arms=arms, blocks=count, stage="screen")
 
 

@@ -1,5 +1,6 @@
 """A plan for people: `cliffwatch run --dry-run`."""
 
+from cliffwatch.counting import counted
 from cliffwatch_runner.plan import Plan
 from cliffwatch_runner.preparing import Chosen
 from cliffwatch_runner.progress import duration
@@ -23,7 +24,7 @@ def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
     lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
-        lines += [f"  then at most {last} boots more of each kernel, of the cases that these leave open"]
+        lines += [f"  then at most {counted(last, 'boot')} more of each kernel, of the cases that these leave open"]
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]

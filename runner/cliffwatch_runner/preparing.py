@@ -9,6 +9,7 @@ from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.samples import Mode
+from cliffwatch_runner.arguments import wrong_arguments
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host import host_record, platform_name
 from cliffwatch_runner.isolation import Level, refused_path, strongest_level, told
@@ -55,9 +56,10 @@ Failures = tuple[Failure, ...]
 def choose(request: RunRequest) -> Chosen | Failures:
     """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
     catalogue = load_catalogue()
+    wrong = wrong_arguments(request, catalogue)
     suites = choose_suites(catalogue, request.suites)
-    if isinstance(suites, Failure):
-        return (suites,)
+    if wrong or isinstance(suites, Failure):
+        return wrong
     tree = open_tree(request.tree, request.cache)
     if isinstance(tree, Failure):
         return (tree,)

@@ -138,7 +138,7 @@ class LiveLine:
 
 
 def teller_for(console: Console) -> Teller:
-    """A live line where somebody watches a terminal, plain lines elsewhere."""
-    if console.is_terminal:
+    """A live line where somebody watches a terminal that can move its cursor, plain lines elsewhere."""
+    if console.is_terminal and not console.is_dumb_terminal:
         return LiveLine(console)
     return PlainLines(console.file)  # type: ignore[arg-type] # rich types its file as IO[str]

@@ -26,7 +26,9 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """One call of `cliffwatch run`."""
+    """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
+    `explain` names the cases that the report will explain.
+    """
 
     tree: str
     base: str
@@ -52,6 +54,8 @@ class RunRequest:
     fresh_build: bool
     require_isolation: bool
     hang_after: float
+    notable: float | None
+    explain: str | None
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.results import ResultProblem, read_run
+from cliffwatch.results import ResultProblem, Run, notable_of, read_run
 from cliffwatch_runner.failure import Failure
 
 DEFAULT_HOME = Path("cliffwatch-results")
@@ -13,13 +13,15 @@ DEFAULT_HOME = Path("cliffwatch-results")
 class ResultFolder:
     """`done` says that the folder holds this very run, complete; `resumed` that it holds a part of it.
 
-    `created` is when that run began, None for a new one: a run that goes on is the same run.
+    `created` is when that run began, None for a new one: a run that goes on is the same run. `notable` is the threshold that it
+    was given, None for the defaults.
     """
 
     path: Path
     done: bool
     resumed: bool
     created: str | None = None
+    notable: float | None = None
 
 
 def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | Failure:
@@ -34,7 +36,7 @@ def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | 
         run = read_run(path)
         ours = not isinstance(run, ResultProblem) and run.record.get("identity") == identity
         if ours and not isinstance(run, ResultProblem) and run.record.get("status") != "complete":
-            return ResultFolder(path=path, done=False, resumed=True, created=run.record.get("created"))
+            return _resumed(path, run, done=False)
         number += 1
 
 
@@ -50,6 +52,10 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
             message=f"{out} holds another run (other revisions, cases, plan, tools or guest)",
             next_step="name another folder with --out",
         )
+    return _resumed(out, run, done=run.record.get("status") == "complete")
+
+
+def _resumed(path: Path, run: Run, *, done: bool) -> ResultFolder:
     return ResultFolder(
-        path=out, done=run.record.get("status") == "complete", resumed=True, created=run.record.get("created")
+        path=path, done=done, resumed=True, created=run.record.get("created"), notable=notable_of(run.record)
     )

@@ -50,15 +50,17 @@ class RunFacts:
 def identity(facts: RunFacts) -> str:
     """Equal for runs that measure the same in the same way: an interrupted one may go on under it.
 
-    Boots of a second stage are left out: they follow from what the first one measures.
+    Boots of a second stage are left out: they follow from what the first one measures. So is the threshold: the boots are the
+    same by any, and a run may go on under another.
     """
+    screen = tuple(boot for boot in facts.plan.boots if boot.stage == "screen")
     content = {
         "arms": {name: [arm.revision.commit, _kernel_digest(arm)] for name, arm in facts.arms.items()},
         "bench": facts.bench.digest,
         "mode": facts.mode,
         "platform": facts.platform,
         "guest": facts.shape.record(),
-        "plan": _plan(replace(facts.plan, boots=tuple(boot for boot in facts.plan.boots if boot.stage == "screen"))),
+        "plan": _measured_plan(replace(facts.plan, boots=screen)),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -92,7 +94,7 @@ def record(facts: RunFacts, *, created: str, status: str, failures: Mapping[str,
         "toolchain": dict(facts.toolchain),
         "isolation": facts.isolation,
         "guest": facts.shape.record(),
-        "plan": _plan(facts.plan),
+        "plan": {**_measured_plan(facts.plan), "notable": facts.plan.notable},
         "left_out": [
             {**case_to_json(each.case), "status": each.status, "reason": each.reason} for each in facts.left_out
         ],
@@ -130,7 +132,7 @@ def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> dict[str,
     }
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def _measured_plan(plan: Plan) -> dict[str, Any]:
     return {
         "seed": plan.seed,
         "stages": stages_to_json(plan.stages),

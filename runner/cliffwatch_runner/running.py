@@ -2,14 +2,16 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from cliffwatch.counting import counted
 from cliffwatch.samples import Mode
 from cliffwatch_runner import clock
+from cliffwatch_runner.arguments import unmatched_explain
 from cliffwatch_runner.arm_failures import arm_failures
 from cliffwatch_runner.boots_told import BootsTold
 from cliffwatch_runner.building import Built, build
@@ -72,18 +74,25 @@ def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
 def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
     """What a run would do, without building: which cases are there is guessed from the tree's release."""
     shut = _shut(request)
-    if shut is not None:
-        return (shut,)
+    return (shut,) if shut is not None else _planned(request, teller)
+
+
+def _planned(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
     teller.begin("tree", request.tree)
     chosen = choose(request)
     if isinstance(chosen, tuple):
         return chosen
     teller.end(f"{chosen.base.short} .. {chosen.head.short}")
     selection = _select(request, chosen, None)
-    plan = make_plan(
-        selection.cases, arms=_arms(chosen.mode), boots=request.boots_per_arm(chosen.mode), seed=request.seed
-    )
-    return chosen, plan, selection
+    wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
+    if wrong:
+        return wrong
+    return chosen, _plan(request, chosen.mode, selection, _arms(chosen.mode)), selection
+
+
+def _plan(request: RunRequest, mode: Mode, selection: Selection, arms: Sequence[str]) -> Plan:
+    boots = request.boots_per_arm(mode)
+    return make_plan(selection.cases, arms=arms, boots=boots, seed=request.seed, notable=request.notable)
 
 
 def _arms(mode: Mode) -> tuple[str, ...]:
@@ -132,11 +141,10 @@ def _prune(request: RunRequest, teller: Teller) -> None:
 def _carried_out(
     request: RunRequest, teller: Teller, stop: threading.Event, uses: Uses
 ) -> Finished | tuple[Failure, ...]:
-    teller.begin("tree", request.tree)
-    chosen = choose(request)
-    if isinstance(chosen, tuple):
-        return chosen
-    teller.end(f"{chosen.base.short} .. {chosen.head.short}")
+    planned = _planned(request, teller)
+    if isinstance(planned[0], Failure):
+        return tuple(each for each in planned if isinstance(each, Failure))
+    chosen = planned[0]
     equipped = equip(request, chosen)
     if isinstance(equipped, tuple):
         return equipped
@@ -181,7 +189,7 @@ def _facts(
         toolchain=toolchain,
         isolation=isolation,
         shape=guest_shape(request, chosen.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
-        plan=make_plan(selection.cases, arms=tuple(arms), boots=request.boots_per_arm(chosen.mode), seed=request.seed),
+        plan=_plan(request, chosen.mode, selection, tuple(arms)),
         left_out=selection.left_out,
         host=chosen.host,
         notes=(*chosen.notes, isolation, *built.notes),
@@ -221,6 +229,8 @@ def _in_folder(
         teller.note(f"{folder.path} holds this run already, complete; nothing is measured again")
         return Finished(folder=folder.path, interrupted=False)
     created = folder.created or clock.now().isoformat()
+    if facts.plan.notable is None and folder.notable is not None:
+        facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
 
     def keep(current: RunFacts, status: str = "running", failures: Mapping[str, Failure] = NO_FAILURES) -> None:
         write_json(folder.path / "run.json", record(current, created=created, status=status, failures=failures))
@@ -228,7 +238,9 @@ def _in_folder(
     keep(facts)
     if folder.resumed:
         done = sum(finished_boot(folder.path, boot) for boot in facts.plan.boots)
-        teller.note(f"going on in {folder.path}: {done} of {len(facts.plan.boots)} boots are done")
+        teller.note(
+            f"going on in {folder.path}: {done} of {counted(len(facts.plan.boots), 'boot is', 'boots are')} done"
+        )
     measured = _locked_and_measured(request, facts, built, folder.path, keep, teller, stop)
     if isinstance(measured, Failure):
         return (measured,)
@@ -268,7 +280,7 @@ def _measure(
         failure = measure(plan, kernels, bench, folder, at_once=at_once, listener=told, stop=stop)
         if failure is not None:
             return failure
-        teller.end("interrupted" if stop.is_set() else f"{len(plan.boots)} boots")
+        teller.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
         longer = None if stop.is_set() else further_boots(folder, plan)
         if longer is None:
             return facts
@@ -278,8 +290,8 @@ def _measure(
 def _said(plan: Plan) -> str:
     confirming = [boot for boot in plan.boots if boot.stage == "confirm"]
     if not confirming:
-        return f"{len(plan.boots)} boots, {len(plan.cases)} cases each"
-    return f"{len(confirming)} more boots of {len(confirming[-1].cases)} open cases"
+        return f"{counted(len(plan.boots), 'boot')}, {counted(len(plan.cases), 'case')} each"
+    return f"{counted(len(confirming), 'more boot')} of {counted(len(confirming[-1].cases), 'open case')}"
 
 
 def _bench(request: RunRequest, facts: RunFacts, built: Built) -> Bench:

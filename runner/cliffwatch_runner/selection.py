@@ -21,7 +21,7 @@ class Selection:
 def choose_suites(catalogue: Catalogue, names: Sequence[str]) -> tuple[Suite, ...] | Failure:
     """The named suites of the catalogue; `discovered` is none of them and passed over here."""
     known = {suite.name: suite for suite in catalogue.suites}
-    for name in names:
+    for name in names or ("",):
         if name not in known and name != DISCOVERED:
             return Failure(
                 whose="usage",

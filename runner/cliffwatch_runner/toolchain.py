@@ -129,8 +129,13 @@ def container_engine() -> str:
     return "docker" if shutil.which("docker") else "podman"
 
 
+def installable(name: str) -> str:
+    """The package that has a tool."""
+    return _PACKAGES.get(name.removeprefix("bpf-"), name)
+
+
 def _missing(name: str, program: str | None = None) -> Failure:
-    package = _PACKAGES.get(name.removeprefix("bpf-"), name)
+    package = installable(name)
     return Failure(
         whose="host",
         message=f"{program or name} is missing",

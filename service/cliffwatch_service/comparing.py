@@ -17,7 +17,7 @@ from cliffwatch.comparing.surroundings import case_traits
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_set_to_json
-from cliffwatch.results import arm_from_json, plan_order, stages_from_json
+from cliffwatch.results import arm_from_json, notable_of, plan_order, stages_from_json
 from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.boot_document import boot_of, columns_of, packed, unpacked
@@ -152,7 +152,7 @@ def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> Comparis
     stages = stages_from_json(base.record["plan"].get("stages")) if together else None
     cpus = (base.record.get("guest") or {}).get("cpus") or 1
     traits = partial(case_traits, load_catalogue().traits, cpus)
-    method = Method(stages=stages, one_run=together)
+    method = Method(stages=stages, one_run=together, notable=notable_of(base.record) if together else None)
     compared = compare(base.arm, head.arm, traits, method, control=control if together else None)
     if isinstance(compared, Incomparable):
         raise Refusal(422, "not comparable", f"{compared.reason}: {compared.next_step}")

@@ -10,7 +10,9 @@ import orjson
 from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.reports.go_bench import go_bench_report
+from cliffwatch.reports.go_bench import go_bench_report, run_settings
+from cliffwatch.results import notable_of, stages_from_json
+from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.comparing import load_arm
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots, runs, series
@@ -46,7 +48,9 @@ def export_run(connection: Connection[Any], digest: str, form: str) -> bytes:
         raise not_found("run", digest)
     if form == "go-bench":
         arms = [load_arm(connection, run, row).arm for row in runs.arms_of(connection, run["id"])]
-        return go_bench_report(arms, load_catalogue().traits).encode()
+        record = orjson.loads(unpacked(bytes(run["record"])))
+        settings = run_settings(notable_of(record), stages_from_json(record["plan"].get("stages")))
+        return go_bench_report(arms, load_catalogue().traits, settings=settings).encode()
     return _WRITERS[form](list(_rows(connection, run)))
 
 

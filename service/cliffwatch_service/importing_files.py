@@ -10,7 +10,7 @@ from psycopg import Connection
 
 import cliffwatch
 from cliffwatch.identities import digest_of, run_digest
-from cliffwatch.importing import arm_from_parsed
+from cliffwatch.importing import arms_from_parsed
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json, sample_to_json
 from cliffwatch.samples import Arm, CaseKey
@@ -58,7 +58,14 @@ def import_file(
     if not parsed.values:
         reason = problems[0]["reason"] if problems else "the file is empty"
         raise Refusal(422, "nothing to import", f"no result can be read: {reason}", problems=problems[:20])
-    arm = arm_from_parsed(parsed, said.name)
+    arms = arms_from_parsed(parsed, said.name)
+    if len(arms) > 1:
+        raise Refusal(
+            422,
+            "several arms",
+            f"the file holds {len(arms)} arms: {', '.join(arms)}: import one at a time (`cliffwatch export RUN --arm NAME`)",
+        )
+    (arm,) = arms.values()
     samples = sum(len(boot.samples) for boot in arm.boots)
     host_name = f"{HOST} {said.platform}"
     identity = digest_of([content_digest(text.encode()), said.platform, said.mode, said.commit])
@@ -97,7 +104,9 @@ def _record(arm: Arm, said: ImportedAs, identity: str, now: datetime) -> dict[st
             "seed": 0,
             "stages": None,
             "cases": [{**case_to_json(case), "argv": []} for case in cases],
-            "boots": [{"index": boot.index, "block": boot.block, "arm": ARM, "stage": "screen"} for boot in arm.boots],
+            "boots": [
+                {"index": boot.index, "block": boot.block, "arm": ARM, "stage": boot.stage} for boot in arm.boots
+            ],
         },
         "left_out": [],
         "notes": [f"imported from {said.name}"],
@@ -110,7 +119,7 @@ def _boot(arm: Arm, number: int, now: datetime) -> dict[str, Any]:
         "index": number,
         "block": boot.block,
         "arm": ARM,
-        "stage": "screen",
+        "stage": boot.stage,
         "began": now.isoformat(),
         "ended": now.isoformat(),
         "status": "complete",

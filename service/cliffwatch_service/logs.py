@@ -6,7 +6,7 @@ import sys
 import structlog
 
 
-def set_up_logs(*, json: bool, level: int = logging.INFO) -> None:
+def set_up_logs(*, json: bool, colour: bool = False, level: int = logging.INFO) -> None:
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -15,7 +15,7 @@ def set_up_logs(*, json: bool, level: int = logging.INFO) -> None:
     ]
     last: structlog.typing.Processor = structlog.processors.JSONRenderer()
     if not json:
-        last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        last = structlog.dev.ConsoleRenderer(colors=colour)
     structlog.configure(
         processors=[*shared, last],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -52,6 +52,7 @@ class PlannedBoot(TypedDict):
 @with_config(extra="allow")
 class PlanRecord(TypedDict):
     seed: int
+    notable: NotRequired[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None]
     stages: NotRequired[dict[str, Any] | None]
     cases: Annotated[list[PlannedCase], Field(max_length=LARGEST_PLAN)]
     boots: Annotated[list[PlannedBoot], Field(max_length=MOST_BOOTS)]

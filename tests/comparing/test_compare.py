@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
-from cliffwatch.comparing.compare import compare
+from cliffwatch.comparing.compare import Method, compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
-from cliffwatch.samples import CaseOutcome, MetricTraits
+from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
 
 
 def only(compared: ComparisonSet | Incomparable) -> Comparison:
@@ -46,7 +46,7 @@ def test_a_real_change_below_the_notable_is_unchanged_and_says_so() -> None:
 
     assert row.verdict == "unchanged"
     assert row.beyond_noise
-    assert "real, but below the notable 0.20%" in row.reason
+    assert "real, but below the notable 0.2%" in row.reason
 
 
 def test_boots_that_differ_among_themselves_blur_the_row() -> None:
@@ -152,3 +152,18 @@ def test_modes_and_platforms_are_never_compared_across() -> None:
 
     assert isinstance(compared, Incomparable)
     assert compared.reason == "the two sides are of different modes: icount and walltime"
+
+
+def noisy_where_named(case: CaseKey, *_: object) -> MetricTraits:
+    return noisy() if case == INT_GET else exact()
+
+
+def test_each_row_says_its_own_threshold_and_what_its_interval_is() -> None:
+    values = {SEQ_GET: FAST, INT_GET: FAST}
+    compared = compare(arm("base", values), arm("head", values), noisy_where_named)
+    given = compare(arm("base", values), arm("head", values), noisy_where_named, Method(notable=0.03))
+
+    assert isinstance(compared, ComparisonSet)
+    assert isinstance(given, ComparisonSet)
+    assert [(row.threshold, row.interval_level) for row in compared.rows] == [(0.002, None), (0.01, 0.99)]
+    assert [row.threshold for row in given.rows] == [0.03, 0.03]

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.parsers.go_bench import ExportedUnit, format_go_bench, metric_of, parse_go_bench, unit_of
+from cliffwatch.parsers.go_bench import metric_of, parse_go_bench, unit_of
+from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
 from cliffwatch.parsers.veristat import parse_veristat
 from cliffwatch.samples import Arm, Assumed, Boot, CaseKey, MetricTraits, Sample
 

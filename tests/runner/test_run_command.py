@@ -119,14 +119,6 @@ def test_a_patch_that_does_not_apply_is_usage(repository: Path, tmp_path: Path) 
     assert "other.patch does not apply to" in ended.stderr
 
 
-def test_an_unknown_suite_is_usage_and_names_the_others(repository: Path) -> None:
-    ended = run(repository, "--suite", "local-storge")
-
-    assert ended.exit_code == 2
-    assert "there is no suite 'local-storge'" in ended.stderr
-    assert "local-storage" in ended.stderr
-
-
 def test_a_kernel_that_does_not_build_ends_with_3_and_its_error_on_top(repository: Path) -> None:
     change(repository, "kernel/bpf/core.c", "int broken(void) { return x; }\n", "bpf: Break it")
     ended = run(repository)
@@ -147,12 +139,61 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
     assert "the kernel panicked in it: " in ended.stdout
 
 
-def test_a_missing_tool_is_the_hosts_failure_and_names_its_package(repository: Path) -> None:
-    ended = run(repository, "--pahole", "pahole-of-tomorrow")
+@pytest.mark.parametrize(
+    ("arguments", "message", "next_step"),
+    [
+        (("--pahole", "pahole-of-tomorrow"), "--pahole: there is no program 'pahole-of-tomorrow'", "install dwarves"),
+        (("--cc", "gcc-of-tomorrow"), "--cc: there is no program 'gcc-of-tomorrow'", "install gcc"),
+        (("--clang", "clang-of-tomorrow"), "--clang: there is no program 'clang-of-tomorrow'", "install clang"),
+        (("--suite", "local-storge"), "there is no suite 'local-storge'", "choose among: "),
+        (("--suite", ","), "there is no suite ''", "choose among: "),
+        (("--platform", ""), "--platform: '' is no name of a platform", "such as amd-rome"),
+        (("--platform", "amd\trome"), "--platform: 'amd\\trome' is no name of a platform", "such as amd-rome"),
+        (("--platform", "AMD-Rome"), "'AMD-Rome' would be another platform than 'amd-rome'", "did you mean amd-rome?"),
+        (("--explain", "seq-gte"), "--explain: no case of the plan matches 'seq-gte'", "local-storage-cache-seq-get"),
+        (
+            ("--report-out", "/nosuch/report.txt"),
+            "/nosuch/report.txt cannot be written",
+            "a folder that you may write to",
+        ),
+        (("--report-out", "/proc/report.txt"), "/proc/report.txt cannot be written", "a folder that you may write to"),
+        (("--out", "/proc/results"), "--out: nothing can be written to /proc/results", "--out"),
+        (("--config", "/nosuch.config"), "/nosuch.config", "does not exist"),
+        (("--upload", "nonsense"), "--upload: 'nonsense' is no address of a service", "https://"),
+        (("--notable", "nan"), "--notable", "a number of per cent"),
+    ],
+)
+def test_wrong_arguments_are_told_before_anything_begins(
+    repository: Path, arguments: tuple[str, str], message: str, next_step: str
+) -> None:
+    for dry in ((), ("--dry-run",)):
+        ended = run(repository, *arguments, *dry)
 
-    assert ended.exit_code == 4
-    assert "pahole-of-tomorrow is missing" in ended.stderr
-    assert "dwarves" in ended.stderr
+        assert ended.exit_code == 2
+        assert message in ended.stderr
+        assert next_step in ended.stderr
+        assert ended.stdout == ""
+    assert not (repository.parent / "cache" / "kernels").exists()
+    assert not (repository.parent / "results").exists()
+
+
+def test_all_that_is_wrong_with_the_arguments_is_told_at_once(repository: Path) -> None:
+    ended = run(repository, "--suite", "local-storge", "--pahole", "pahole-of-tomorrow", "--platform", " ")
+
+    assert [line for line in ended.stderr.splitlines() if line.startswith("cliffwatch: ")] == [
+        "cliffwatch: there is no suite 'local-storge'",
+        "cliffwatch: --platform: ' ' is no name of a platform",
+        "cliffwatch: --pahole: there is no program 'pahole-of-tomorrow' here that says its version",
+    ]
+
+
+def test_a_report_goes_to_the_file_that_was_named(repository: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    ended = run(repository, "--report-out", report, "--format", "json")
+
+    assert (ended.exit_code, ended.stdout) == (0, "")
+    assert json.loads(report.read_text())["format"] == "cliffwatch-comparison"
+    assert cliffwatch("compare", repository.parent / "results", "--report-out", tmp_path).exit_code == 2
 
 
 def test_tools_that_a_newer_tree_needs_are_told_before_anything_is_built(
@@ -218,6 +259,18 @@ def test_a_full_disk_is_the_hosts_failure_and_keeps_what_is_done(
     assert re.search(r"[23] of 4 boots are done", again.stderr)
 
 
+def test_a_run_is_compared_by_the_threshold_that_it_was_given(repository: Path) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    ended = run(repository, "--notable", 60)
+    results = repository.parent / "results"
+
+    assert ended.stdout.startswith("7 unchanged of 7 cases\n")
+    assert "Changes are reported from 60 % on" in ended.stdout
+    assert cliffwatch("compare", results).stdout == ended.stdout
+    assert run(repository).stdout == ended.stdout
+    assert cliffwatch("compare", results, "--notable", 1).stdout.startswith("5 regressions, 2 unchanged of 7 cases\n")
+
+
 def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None:
     change(repository, "behaviour", "slow\n", "bpf: Make it slow")
     printed = run(repository).stdout
@@ -225,6 +278,10 @@ def test_compare_and_export_read_the_same_folder_later(repository: Path) -> None
 
     assert cliffwatch("compare", results).stdout == printed
     assert "0 regressions" not in cliffwatch("compare", f"{results}:base", f"{results}:head").stdout
+    exported = repository.parent / "export.txt"
+    exported.write_text(cliffwatch("export", results).stdout)
+    first, second = (json.loads(cliffwatch("compare", each, "--format", "json").stdout) for each in (results, exported))
+    assert second == first
     assert "BenchmarkBPF/bench=local-storage-cache-seq-get/nr_maps=16-1 1 " in cliffwatch("export", results).stdout
 
 

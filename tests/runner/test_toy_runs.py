@@ -271,3 +271,44 @@ def test_a_run_in_stages_is_complete_where_the_screen_decides_all(repository: Pa
 
     assert len(run.arms["head"].boots) == 5
     assert {row.verdict for row in compared(run).primary_rows()} == {"unchanged"}
+
+
+class Impatient(Silent):
+    """Stops a run after its first boot."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__()
+        self.stop = stop
+
+    def advance(self, fraction: float | None, detail: str = "") -> None:
+        if detail.startswith("boot") and detail.endswith("complete"):
+            self.stop.set()
+
+
+def test_the_threshold_that_was_asked_for_decides_what_is_confirmed(repository: Path, tmp_path: Path) -> None:
+    """A head that is six per cent slower is worth fresh boots by default; where only 60 % are reported, the screen decides."""
+    change(repository, "behaviour", "slower-by-six-per-cent\n", "bpf: Make it slower")
+    stages = Stages(screen=10, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
+    by_default, by_60 = (
+        good(run_toy(request(repository, tmp_path, suites=("discovered",), boots=stages, notable=notable, out=out)))
+        for notable, out in ((None, tmp_path / "default"), (0.6, tmp_path / "by-60"))
+    )
+
+    assert by_default.record["plan"]["notable"] is None
+    assert by_60.record["plan"]["notable"] == 0.6
+    assert len(by_default.arms["head"].boots) == 16
+    assert len(by_60.arms["head"].boots) == 10
+
+
+@pytest.mark.parametrize(("again", "then"), [(None, 0.3), (0.4, 0.4)])
+def test_a_run_goes_on_under_its_threshold_unless_another_is_given(
+    repository: Path, tmp_path: Path, again: float | None, then: float
+) -> None:
+    stop = threading.Event()
+    first = good(run_toy(request(repository, tmp_path, boots=6, notable=0.3), Impatient(stop), stop))
+    assert first.record["status"] == "incomplete"
+    resumed = good(run_toy(request(repository, tmp_path, boots=6, notable=again)))
+
+    assert resumed.record["status"] == "complete"
+    assert resumed.record["identity"] == first.record["identity"]
+    assert resumed.record["plan"]["notable"] == then

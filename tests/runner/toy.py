@@ -88,6 +88,8 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
         fresh_build=False,
         require_isolation=False,
         hang_after=60.0,
+        notable=None,
+        explain=None,
     )
     return replace(plain, **named)  # type: ignore[arg-type]
 

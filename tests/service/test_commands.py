@@ -1,6 +1,7 @@
 """The commands as people type them: serve, token, submit, run --upload, backup and restore."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from test_worker import do_one
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.worker.job import Host
+from cliffwatch_service.listening import bound, cannot_listen
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from load.served import COMMAND, served
@@ -48,6 +50,37 @@ def test_a_database_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> Non
     assert refused.returncode == 4
     assert refused.stderr.startswith("cliffwatch: the database cannot be used")
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_port_that_is_taken_is_this_hosts_matter_and_said_before_anything_is_begun(tmp_path: Path, host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        refused = cliffwatch(
+            "", tmp_path, "serve", "--host", host, "--port", port, "--data-dir", str(tmp_path / "data")
+        )
+    assert refused.returncode == 4
+    assert refused.stderr.splitlines() == [
+        f"cliffwatch: port {port} of {host} is taken by another program",
+        f"  choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
+    ]
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_address_of_another_machine_is_usage(tmp_path: Path) -> None:
+    for host in ("192.0.2.1", "no such host"):
+        refused = cliffwatch("", tmp_path, "serve", "--host", host, "--data-dir", str(tmp_path / "data"))
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(f"cliffwatch: this machine has no address {host!r}\n  name one of its own")
+
+
+def test_a_port_that_is_taken_meanwhile_is_said_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two programs may bind a port until one of them listens."""
+    taken = bound("127.0.0.1", 0)
+    assert isinstance(taken, tuple)
+    with taken[0], socket.create_server(taken[0].getsockname()), pytest.raises(OSError) as raised:
+        taken[0].listen()
+    assert "is taken by another program" in cannot_listen("127.0.0.1", 8000, raised.value).reason
 
 
 def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> None:

@@ -182,3 +182,15 @@ def test_a_file_without_results_is_refused_with_the_reason(running: Any) -> None
         answer = http.post("/api/v1/imports", params=params, content="hello\n", headers={"Content-Type": "text/plain"})
     assert answer.status_code == 422
     assert running.rows("SELECT id FROM run") == []
+
+
+def test_a_file_with_two_arms_is_refused_rather_than_pooled(running: Any) -> None:
+    run = run_of(boots=3, cases=4)
+    upload(running, run)
+    with running.http("upload") as http:
+        text = http.get(f"/api/v1/runs/{run.digest}/export", params={"format": "go-bench"}).raise_for_status().text
+        params = {"platform": "amd-rome", "mode": "walltime", "name": "export.txt"}
+        answer = http.post("/api/v1/imports", params=params, content=text, headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 422
+    assert "the file holds 2 arms: base, head: import one at a time" in answer.json()["detail"]
+    assert len(running.rows("SELECT id FROM run")) == 1

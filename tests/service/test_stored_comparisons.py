@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from service_runs import commit_of, put_all, run_of
+from service_runs import commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.store.trees import RevisionFacts, keep_revision
 
@@ -126,3 +126,20 @@ def test_what_cannot_be_compared_says_what_to_do(running: Any, pair: str, status
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert says in answer.json()["detail"]
+
+
+def test_a_run_is_decided_by_the_threshold_that_it_was_given(running: Any) -> None:
+    run = run_of(boots=8, cases=3, shift=0.1)
+    run.record["plan"]["notable"] = 0.6
+    upload(running, run)
+    row = row_of(running.get(f"/runs/{run.digest}/comparison"), "local-storage-cache-seq-get")
+    assert (row["verdict"], row["threshold"], row["interval_level"]) == ("unchanged", 0.6, 0.99)
+
+
+def test_a_threshold_that_is_none_is_refused(running: Any) -> None:
+    run = run_of(boots=1, cases=1)
+    run.record["plan"]["notable"] = 7
+    with running.http("upload") as http:
+        answer = http.put(f"/api/v1/runs/{run.digest}", json=record_of(run))
+    assert answer.status_code == 422
+    assert "notable" in answer.json()["detail"]

@@ -12,6 +12,7 @@ import rich_click as click
 from rich.console import Console
 from rich.text import Text
 
+from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
@@ -51,7 +52,7 @@ def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool) -> None
 
     Ends with 0 where it is fit for the mode, else with 4. docs/host.md explains every item.
     """
-    console = Console(highlight=False)
+    console = terminal.console()
     if restore:
         _restore(console)
     facts = gather(cache)

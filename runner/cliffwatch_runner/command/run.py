@@ -14,8 +14,9 @@ import rich_click as click
 from rich.console import Console
 from rich.markup import escape
 
+from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
-from cliffwatch.command.report_options import report_options
+from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.exits import Exit
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.cache_entries import Stopped
@@ -148,11 +149,18 @@ def run(**options: Any) -> NoReturn:
     """
     report = options.pop("report")
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
+    if upload is not None and not upload.startswith(("http://", "https://")):
+        failure = Failure(
+            whose="usage",
+            message=f"--upload: {upload!r} is no address of a service",
+            next_step="give one such as https://bench.example.org",
+        )
+        raise SystemExit(_tell_failures([failure], terminal.console(stderr=True)))
     token = read_token(None) if upload else None
     if isinstance(token, Failure):
-        raise SystemExit(_tell_failures([token], Console(stderr=True)))
-    request = _request(options)
-    console = Console(stderr=True)
+        raise SystemExit(_tell_failures([token], terminal.console(stderr=True)))
+    request = _request(options, report)
+    console = terminal.console(stderr=True)
     teller = teller_for(console)
     with stopping() as stop:
         try:
@@ -197,11 +205,11 @@ def _send(folder: Path, url: str, token: str | None, console: Console) -> Exit:
     return _tell_failures([failure], console)
 
 
-def _request(options: dict[str, Any]) -> RunRequest:
+def _request(options: dict[str, Any], report: ReportOptions) -> RunRequest:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
     suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
     jobs = options.pop("jobs") or os.cpu_count() or 1
-    return RunRequest(tools=tools, suites=suites, jobs=jobs, **options)
+    return RunRequest(tools=tools, suites=suites, jobs=jobs, notable=report.notable, explain=report.explain, **options)
 
 
 @contextmanager

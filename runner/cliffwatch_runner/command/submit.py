@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 import rich_click as click
 from rich.console import Console
 
+from cliffwatch.command import terminal
+from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
@@ -38,7 +40,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 @click.option("--detach", is_flag=True, help="Ask and do not wait.")
 def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **asked: Any) -> NoReturn:
     """Ask a service to measure base..head on its hosts, and print what they find."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = terminal.console(stderr=True, soft_wrap=True)
     token = read_token(token_file)
     if isinstance(token, Failure):
         raise SystemExit(_failed(token.message, token.next_step, Exit.USAGE))
@@ -53,7 +55,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **a
     client = Client(url, token)
     try:
         request = _answered(client.post("/requests", body, key=key))
-        console.print(f"request {request['request']}, {len(request['jobs'])} jobs")
+        console.print(f"request {request['request']}, {counted(len(request['jobs']), 'job')}")
         if not detach:
             jobs = [_follow(client, job["job"], console) for job in request["jobs"]]
             raise SystemExit(_report(client, body, jobs, console))
@@ -111,8 +113,12 @@ def _tell_place(client: Client, job: str, told: str, console: Console) -> str:
     if expected is None or not expected["position"]:
         return told
     seconds = expected["seconds"]
-    when = f"done in about {seconds / 60:.0f} minutes" if seconds is not None else "no telling how long"
-    now = f"place {expected['position']} in the queue, {expected['hosts']} hosts at work, {when}"
+    when = (
+        f"done in about {counted(max(1, round(seconds / 60)), 'minute')}"
+        if seconds is not None
+        else "no telling how long"
+    )
+    now = f"place {expected['position']} in the queue, {counted(expected['hosts'], 'host')} at work, {when}"
     if now != told:
         console.print(now)
     return now

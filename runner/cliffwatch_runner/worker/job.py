@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.client import Answered, Client, Refused, Unreached
@@ -226,7 +227,7 @@ def redeliver(client: Client, host: Host, spooled: Sequence[Spooled], say: Calla
         if isinstance(uploaded, Refused) and uploaded.status == 404:
             uploaded = upload_run(client, each.results, host.name)  # the service knows nothing of the job any more
         if isinstance(uploaded, Uploaded):
-            say(f"sent what job {each.folder.name} left: {uploaded.sent} boots")
+            say(f"sent what job {each.folder.name} left: {counted(uploaded.sent, 'boot')}")
             each.deliver()
         else:
             why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason

@@ -78,7 +78,7 @@ class RawListed(BaseModel):
 
 
 class ComparisonRow(BaseModel):
-    """One row of Comparison JSON (docs/formats.md)."""
+    """One row of Comparison JSON (docs/formats.md). Rows stored by older versions lack `threshold` and `interval_level`."""
 
     suite: str
     benchmark: str
@@ -98,6 +98,8 @@ class ComparisonRow(BaseModel):
     p: float | None
     q: float | None
     mde: float | None
+    threshold: float | None = None
+    interval_level: float | None = None
     verdict: str
     reason: str
     needs: int | None

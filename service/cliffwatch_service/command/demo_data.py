@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import rich_click as click
-from rich.console import Console
 
+from cliffwatch.command import terminal
 from cliffwatch_service import clock
 from cliffwatch_service.command.token import data_dir_option, operators_pool
 from cliffwatch_service.demonstration.filling import fill
@@ -17,7 +17,7 @@ def demo_data(data_dir: Path | None) -> None:
 
     Every page and report of such a database says that it is a demonstration.
     """
-    console = Console(stderr=True, highlight=False)
+    console = terminal.console(stderr=True)
     filling = console.status("filling (about half a minute)")
     with operators_pool(data_dir) as pool, pool.connection() as connection, filling:
         fill(connection, clock.now(), lambda text: console.print(f"  {text}"))

@@ -4,8 +4,10 @@ import asyncio
 import gc
 import logging
 import signal
+import socket
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,12 +17,14 @@ import rich_click as click
 import uvicorn
 from psycopg_pool import PoolTimeout
 
+from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch_service import clock
 from cliffwatch_service.app import create_app
 from cliffwatch_service.database import open_pool
 from cliffwatch_service.dispatch import keep_leases
 from cliffwatch_service.http.context import Rates, Service
+from cliffwatch_service.listening import CannotListen, bound, cannot_listen
 from cliffwatch_service.logs import set_up_logs
 from cliffwatch_service.migrating import MigrationRefused
 from cliffwatch_service.postgres import Postgres, postgres
@@ -43,11 +47,20 @@ def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _ended)
+    taken = bound(host, port)
+    if isinstance(taken, CannotListen):
+        raise SystemExit(_unheard(taken))
     try:
         settings = read_settings(data_dir=data_dir)
-        set_up_logs(json=not sys.stderr.isatty())
-        with postgres(settings) as database, database.embedded.kept() if database.embedded else nullcontext():
-            _serve(settings, database, host, port)
+        set_up_logs(json=not sys.stderr.isatty(), colour=not terminal.wants_no_colour())
+        with (
+            _closing(taken),
+            postgres(settings) as database,
+            database.embedded.kept() if database.embedded else nullcontext(),
+        ):
+            _serve(settings, database, taken)
+    except _Unheard as error:
+        raise SystemExit(_unheard(cannot_listen(host, port, error.cause))) from None
     except SettingsError as error:
         raise SystemExit(_failed(str(error), Exit.USAGE)) from None
     except MigrationRefused as error:
@@ -67,7 +80,28 @@ def _failed(message: str, code: Exit) -> Exit:
     return code
 
 
-def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None:
+@contextmanager
+def _closing(taken: tuple[socket.socket, ...]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for each in taken:
+            each.close()
+
+
+def _unheard(why: CannotListen) -> Exit:
+    return _failed(f"{why.reason}\n  {why.next_step}", why.exit)
+
+
+class _Unheard(Exception):
+    """The address was taken by another program while the service was being made ready."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, ...]) -> None:
     pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
     try:
         with pool.connection() as connection:
@@ -81,8 +115,6 @@ def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None
         )
         config = uvicorn.Config(
             create_app(service),
-            host=host,
-            port=port,
             log_config=None,
             log_level=logging.WARNING,
             access_log=False,
@@ -96,7 +128,7 @@ def _serve(settings: Settings, database: Postgres, host: str, port: int) -> None
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         with task_process(settings, database.url):
-            asyncio.run(_Announced(config, database.where).serve())
+            asyncio.run(_Announced(config, database.where).serve(sockets=list(taken)))
     finally:
         pool.close()
 
@@ -109,7 +141,10 @@ class _Announced(uvicorn.Server):
         self._where = where
 
     async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except OSError as error:
+            raise _Unheard(error) from error
         if self.started:
             address, port = self.servers[0].sockets[0].getsockname()[:2]
             click.echo(f"Cliffwatch at http://{address}:{port}, on {self._where}", err=True)

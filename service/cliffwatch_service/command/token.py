@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import rich_click as click
 from psycopg_pool import ConnectionPool
-from rich.console import Console
 from rich.table import Table
 
+from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch_service import clock
 from cliffwatch_service.access import SCOPES, make_token
@@ -86,7 +86,7 @@ def list_(data_dir: Path | None) -> None:
             "revoked" if row["revoked"] else "expired" if row["expires"] and row["expires"] <= clock.now() else "good"
         )
         table.add_row(row["name"], " ".join(row["scopes"]), row["host"] or "any", *dates, state)
-    Console().print(table)
+    terminal.console().print(table)
 
 
 @token.command()

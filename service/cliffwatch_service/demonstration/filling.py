@@ -7,6 +7,7 @@ from typing import Any, cast
 import orjson
 from psycopg import Connection
 
+from cliffwatch.counting import counted
 from cliffwatch.identities import run_digest
 from cliffwatch_service.access import make_token
 from cliffwatch_service.columns import ColumnsKnown
@@ -63,7 +64,7 @@ def fill(connection: Connection[Any], now: datetime, told: Callable[[str], objec
         ("a made-up pull request", (pull_request_run(now),)),
     )
     for what, found in kinds:
-        told(f"{what}: {_keep_all(connection, found)} runs")
+        told(f"{what}: {counted(_keep_all(connection, found), 'run')}")
     _branches(connection, now)
     _triage(connection, now)
     _queue(connection, now)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from psycopg import Connection
 
+from cliffwatch.counting import counted
 from cliffwatch.reports.across import (
     TOLD,
     TROUBLED,
@@ -176,7 +177,7 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
         control=control,
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
-        boots=f"{base} boots a kernel" if base == head else f"{base} and {head} boots",
+        boots=f"{counted(base, 'boot')} a kernel" if base == head else f"{base} and {counted(head, 'boot')}",
         band=band(floor, scale),
         control_places=None if control is None else band_edges(control["largest"], scale),
     )

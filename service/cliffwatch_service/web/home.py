@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.counting import counted
 from cliffwatch.reports.across import TROUBLED
 from cliffwatch_service.dispatch import AT_WORK
 from cliffwatch_service.http.context import ServiceHere
@@ -96,9 +97,11 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
         name = f"{each['platform']} ({each['mode']})"
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
         if each["waiting"] and silent:
-            found.append(f"{name}: {each['waiting']} jobs wait and no host of this platform works")
+            found.append(
+                f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
+            )
         elif (each["platform"], each["mode"]) in followed and each["newest"] and now - each["newest"] > STALE:
-            found.append(f"{name}: nothing was measured for {(now - each['newest']).days} days")
+            found.append(f"{name}: nothing was measured for {counted((now - each['newest']).days, 'day')}")
     known = {(each["platform"], each["mode"]) for each in targets}
     found += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
     return found

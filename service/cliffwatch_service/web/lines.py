@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import TOLD, Across, Target, whereabouts
 from cliffwatch_service.web.drawing import Scale, bar
@@ -91,7 +92,7 @@ def _cell(row: Mapping[str, Any] | None, floor: float, scale: Scale) -> tuple[st
             return "same", figures.percent(change), f"{_interval(row)}, sees {_plain(row['mde'])}, n {n}", path
         return "same", "~", f"sees {_plain(row['mde'])}, n {n}", path
     if verdict == "inconclusive":
-        needs = f"needs {row['needs']} boots" if row["needs"] else "undecided"
+        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "undecided"
         why = f": {row['reason'][:90]}" if row["reason"] else ""
         return "open", f"? {needs}", f"{_interval(row)}, n {n}{why}", path
     return "trouble", f"{MARKS[verdict]} {verdict}", row["reason"][:120], path

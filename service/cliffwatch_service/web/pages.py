@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.assets import asset
@@ -43,6 +44,7 @@ def _templates() -> Environment:
     environment.globals |= {
         "asset": asset,
         "commit_page": commit_page,
+        "counted": counted,
         "query": query,
         "mark": mark,
         "tone": tone,

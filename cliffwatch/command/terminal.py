@@ -1,0 +1,29 @@
+"""What may be written to a terminal: the one place that knows NO_COLOR (no-color.org) and TERM=dumb."""
+
+import os
+from typing import Literal
+
+import rich_click as click
+from rich.console import Console
+
+_UNBROKEN = 100_000
+"""Columns where nobody watches: a name that is cut or broken in a pipe is lost to whoever reads it."""
+
+
+def wants_no_colour() -> bool:
+    """Whether the environment asks for text alone: no colour, no bold, no other escape sequence of style."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+
+
+def console(*, stderr: bool = False, soft_wrap: bool = False) -> Console:
+    """A console of ours. Numbers and names are not coloured by guessing, and lines are never broken in a pipe."""
+    system: Literal["auto"] | None = None if wants_no_colour() else "auto"
+    made = Console(stderr=stderr, soft_wrap=soft_wrap, highlight=False, color_system=system)
+    if not made.is_terminal:
+        made.width = _UNBROKEN
+    return made
+
+
+def style_help() -> None:
+    """Makes help and messages on usage follow the same wish."""
+    click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"

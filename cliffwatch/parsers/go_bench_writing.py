@@ -1,0 +1,90 @@
+"""Writes the Go benchmark format, so that benchstat and we ourselves read it (see `go_bench`)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from cliffwatch.parsers.go_bench import OURS, unit_of
+from cliffwatch.samples import Arm, Boot, MetricTraits, Sample
+
+_SAFE = "._:+,()"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedUnit:
+    """A `Unit` line: what benchstat may assume of a unit."""
+
+    unit: str
+    traits: MetricTraits
+
+
+def format_go_bench(
+    arms: Iterable[Arm],
+    units: Iterable[ExportedUnit],
+    *,
+    settings: Mapping[str, str] | None = None,
+    of_run: Sequence[Arm] = (),
+) -> str:
+    """Arms as text: their settings, then one line a boot and case. `benchstat -col arm` compares them.
+
+    `settings` are of the run as a whole; `of_run` are all of its arms, so that exports of single ones say the same of it.
+    """
+    arms = tuple(arms)
+    lines = [f"Unit {each.unit} better={each.traits.better} assume={each.traits.assume}" for each in units]
+    commits = {f"{arm.name}-commit": arm.facts.get("commit", "") for arm in of_run or arms}
+    lines += [f"{key}: {value}" for key, value in {**commits, **(settings or {})}.items() if value]
+    known = dict.fromkeys(key for arm in arms for key in arm.environment)
+    for arm in arms:
+        lines += ["", *_settings(arm, known), *_results(arm)]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(arm: Arm, known: Iterable[str]) -> Iterator[str]:
+    """Settings that are equal for sides that can be compared, and `arm`, which tells them apart: benchstat makes a table of
+    its own for each further difference. The arm's own facts stand in lines that it passes over.
+    """
+    for key, value in {"label": arm.label, **arm.facts}.items():
+        if key != "commit":
+            yield f"# {arm.name} {key}: {_one_line(value)}"
+    environment = {key: arm.environment.get(key, "") for key in known}
+    for key, setting in {"mode": arm.mode, "platform": arm.platform, **environment, "arm": arm.name}.items():
+        yield f"{key}: {_one_line(setting or '')}".rstrip()
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())
+
+
+def _results(arm: Arm) -> Iterator[str]:
+    suite: str | None = None
+    for boot in arm.boots:
+        yield _boot(boot)
+        by_case: dict[object, list[Sample]] = {}
+        for sample in boot.samples:
+            by_case.setdefault(sample.case, []).append(sample)
+        for samples in by_case.values():
+            case = samples[0].case
+            if case.suite != suite:
+                suite = case.suite
+                yield f"suite: {suite}"
+            params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in case.params)
+            measured = " ".join(f"{each.value!r} {unit_of(each.metric, each.unit)}" for each in samples)
+            yield f"Benchmark{OURS}{_encoded(case.benchmark)}{params}-1 1 {measured}"
+            yield from _beside(samples)
+
+
+def _boot(boot: Boot) -> str:
+    layout = f", layout {_encoded(boot.layout)}" if boot.layout else ""
+    return f"# boot {boot.index} of block {boot.block}, {boot.stage}{layout}"
+
+
+def _beside(samples: Sequence[Sample]) -> Iterator[str]:
+    """What the format has no place for: the step of the printed digits, and the readings within the boot."""
+    for each in samples:
+        if each.resolution or each.readings:
+            readings = f" readings {' '.join(map(repr, each.readings))}" if each.readings else ""
+            yield f"#   {unit_of(each.metric, each.unit)} step {each.resolution!r}{readings}"
+
+
+def _encoded(text: str) -> str:
+    return quote(text, safe=_SAFE)

@@ -1,0 +1,51 @@
+"""What the figures of a report mean: its intervals, its thresholds and its signs. Stands below every report for people."""
+
+from collections.abc import Iterator, Sequence
+
+from cliffwatch.comparing.comparison import Comparison, Mean
+from cliffwatch.comparing.summing import LEVEL
+from cliffwatch.reports import figures
+
+_BAND = "the band within which equal kernels repeat"
+
+
+def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[str]:
+    """Sentences on what stands in these rows; nothing on what does not."""
+    judged = [row for row in rows if row.change is not None]
+    if judged:
+        yield f"Intervals: {_intervals(judged, means)}."
+    yield f"Changes are reported {_thresholds(judged or rows)}; ~ is within the noise."
+    if any(row.verdict == "inconclusive" for row in rows):
+        yield "? is inconclusive: these boots show neither a change nor that there is none."
+
+
+def thresholds_differ(rows: Sequence[Comparison]) -> bool:
+    """Whether rows of one report have different thresholds, so that each must say its own."""
+    return len({row.threshold for row in rows if row.change is not None}) > 1
+
+
+def own_terms(row: Comparison, usual: float) -> str | None:
+    """`noisy: reported from 1 % on`, for formats without a column for it; None where a row has the usual threshold."""
+    if row.threshold == usual or row.change is None:
+        return None
+    return f"{'counted' if row.interval_level is None else 'noisy'}: reported from {figures.size(row.threshold)} on"
+
+
+def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:
+    levels = {row.interval_level for row in rows}
+    noisy = "".join(f"{100 * level:g} % confidence" for level in levels if level is not None)
+    if None not in levels:
+        return noisy
+    if noisy:
+        return f"{noisy} for noisy rows; for counted rows {_BAND}"
+    of_means = any(mean.ci_low is not None for mean in means)
+    return f"{_BAND} (counted values){f'; {100 * LEVEL:g} % confidence for means' if of_means else ''}"
+
+
+def _thresholds(rows: Sequence[Comparison]) -> str:
+    """`from 1 % on`, or both where counted and noisy rows have one of their own."""
+    counted, noisy = ({row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False))
+    both = [f"from {figures.size(least)} on" for found in (counted, noisy) for least in sorted(found)]
+    if counted and noisy and counted != noisy:
+        return f"{both[0]} in counted rows, {both[-1]} in noisy ones"
+    return both[0] if both else "at any size"

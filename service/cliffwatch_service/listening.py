@@ -1,0 +1,77 @@
+"""The address that a service listens at, taken before anything else is begun."""
+
+import errno
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from cliffwatch.exits import Exit
+
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""Of a name with two addresses one may be of a family that this machine does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannotListen:
+    """Why an address cannot be had, what to do, and whose matter that is."""
+
+    reason: str
+    next_step: str
+    exit: Exit
+
+
+def bound(host: str, port: int) -> tuple[socket.socket, ...] | CannotListen:
+    """A socket for each address that the host's name has; they listen once the service is ready to answer."""
+    found: list[socket.socket] = []
+    try:
+        known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((each[0], each[4]) for each in known):
+            found.append(_bound(family, address))
+    except (OSError, UnicodeError) as error:
+        if found and isinstance(error, OSError) and error.errno in _NOT_HERE:
+            return tuple(found)
+        for each in found:
+            each.close()
+        return cannot_listen(host, port, error)
+    return tuple(found)
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        taken.bind(address)
+    except OSError:
+        taken.close()
+        raise
+    return taken
+
+
+def cannot_listen(host: str, port: int, error: Exception) -> CannotListen:
+    """What an error of taking or using an address means."""
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
+        return CannotListen(
+            reason=f"this machine has no address {host!r}",
+            next_step="name one of its own with --host, such as 127.0.0.1, or 0.0.0.0 for all",
+            exit=Exit.USAGE,
+        )
+    if number == errno.EADDRINUSE:
+        return CannotListen(
+            reason=f"port {port} of {host} is taken by another program",
+            next_step=f"choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
+            exit=Exit.HOST_FAILED,
+        )
+    if number in (errno.EACCES, errno.EPERM):
+        return CannotListen(
+            reason=f"port {port} of {host} may not be taken by this user",
+            next_step="choose one from 1024 on with --port, and put a proxy before it",
+            exit=Exit.HOST_FAILED,
+        )
+    return CannotListen(
+        reason=f"port {port} of {host} cannot be taken: {error}",
+        next_step="choose another with --port",
+        exit=Exit.HOST_FAILED,
+    )

@@ -1,0 +1,104 @@
+"""Every format says what its intervals are, from which change on rows are reported, and marks what is not decided."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
+from golden import assert_golden
+
+from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.reports.commit import WIDTH, commit_report
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext
+from cliffwatch.reports.html import html_report
+from cliffwatch.reports.legend import legend
+from cliffwatch.reports.mail import mail_report
+from cliffwatch.reports.markdown import markdown_report
+from cliffwatch.reports.text import text_report
+from cliffwatch.samples import CaseKey, MetricTraits
+
+FORMATS: dict[str, Callable[[ComparisonSet, ReportContext], str]] = {
+    "txt": partial(text_report, colour=False),
+    "md": markdown_report,
+    "mail": mail_report,
+    "commit": commit_report,
+    "html": html_report,
+}
+
+
+def int_get_is_noisy(case: CaseKey, *_: object) -> MetricTraits:
+    return noisy() if case == INT_GET else exact()
+
+
+@pytest.fixture
+def mixed() -> ComparisonSet:
+    """Under icount: a counted regression, a noisy row, and a counted row that differs but whose boots differ as much."""
+    base = arm(
+        "base", {SEQ_GET: [185.0] * 5, INT_GET: [30.0, 30.1, 30.2, 29.9, 30.0], CONTROL: [100.0, 101.0, 100.5] * 2}
+    )
+    head = arm("head", {SEQ_GET: [194.0] * 5, INT_GET: [30.1, 30.0, 30.1, 30.0, 29.9], CONTROL: [101.6] * 6})
+    compared = compare(base, head, int_get_is_noisy)
+    assert isinstance(compared, ComparisonSet)
+    assert [row.verdict for row in compared.rows] == ["regression", "unchanged", "inconclusive"]
+    assert compared.rows[2].beyond_noise
+    return compared
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_rows_with_different_thresholds_say_their_own(mixed: ComparisonSet, name: str) -> None:
+    assert_golden(f"thresholds.{name}", FORMATS[name](mixed, NO_CONTEXT))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_inconclusive_row_is_never_read_as_a_regression(mixed: ComparisonSet, name: str) -> None:
+    """Its line has the sign or the word; in formats without a column for verdicts the change does not stand in it."""
+    lines = FORMATS[name](mixed, NO_CONTEXT).splitlines()
+    of_case = [line for line in lines if "hashmap_nr_keys_used" in line.replace("\\", "") or "101.6" in line]
+
+    assert any("? inconclusive" in line for line in lines)
+    assert all("+1.0" not in line for line in of_case if "inconclusive" not in line)
+
+
+@pytest.mark.parametrize("width", [72, 200])
+def test_a_narrow_terminal_says_thresholds_in_the_second_line(mixed: ComparisonSet, width: int) -> None:
+    text = text_report(mixed, NO_CONTEXT, colour=False, width=width)
+
+    assert len(re.findall(r"threshold (?:0\.2|1) %" if width == 72 else r"(?:0\.2|1) %  [▲? ] ", text)) == 3
+
+
+def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
+    assert max(map(len, commit_report(mixed, NO_CONTEXT).splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("traits", "method", "sentences"),
+    [
+        (exact, Method(), ["the band within which equal kernels repeat", "from 0.2 % on;"]),
+        (noisy, Method(), ["Intervals: 99 % confidence.", "from 1 % on;"]),
+        (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
+        (
+            int_get_is_noisy,
+            Method(),
+            ["99 % confidence for noisy rows; for counted", "0.2 % on in counted rows, from 1 %"],
+        ),
+        (int_get_is_noisy, Method(notable=0.03), ["99 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
+    ],
+)
+def test_the_legend_says_what_stands_in_the_rows(
+    traits: Callable[..., MetricTraits], method: Method, sentences: list[str]
+) -> None:
+    values = {SEQ_GET: [100.0, 100.4, 99.7, 100.2, 99.9], INT_GET: [100.0, 100.4, 99.7, 100.2, 99.9]}
+    compared = compare(arm("base", values), arm("head", values), traits, method)
+    assert isinstance(compared, ComparisonSet)
+
+    said = " ".join(legend(compared.rows, compared.means))
+    assert [sentence for sentence in sentences if sentence not in said] == []
+
+
+def test_nothing_compared_has_no_intervals_to_explain() -> None:
+    compared = compare(arm("base", {}), arm("head", {}), noisy)
+    assert isinstance(compared, ComparisonSet)
+
+    assert "Intervals" not in text_report(compared, NO_CONTEXT, colour=False)
