@@ -137,6 +137,45 @@ class LiveLine:
         self._progress.stop()
 
 
+class TimedPhases:
+    """Passes on to another teller, and adds up how long each phase took."""
+
+    def __init__(self, teller: Teller, monotonic: Callable[[], float] = clock.monotonic) -> None:
+        self._teller = teller
+        self._monotonic = monotonic
+        self._began = monotonic()
+        self._phase: tuple[str, float] | None = None
+        self._seconds: dict[str, float] = {}
+
+    def begin(self, phase: str, detail: str = "") -> None:
+        self._phase = (phase, self._monotonic())
+        self._teller.begin(phase, detail)
+
+    def advance(self, fraction: float | None, detail: str = "") -> None:
+        self._teller.advance(fraction, detail)
+
+    def end(self, detail: str) -> None:
+        if self._phase is not None:
+            phase, began = self._phase
+            self._seconds[phase] = self._seconds.get(phase, 0.0) + self._monotonic() - began
+            self._phase = None
+        self._teller.end(detail)
+
+    def note(self, text: str) -> None:
+        self._teller.note(text)
+
+    def close(self) -> None:
+        self._teller.close()
+
+    def summary(self) -> str:
+        """`12 min 03 s: tree 15 s, build base 8 min 30 s, …`, phases below a second left out; empty before the first has ended."""
+        if not self._seconds:
+            return ""
+        parts = [f"{phase} {duration(seconds)}" for phase, seconds in self._seconds.items() if seconds >= 0.5]
+        took = duration(self._monotonic() - self._began)
+        return f"{took}: {', '.join(parts)}" if parts else took
+
+
 def teller_for(console: Console) -> Teller:
     """A live line where somebody watches a terminal that can move its cursor, plain lines elsewhere."""
     if console.is_terminal and not console.is_dumb_terminal:

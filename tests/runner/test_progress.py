@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from cliffwatch_runner.progress import PlainLines, duration, time_left
+from cliffwatch_runner.progress import PlainLines, TimedPhases, duration, time_left
 
 
 class Clock:
@@ -42,3 +42,21 @@ def test_nobody_is_promised_a_time_before_it_can_be_known() -> None:
     assert time_left(None, 100) == ""
     assert time_left(0.01, 100) == ""
     assert time_left(0.5, 60) == "about 1 min 00 s left"
+
+
+def test_the_end_says_where_the_time_went() -> None:
+    clock = Clock()
+    phases = TimedPhases(PlainLines(io.StringIO(), clock), clock)
+    assert phases.summary() == ""
+    for phase, seconds in (
+        ("tree", 15.0),
+        ("build base", 510.0),
+        ("build head", 0.1),
+        ("measure", 90.0),
+        ("measure", 30.0),
+    ):
+        phases.begin(phase)
+        clock.now += seconds
+        phases.end("done")
+
+    assert phases.summary() == "10 min 45 s: tree 15 s, build base 8 min 30 s, measure 2 min 00 s"

@@ -26,7 +26,7 @@ from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.places import not_ours
 from cliffwatch_runner.plan_text import plan_text
-from cliffwatch_runner.progress import Teller, teller_for
+from cliffwatch_runner.progress import Teller, TimedPhases, teller_for
 from cliffwatch_runner.request import RunRequest, ToolChoice
 from cliffwatch_runner.running import Finished, plan_only
 from cliffwatch_runner.running import run as carry_out
@@ -161,7 +161,7 @@ def run(**options: Any) -> NoReturn:
         raise SystemExit(_tell_failures([token], terminal.console(stderr=True)))
     request = _request(options, report)
     console = terminal.console(stderr=True)
-    teller = teller_for(console)
+    teller = TimedPhases(teller_for(console))
     with stopping() as stop:
         try:
             if dry_run:
@@ -179,6 +179,7 @@ def run(**options: Any) -> NoReturn:
     if ended.interrupted:
         raise SystemExit(_interrupted(teller, console, ended))
     code = report_of_run(ended.folder, report)
+    console.print(f"took {teller.summary()}", highlight=False, soft_wrap=True)
     sent = Exit.DONE if upload is None else _send(ended.folder, upload, token, console)
     raise SystemExit(sent or code)
 
