@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 KERNEL_TREE ?=
 TEST_ARGS ?=
 LOAD_ARGS ?=
+BUSY_ARGS ?=
 
 .PHONY: help
 help: ## this list
@@ -76,6 +77,11 @@ fuzz: setup ## throw 100,000 broken requests at a service, and schemathesis for 
 .PHONY: break
 break: setup ## kill worker, service and PostgreSQL 200 times with jobs in flight, and count the results
 	$(BIN)/python tools/break_service.py 200
+
+.PHONY: busy-test
+busy-test: setup ## hold icount runs against a busy host: eight busy loops, stopped emulators, a kernel that hangs (about 40 minutes)
+	@tools/install-packages.sh python kernel guest source
+	$(BIN)/python tools/busy_test.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" $(BUSY_ARGS)
 
 .PHONY: screenshots
 screenshots: setup ## make docs/screenshots anew from the demonstration; look at them before you commit them

@@ -113,7 +113,7 @@ def _make(
         [
             *("make", "-C", f"{source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={source}/{BUILD}"),
             *(f"CLANG={toolchain.clang.program}", f"LLC={toolchain.llc.program}"),
-            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC=ccache {toolchain.cc.program}"),
+            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={lane.compiler(toolchain.cc.program)}"),
             *(f"VMLINUX_BTF={inside(given / 'btf')}", f"OUTPUT={inside(output)}", f"{inside(output)}/bench"),
         ],
         [

@@ -122,7 +122,7 @@ def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
     source = str(lane.workshop.inside(lane.source))
     return [
         *("make", "-C", source, f"O={BUILD}", "ARCH=x86_64", *llvm),
-        *(f"CC=ccache {toolchain.cc.program}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
+        *(f"CC={lane.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
     ]
 
 

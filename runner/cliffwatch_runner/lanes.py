@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch_runner import process
@@ -14,7 +15,7 @@ from cliffwatch_runner.cache_entries import Stopped, locked
 from cliffwatch_runner.cache_uses import MARK, Uses
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.isolation import Level, Workshop, build_environment
-from cliffwatch_runner.revision import Revision, check_out
+from cliffwatch_runner.revision import Revision, check_out, mentions
 from cliffwatch_runner.tree import Tree
 
 BUILD = ".cliffwatch"
@@ -22,6 +23,8 @@ BUILD = ".cliffwatch"
 
 _DEADLINE_SECONDS = 3 * 3600.0
 _CCACHE_SIZE = "10G"
+_COMPILER = "ccache.sh"
+_PLAIN_CCACHE = 'exec ccache "$@"\n'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,18 @@ class Lane:
         return self.folder / "src"
 
     def check_out(self, tree: Tree, revision: Revision) -> Failure | None:
-        return check_out(tree.mirror, revision, self.source, self.folder / "index")
+        """Makes the lane hold a revision, with the way to compile it."""
+        failure = check_out(tree.mirror, revision, self.source, self.folder / "index")
+        if failure is None:
+            script = (files("cliffwatch_runner") / "config" / "ccache.sh").read_text()
+            headers_pull_in = mentions(tree.mirror, revision, "incbin", ("include", "arch/x86/include"))
+            (self.workshop.given / _COMPILER).write_text(_PLAIN_CCACHE if headers_pull_in else script)
+        return failure
+
+    def compiler(self, program: str) -> str:
+        """How a Makefile calls a compiler through ccache."""
+        script = self.workshop.inside(self.workshop.given / _COMPILER)
+        return f"sh {script} {program}" if self.workshop.fixed_paths else f"ccache {program}"
 
     def make(self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None = None) -> Failure | None:
         """Runs a command in the lane's isolation; what went wrong is sorted by whose fault it is. Raises Stopped."""

@@ -1,6 +1,7 @@
 """Revisions whose objects lie in the mirror: their facts, their files, and checking them out."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +83,12 @@ def blob(mirror: Path, revision: Revision, path: str) -> str | None:
     """The text of a file at a revision, or None."""
     found = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
     return found.output if found.ok else None
+
+
+def mentions(mirror: Path, revision: Revision, word: str, folders: Sequence[str]) -> bool:
+    """Whether a text file of these folders holds the word; where that cannot be known, it does."""
+    argv = ["grep", "--quiet", "-I", "--fixed-strings", "-e", word, revision.commit, "--", *folders]
+    return git(argv, git_dir=mirror).status != 1
 
 
 def object_name(mirror: Path, revision: Revision, path: str) -> str | None:

@@ -243,3 +243,25 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
         pass
 
     assert told == ["w"]
+
+
+@pytest.mark.parametrize("where", ["the source", "a common header"])
+def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
+    repository: Path, tmp_path: Path, where: str
+) -> None:
+    """ccache in depend mode knows a source by its headers alone, and would miss another file behind .incbin."""
+    header = repository / "include/uapi/linux/bpf.h"
+    pull_in = 'asm(".section .rodata\\n.incbin \\"blob\\"\\n");'
+    if where == "a common header":
+        header.write_text(f"{header.read_text()}\n#define PULL_IN {pull_in}\n")
+        pull_in = "PULL_IN"
+    core = '#include "../../include/uapi/linux/bpf.h"\n' + pull_in + "\nint bpf_prog_run(void)\n{\n\treturn 42;\n}\n"
+    (repository / "kernel/bpf/core.c").write_text(core)
+    makefile = (repository / "Makefile").read_text().replace("$(CC) -c", "$(CC) -Wp,-MMD,$(O)/core.d -c")
+    change(repository, "Makefile", makefile, "Say what a source depends on, as kernels do")
+
+    for content in ("first", "other"):
+        change(repository, "blob", f"{content} content\n", f"Pull in the {content}")
+        assert isinstance(run_toy(request(repository, tmp_path, base="HEAD", out=tmp_path / content)), Run)
+        (lane,) = (tmp_path / "cache" / "lanes").iterdir()
+        assert f"{content} content".encode() in (lane / "src/.cliffwatch/core.o").read_bytes()
