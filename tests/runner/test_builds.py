@@ -249,7 +249,7 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
 def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
     repository: Path, tmp_path: Path, where: str
 ) -> None:
-    """ccache in depend mode knows a source by its headers alone, and would miss another file behind .incbin."""
+    """In depend mode ccache knows a source by its headers alone, and would miss another file behind .incbin."""
     header = repository / "include/uapi/linux/bpf.h"
     pull_in = 'asm(".section .rodata\\n.incbin \\"blob\\"\\n");'
     if where == "a common header":
