@@ -12,6 +12,7 @@ from cliffwatch.comparing.compare import Method, compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.results import ResultProblem, Run, read_run
 from cliffwatch.stats.stages import Look, Stages
+from cliffwatch_runner import measuring
 from cliffwatch_runner.cache_entries import Stopped
 from cliffwatch_runner.failure import Failure
 
@@ -119,6 +120,25 @@ def test_a_hang_is_ended_and_told(repository: Path, tmp_path: Path) -> None:
     found = statuses(run, "head")
     assert found["local-storage-cache-hashmap-control/10"] == "timeout"
     assert found["local-storage-cache-seq-get/16"] == "ok"
+
+
+def test_a_host_too_busy_to_run_a_guest_is_at_fault_itself_and_the_boot_is_done_again(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(repository, "behaviour", "hang-in local-storage-cache-hashmap-control\n", "bpf: Spin for ever")
+    with monkeypatch.context() as busy:
+        busy.setattr(measuring, "_HOST_SECONDS", 1.0)
+        starved = failure(run_toy(request(repository, tmp_path)))
+
+    assert starved.whose == "host"
+    assert starved.message == "boot 2 (head) had not ended after 0.0 hours: this host is too busy"
+    assert "the same command again" in starved.next_step
+    assert [path.parent.name for path in (tmp_path / "results" / "boots").glob("*/boot.json")] == ["001-base"]
+
+    run = good(run_toy(request(repository, tmp_path, hang_after=1.5)))
+    assert run.record["status"] == "complete"
+    assert statuses(run, "head")["local-storage-cache-hashmap-control/10"] == "timeout"
+    assert (run.path / "boots" / "002-head.interrupted-1").is_dir()
 
 
 def test_a_warning_of_the_kernel_spoils_the_case_in_which_it_came(repository: Path, tmp_path: Path) -> None:
