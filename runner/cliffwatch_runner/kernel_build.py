@@ -21,7 +21,7 @@ from cliffwatch_runner.tree import Tree
 _STEP = re.compile(
     r"(?m)^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)\s+(?:\[M\]\s+)?(\S+)"
 )
-_FIRST_BUILD_STEPS = 1750
+_FIRST_BUILD_STEPS = 1780
 _RECIPE = "1"
 """Raised when the way of building changes what comes out."""
 
