@@ -13,7 +13,6 @@ from cliffwatch_runner.cache_entries import locked, new_entry
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.isolation import build_environment
 from cliffwatch_runner.kernel_build import Kernel, lane_name
-from cliffwatch_runner.kernel_config import Fragments
 from cliffwatch_runner.lanes import BUILD, BuildSettings, Lane, held_lane
 from cliffwatch_runner.revision import Revision, object_name
 from cliffwatch_runner.toolchain import Toolchain
@@ -45,7 +44,6 @@ def build_bench(
     revision: Revision,
     kernel: Kernel,
     *,
-    fragments: Fragments,
     toolchain: Toolchain,
     settings: BuildSettings,
 ) -> BenchProgram | Failure:
@@ -71,7 +69,7 @@ def build_bench(
             given = Path(temporary)
             shutil.copyfile(kernel.btf, given / "btf")
             (given / "fixed_seed.c").write_text(_own_source())
-            with held_lane(lane_name(fragments, toolchain), settings, given) as lane:
+            with held_lane(lane_name(toolchain), settings, given) as lane:
                 failure = _make(lane, tree, revision, toolchain, given, source_digest)
                 if failure is not None:
                     kept = settings.cache / "failures" / f"{digest}.log"

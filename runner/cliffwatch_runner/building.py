@@ -85,7 +85,6 @@ def _with_bench(
             chosen.tree,
             revision,
             kernel,
-            fragments=equipped.fragments,
             toolchain=equipped.toolchain,
             settings=settings,
         )

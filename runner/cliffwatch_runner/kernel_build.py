@@ -48,8 +48,9 @@ def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def lane_name(fragments: Fragments, toolchain: Toolchain) -> str:
-    return f"{fragments.digest}-{toolchain.kernel_identity}"
+def lane_name(toolchain: Toolchain) -> str:
+    """One lane for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
+    return toolchain.kernel_identity
 
 
 def build_kernel(
@@ -96,7 +97,7 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         (given / "fragment").write_text(fragments.text)
-        with held_lane(lane_name(fragments, toolchain), settings, given) as lane:
+        with held_lane(lane_name(toolchain), settings, given) as lane:
             settings.told(None, "checking out")
             failure = lane.check_out(tree, revision)
             log = lane.folder / "build.log"
