@@ -21,20 +21,12 @@ refuse() {
   refused=yes
 }
 
-# A program with a setuid bit runs as the owner of its file. Where an ordinary user of the host shows the guest its root, the files
-# of the host's root belong to nobody, and `mount` would run as nobody. So the root and the overlays that virtme-ng puts on parts
-# of it (/usr is one) are mounted anew without such bits, by a copy.
-ignore_setuid() {
-  cp "$(command -v mount)" "$scratch/mount" || return 1
-  for place in / $(awk '$3 == "overlay" {print $2}' /proc/mounts); do
-    "$scratch/mount" -o remount,bind,nosuid "$place" || return 1
-  done
-}
-
 prepare() {
   mkdir -p "$results/guest" "$results/cases" "$scratch"
-  ignore_setuid || refuse "the root file system cannot be mounted without setuid"
-  mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf || refuse "bpffs does not mount"
+  # The host's mount has a setuid bit. Where an ordinary user of the host shows the guest its root, the files of the host's root
+  # belong to nobody, and so would mount run. A copy has no such bit.
+  cp "$(command -v mount)" "$scratch/mount" || refuse "mount cannot be copied to $scratch"
+  mountpoint -q /sys/fs/bpf || "$scratch/mount" -t bpf bpf /sys/fs/bpf || refuse "bpffs does not mount"
   ip link set lo up || ifconfig lo 127.0.0.1 up || refuse "the loopback interface does not come up"
   # shellcheck disable=SC3045 # not in POSIX, but in dash, busybox and bash alike; kernels before 5.11 need it
   ulimit -l unlimited 2> /dev/null || true
