@@ -178,6 +178,14 @@ def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp
     assert "draining" in said
 
 
+def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -> None:
+    ended = cliffwatch(
+        "", tmp_path, "worker", "--url", "http://127.0.0.1:9", "--platform", "amd rome", "--mode", "icount"
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("cliffwatch: --platform: 'amd rome' is no name of a platform\n  use letters")
+
+
 def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("cliffwatch_wrong")
