@@ -20,6 +20,7 @@ from cliffwatch_service.database import open_pool
 from cliffwatch_service.embedded import EmbeddedPostgres
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.settings import Settings
+from cliffwatch_service.store import queue
 from cliffwatch_service.task_process import work
 
 
@@ -75,6 +76,17 @@ class Running:
     def rows(self, query: str) -> list[dict[str, Any]]:
         with self.service.transaction() as connection:
             return connection.execute(query).fetchall()
+
+    def enrol(self, platform: str, *modes: str) -> None:
+        """Makes sure that a host of a platform has once offered to work, so that something can be asked of it."""
+        name = {"amd-rome": "rome-1", "intel-skylake": "skylake-1", "emulated-x86-64": "emulator-1"}.get(
+            platform, platform
+        )
+        if self.rows(f"SELECT id FROM host WHERE name = '{name}' AND about ? 'modes'"):
+            return
+        long_ago = self.clock.now() - timedelta(days=1)
+        with self.service.transaction() as connection:
+            queue.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
 
     def do_tasks(self) -> None:
         """Every background task that waits now. In a thread of its own: a browser's loop may run in this one."""

@@ -167,8 +167,9 @@ def good_requests(service: Served) -> list[dict[str, Any]]:
             "targets": targets,
             "suites": ["local-storage"],
         }
-        made = http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "good"}).raise_for_status().json()
         offer = {"host": "rome-9", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
+        http.post("/api/v1/offers", json=offer).raise_for_status()
+        made = http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "good"}).raise_for_status().json()
         lease = http.post("/api/v1/offers", json=offer).raise_for_status().json()["lease"]
         series = http.get("/api/v1/series").json()["items"][0]["series"]
     job, request = made["jobs"][0]["job"], made["request"]

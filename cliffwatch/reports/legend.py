@@ -6,7 +6,7 @@ from cliffwatch.comparing.comparison import Comparison, Mean
 from cliffwatch.comparing.summing import LEVEL
 from cliffwatch.reports import figures
 
-_BAND = "the band within which equal kernels repeat"
+_BAND = "the repeatability band, by which equal kernels may differ"
 
 
 def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[str]:

@@ -1,9 +1,7 @@
-"""The arguments of a run, held against this host before anything begins: nothing is fetched, built or written for it."""
+"""The arguments of a run, checked before anything is fetched, built or written; `places` has the folders."""
 
-import os
 import re
 from collections.abc import Iterator
-from tempfile import TemporaryFile
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
@@ -13,7 +11,6 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host import NAMED_PLATFORMS
 from cliffwatch_runner.kernel_config import read_fragments
 from cliffwatch_runner.request import RunRequest, ToolChoice
-from cliffwatch_runner.result_folder import DEFAULT_HOME
 from cliffwatch_runner.selection import choose_suites
 from cliffwatch_runner.toolchain import ask, installable
 
@@ -24,11 +21,11 @@ def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
     """All that is wrong at once; empty where a run may begin."""
     suites, fragments = choose_suites(catalogue, request.suites), read_fragments((), request.fragments)
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
-    return (*first, *_platform(request.platform), *_tools(request.tools), *_folders(request))
+    return (*first, *platform_problem(request.platform), *_tools(request.tools))
 
 
-def _platform(name: str | None) -> Iterator[Failure]:
-    """A platform is the name under which series are kept: one that differs by a blank or a capital is another series."""
+def platform_problem(name: str | None) -> Iterator[Failure]:
+    """What is wrong with a platform's name: series are kept under it, so that one with another blank or capital is another."""
     if name is None:
         return
     if not _PLATFORM.fullmatch(name):
@@ -56,21 +53,6 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
                 whose="usage",
                 message=f"{option}: there is no program {program!r} here that says its version",
                 next_step=f"name one that is on PATH, or install {installable(tool)}",
-            )
-
-
-def _folders(request: RunRequest) -> Iterator[Failure]:
-    """Where results and builds go must be a folder that can be written, or that can be made."""
-    home = DEFAULT_HOME if request.out is None else request.out
-    for option, path in (("--out", home), ("--cache", request.cache)):
-        nearest = next(each for each in (path.absolute(), *path.absolute().parents) if os.path.lexists(each))
-        try:
-            TemporaryFile(dir=nearest).close()  # tried, as rights alone do not tell; it never has a name
-        except OSError as error:
-            yield Failure(
-                whose="usage",
-                message=f"{option}: nothing can be written to {path}: {nearest}: {error.strerror}",
-                next_step=f"name another folder with {option}",
             )
 
 

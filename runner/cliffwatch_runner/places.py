@@ -4,6 +4,7 @@ import os
 import pwd
 import shlex
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from cliffwatch_runner.failure import Failure
 
@@ -27,13 +28,28 @@ def open_cache(cache: Path) -> Failure | None:
 def check_results(out: Path) -> Failure | None:
     """A failure where this user cannot write results to `out`, which need not be there yet."""
     place = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
-    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+    if not place.is_dir():
+        why = "is no folder"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        why = _why_shut(place)
+    else:
+        why = _why_refused(place)
+    if not why:
         return None
     return Failure(
         whose="usage",
-        message=f"results cannot be written to {out}: {place} {_why_shut(place) if place.is_dir() else 'is no folder'}",
+        message=f"results cannot be written to {out}: {place} {why}",
         next_step="name a folder that you can write with --out",
     )
+
+
+def _why_refused(place: Path) -> str:
+    """Rights alone do not tell, of root least of all: a file is made that never has a name. Empty where it can be."""
+    try:
+        TemporaryFile(dir=place).close()
+    except OSError as error:
+        return f"takes no files ({error.strerror})"
+    return ""
 
 
 def not_ours(place: Path, cache: Path) -> Failure:

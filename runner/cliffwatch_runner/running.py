@@ -134,7 +134,7 @@ def _prune(request: RunRequest, teller: Teller) -> None:
         pruned = prune_built(request.cache, request.cache_size, clock.now())
         if not pruned.removed:
             return
-        what = f"{len(pruned.removed)} kernels and benches, {size_text(pruned.bytes)}"
+        what = f"{counted(len(pruned.removed), 'kernel or bench', 'kernels and benches')}, {size_text(pruned.bytes)}"
         teller.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")
 
 

@@ -43,7 +43,8 @@ def offer(
         raise Refusal(
             403, "no isolation", "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)"
         )
-    host = queue.keep_host(connection, offered.host, offered.platform, offered.about, now)
+    about = {**offered.about, "modes": list(offered.modes)}
+    host = queue.keep_host(connection, offered.host, offered.platform, about, now)
     if host["platform"] != offered.platform:
         raise Refusal(
             409, "another platform", f"host {offered.host} is of platform {host['platform']}, not {offered.platform}"

@@ -75,7 +75,11 @@ def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
 @pytest.mark.parametrize(
     ("traits", "method", "sentences"),
     [
-        (exact, Method(), ["the band within which equal kernels repeat", "from 0.2 % on;"]),
+        (
+            exact,
+            Method(),
+            ["the repeatability band, by which equal kernels may differ (counted values)", "from 0.2 % on;"],
+        ),
         (noisy, Method(), ["Intervals: 99 % confidence.", "from 1 % on;"]),
         (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
         (

@@ -157,7 +157,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
             "a folder that you may write to",
         ),
         (("--report-out", "/proc/report.txt"), "/proc/report.txt cannot be written", "a folder that you may write to"),
-        (("--out", "/proc/results"), "--out: nothing can be written to /proc/results", "--out"),
+        (("--out", "/proc/results"), "results cannot be written to /proc/results", "--out"),
         (("--config", "/nosuch.config"), "/nosuch.config", "does not exist"),
         (("--upload", "nonsense"), "--upload: 'nonsense' is no address of a service", "https://"),
         (("--notable", "nan"), "--notable", "a number of per cent"),

@@ -1,6 +1,7 @@
 """The commands as people type them: serve, token, submit, run --upload, backup and restore."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -112,6 +113,7 @@ def test_submit_asks_follows_and_prints_what_was_found(
         do_one(running, host, tmp_path / "spool")
         running.do_tasks()
 
+    running.enrol("emulated-x86-64", "icount")
     worker = threading.Thread(target=work)
     worker.start()
     arguments = ["--url", running.url, "--token-file", str(token), "--tree", url, "--base", "v6.12", "--head", "master"]
@@ -122,6 +124,8 @@ def test_submit_asks_follows_and_prints_what_was_found(
     assert asked.exit_code == 0, asked.output
     assert "unchanged" in asked.stdout
     assert "measure" in asked.stderr
+    assert re.search(r"request [0-9a-f-]{36}, 1 job$", asked.stderr, re.MULTILINE)
+    assert "warning: no host of emulated-x86-64:icount works now; one was last heard of at" in asked.stderr
 
 
 @pytest.mark.parametrize(
@@ -130,11 +134,14 @@ def test_submit_asks_follows_and_prints_what_was_found(
         ({"--on": "emulated-x86-64"}, 2, "PLATFORM:MODE"),
         ({"--head": "no-such-branch"}, 2, "no-such-branch"),
         ({"--suite": "no-such-suite"}, 2, "no such suite"),
+        ({"--on": "nosuch:walltime"}, 2, "no enrolled host offers nosuch:walltime; there are emulated-x86-64:icount"),
+        ({"--on": "emulated-x86-64:walltime"}, 2, "offers emulated-x86-64:walltime; there are emulated-x86-64:icount"),
     ],
 )
 def test_a_request_that_cannot_be_made_says_why(
     running: Any, served_tree: Any, tmp_path: Path, change: dict[str, str], code: int, says: str
 ) -> None:
+    running.enrol("emulated-x86-64", "icount")
     token = tmp_path / "token"
     token.write_text(running.tokens["upload"])
     token.chmod(0o600)
@@ -169,6 +176,14 @@ def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp
     _, said = process.communicate(timeout=600)
     assert process.returncode == 0, said
     assert "draining" in said
+
+
+def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -> None:
+    ended = cliffwatch(
+        "", tmp_path, "worker", "--url", "http://127.0.0.1:9", "--platform", "amd rome", "--mode", "icount"
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("cliffwatch: --platform: 'amd rome' is no name of a platform\n  use letters")
 
 
 def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_path: Path) -> None:

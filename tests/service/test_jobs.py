@@ -22,6 +22,8 @@ def asked(**other: Any) -> dict[str, Any]:
 
 
 def ask(running: Any, key: str = "one", **other: Any) -> Any:
+    for target in asked(**other)["targets"]:
+        running.enrol(target["platform"])
     with running.http("upload") as http:
         answer = http.post("/api/v1/requests", json=asked(**other), headers={"Idempotency-Key": key})
         return answer.raise_for_status().json()
@@ -61,6 +63,49 @@ def test_the_same_key_asks_once_and_another_wish_under_it_is_refused(running: An
         refused = http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": "key"})
     assert refused.status_code == 409
     assert len(running.rows("SELECT id FROM job")) == 1
+
+
+def refused(running: Any, *targets: tuple[str, str]) -> Any:
+    body = asked(targets=[{"platform": platform, "mode": mode} for platform, mode in targets])
+    with running.http("upload") as http:
+        return http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": "none"})
+
+
+def test_what_no_host_offers_is_refused_with_what_there_is(running: Any) -> None:
+    running.enrol("amd-rome", "walltime")
+    offer(running, "emulator-1", "emulated-x86-64", modes=["icount"])
+    answer = refused(running, ("amd-rome", "walltime"), ("nosuch", "walltime"), ("amd-rome", "icount"))
+
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["detail"] == (
+        "no enrolled host offers nosuch:walltime, amd-rome:icount; there are amd-rome:walltime, emulated-x86-64:icount"
+    )
+    assert [error["where"] for error in problem["errors"]] == ["body.targets.1", "body.targets.2"]
+    assert {"platform": "emulated-x86-64", "mode": "icount"} in problem["offered"]
+    assert running.rows("SELECT id FROM job") + running.rows("SELECT id FROM request") == []
+
+
+def test_without_any_host_the_refusal_says_how_to_get_one(running: Any) -> None:
+    assert "start `cliffwatch worker` on one" in refused(running, ("amd-rome", "walltime")).json()["detail"]
+
+
+def test_a_host_that_is_quiet_at_present_is_waited_for_with_a_warning(running: Any) -> None:
+    made = ask(running)
+
+    (warning,) = made["warnings"]
+    assert warning.startswith("no host of amd-rome:walltime works now; one was last heard of at 2026-11-20 12:00 UTC")
+    offer(running, "rome-1", modes=["icount"])
+    offer(running, "rome-2", modes=["walltime"])
+    assert running.get(f"/requests/{made['request']}")["warnings"] == []
+
+
+def test_a_request_that_was_made_is_answered_again_whatever_hosts_there_are(running: Any) -> None:
+    made = ask(running)
+    offer(running, "rome-1", modes=["icount"])
+
+    assert ask(running)["request"] == made["request"]
 
 
 def test_a_host_takes_a_job_keeps_it_and_ends_it(running: Any) -> None:

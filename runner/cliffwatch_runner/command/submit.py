@@ -56,6 +56,8 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **a
     try:
         request = _answered(client.post("/requests", body, key=key))
         console.print(f"request {request['request']}, {counted(len(request['jobs']), 'job')}")
+        for warning in request.get("warnings", ()):
+            console.print(f"warning: {warning}", style="yellow", markup=False)
         if not detach:
             jobs = [_follow(client, job["job"], console) for job in request["jobs"]]
             raise SystemExit(_report(client, body, jobs, console))

@@ -13,6 +13,7 @@ import rich_click as click
 
 from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
+from cliffwatch_runner.arguments import platform_problem
 from cliffwatch_runner.client import Client
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import asked, checks, verdict
@@ -74,6 +75,9 @@ def worker(
 
     SIGTERM lets the job under way end and takes no other; a second one leaves it, and the next start goes on with it.
     """
+    wrong = next(platform_problem(platform), None)
+    if wrong is not None:
+        raise SystemExit(_failed(wrong))
     shut_memory()
     token = read_token(token_file, seen_by_builds=(cache,))
     if isinstance(token, Failure):

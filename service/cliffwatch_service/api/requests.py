@@ -18,6 +18,7 @@ from cliffwatch_service.http.streaming import event_stream
 from cliffwatch_service.intake import PRIORITIES, Asked, Priority, ask, request_named
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import queue
+from cliffwatch_service.targets import refuse_unoffered, warnings
 from cliffwatch_service.uploads import Commit, Name
 
 router = APIRouter(tags=["jobs"])
@@ -75,6 +76,8 @@ def make_request(
     assert caller.token_id is not None
     with service.transaction() as connection:
         row, fresh = ask(connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=service.now())
+        if fresh:
+            refuse_unoffered(connection, asked.targets)
         content = _request(connection, service, {**row, "asked_by_name": caller.name})
     return answer(request, content, status=201 if fresh else 200)
 
@@ -83,7 +86,12 @@ def _request(connection: Any, service: Service, row: Any) -> dict[str, Any]:
     jobs = queue.jobs_of_request(connection, row["id"])
     waiting = queue.queue_of(connection, 1000)
     expected = expectations(connection, waiting, service.now())
-    return {**_listed(row), "jobs": [_job(job, expected.get(job["id"])) for job in jobs]}
+    queued = [(job["platform"], job["mode"]) for job in jobs if job["state"] == "queued"]
+    return {
+        **_listed(row),
+        "jobs": [_job(job, expected.get(job["id"])) for job in jobs],
+        "warnings": warnings(connection, queued, service.now()),
+    }
 
 
 def _listed(row: Any) -> dict[str, Any]:

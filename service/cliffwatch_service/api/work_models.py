@@ -55,7 +55,10 @@ class RequestListed(BaseModel):
 
 
 class RequestWhole(RequestListed):
+    """`warnings` are sentences on jobs that wait for a host that is quiet at present."""
+
     jobs: list[Job]
+    warnings: list[str]
 
 
 class Event(BaseModel):

@@ -259,6 +259,16 @@ def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -
     return int(row["hosts"])
 
 
+def offered_targets(connection: Connection[Any]) -> dict[tuple[str, str], datetime]:
+    """Every platform and mode that a host has offered, and when such a host was last heard of."""
+    rows = connection.execute(
+        "SELECT platform, mode, max(last_seen) AS last_seen FROM host, jsonb_array_elements_text("
+        "CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes' ELSE '[]' END) AS mode"
+        " GROUP BY platform, mode"
+    ).fetchall()
+    return {(row["platform"], row["mode"]): row["last_seen"] for row in rows}
+
+
 def reopen_job(connection: Connection[Any], identity: UUID) -> None:
     connection.execute(
         "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', reason = NULL, ended = NULL WHERE id = %s",

@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.intake import Asked, ask
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.targets import refuse_unoffered
 from cliffwatch_service.web.session import FormHere, Visitor, signed_form
 
 router = APIRouter()
@@ -89,7 +90,7 @@ def make_request(
     )
     assert visitor.caller.token_id is not None
     with service.transaction() as connection:
-        row, _ = ask(
+        row, fresh = ask(
             connection,
             asked,
             key=form["key"],
@@ -97,4 +98,6 @@ def make_request(
             who=visitor.caller.name,
             now=service.now(),
         )
+        if fresh:
+            refuse_unoffered(connection, asked.targets)
     return RedirectResponse(f"/requests/{row['id']}", 303)

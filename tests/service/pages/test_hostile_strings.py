@@ -86,6 +86,8 @@ def say_hostile(http: Any, report: str) -> Any:
     http.post(
         "/api/v1/follows", json={"tree": TREE, "branch": "plain", "policy": "commit", **target}
     ).raise_for_status()
+    plain = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
+    http.post("/api/v1/offers", json=plain).raise_for_status()
     asked = {"tree": TREE, "base": commit_of("base"), "head": commit_of("head"), "note": EVIL, **target}
     http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "one"}).raise_for_status()
     check = {"name": EVIL, "status": EVIL, "found": EVIL, "mend": [EVIL]}

@@ -17,6 +17,7 @@ def lease(running: Any) -> tuple[str, str]:
         "targets": [{"platform": "amd-rome", "mode": "walltime"}],
         "suites": ["local-storage"],
     }
+    running.enrol("amd-rome", "walltime")
     with running.http("upload") as http:
         http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": "one"}).raise_for_status()
     offer = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}

@@ -95,6 +95,7 @@ def test_a_job_with_thousands_of_lines_shows_its_last_words(running: Any) -> Non
     target = {"targets": [{"platform": "amd-rome", "mode": "walltime"}], "suites": ["local-storage"]}
     asked = {"tree": "https://git.example.org/x.git", "base": commit_of("base"), "head": commit_of("head"), **target}
     offer = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
+    running.enrol("amd-rome")
     with running.http("admin") as http:
         http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "one"}).raise_for_status()
         work = http.post("/api/v1/offers", json=offer).raise_for_status().json()

@@ -36,6 +36,7 @@ def test_a_report_is_triaged_where_it_is_read(script: bool, reported: Any, watch
 
 
 def test_more_boots_are_asked_for_from_a_row(reported: Any, watched: Any) -> None:
+    reported.enrol("amd-rome")
     page = watched.window(reported)
     pair = f"/compare/{commit_of('base')}...{commit_of('head')}"
     page.goto(pair)
