@@ -8,6 +8,11 @@
  * the seed 0 (BPF_F_ZERO_SEED, linux 5.0) wherever bench creates a hash or a
  * bloom filter map, and answers its getrandom() from a fixed sequence. Both go
  * through libc's syscall(), the one function replaced here.
+ *
+ * And bench begins on a whole second of the guest's clock, so that ticks and
+ * timers meet it in the same places in every boot. Otherwise it begins wherever
+ * the clock has leapt to while the guest waited for its host, and now and then
+ * a tick falls between its reading of the time and of the counter: 0.02 %.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,6 +22,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef long (*syscall_fn)(long, ...);
@@ -44,6 +50,16 @@ static long fill(unsigned char *to, size_t size)
 		       left < sizeof(number) ? left : sizeof(number));
 	}
 	return (long)size;
+}
+
+__attribute__((constructor)) static void begin_on_a_second(void)
+{
+	struct timespec begin;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	begin.tv_sec += 1;
+	begin.tv_nsec = 0;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL);
 }
 
 static int is_seeded(uint32_t map_type)
