@@ -18,7 +18,7 @@ from cliffwatch_service.comparison_document import comparison_document, document
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import runs, trees
+from cliffwatch_service.store import reports, runs, trees
 from cliffwatch_service.web.compared import Compared, Filters, rows_of, targets_of
 from cliffwatch_service.web.compared import compared as page_of
 from cliffwatch_service.web.conditions import conditions
@@ -232,6 +232,7 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
             if mean["rows"] > 1
         ],
         "tree": records[0][1].get("tree"),
+        "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
         "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
     }
 

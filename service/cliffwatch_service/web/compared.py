@@ -27,6 +27,7 @@ from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import comparisons
 from cliffwatch_service.web.drawing import Curve, Scale, band, band_edges, common_scale, curve
+from cliffwatch_service.web.intervals import interval_words, kinds_of, threshold_of
 from cliffwatch_service.web.lines import CHANGED, Line, line_of
 
 SORTS = ("size", "certainty", "name")
@@ -57,20 +58,30 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A target and what is to be known of its numbers. On the bars' scale: the noise floor, and what base differed from
-    itself by.
+    """A target and what is to be known of its numbers: the thresholds of its rows and the levels of their intervals. On the
+    bars' scale: what lies below each threshold, and what base differed from itself by.
     """
 
     target: Target
     answer: Answer
     notable: float
-    floor: float
-    band: tuple[float, float]
+    thresholds: tuple[float, ...]
+    bands: tuple[tuple[float, float], ...]
+    levels: tuple[float | None, ...]
     control_places: tuple[float, float] | None
     control: Mapping[str, Any] | None
     median_sees: float | None
     worst_sees: float | None
     boots: str
+
+    @property
+    def mixed(self) -> bool:
+        return len(self.levels) > 1
+
+    @property
+    def intervals(self) -> str:
+        """What the bounds of its rows are."""
+        return " or ".join(interval_words(level) for level in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +122,6 @@ class Compared:
     total: int
     wheres: tuple[str, ...]
     suites: tuple[str, ...]
-    metric_named: bool
     platforms: tuple[str, ...]
     modes: tuple[str, ...]
 
@@ -135,9 +145,11 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     every = across(rows, all_metrics=filters.metrics == "all")
     chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
     shown = _sorted(chosen, filters.sort)
-    floors = [_floor(each) for each in found]
-    scale = common_scale([cell for row in shown for cell in row.cells if cell], floors)
-    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, floors, strict=True))
+    thresholds = [_thresholds(each, of_target) for each, of_target in zip(found, rows, strict=True)]
+    scale = common_scale(
+        [cell for row in shown for cell in row.cells if cell], [each for held in thresholds for each in held]
+    )
+    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, thresholds, strict=True))
     sweeps, folded = _sweeps(every, shown, columns, scale)
     return Compared(
         sentence=sentence_across(every, targets),
@@ -151,20 +163,24 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
         total=len(every),
         wheres=tuple(sorted({whereabouts(row, targets) for row in every if row.verdict in CHANGED} - {""})),
         suites=tuple(dict.fromkeys(row.suite for row in every)),
-        metric_named=filters.metrics == "all",
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
         modes=tuple(dict.fromkeys(target.mode for target in targets)),
     )
 
 
-def _floor(found: Answer) -> float:
-    """Below this no difference means anything: what is not notable, or what base differed from itself by."""
-    summary = found.comparison["summary"]
-    control = summary["control"]
-    return max(float(summary["notable"]), float(control["largest"]) if control else 0.0)
+def _thresholds(found: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+    """From which sizes on changes of these rows are told, the smallest first."""
+    notable = float(found.comparison["summary"]["notable"])
+    return tuple(sorted({threshold_of(row, notable) for row in rows})) or (notable,)
 
 
-def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], floor: float, scale: Scale) -> Column:
+def _column(
+    target: Target,
+    found: Answer,
+    rows: Sequence[Mapping[str, Any]],
+    thresholds: tuple[float, ...],
+    scale: Scale,
+) -> Column:
     summary = found.comparison["summary"]
     sees = [row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None]
     base, head = summary["base"]["boots"], summary["head"]["boots"]
@@ -173,12 +189,13 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
         target=target,
         answer=found,
         notable=summary["notable"],
-        floor=floor,
+        thresholds=thresholds,
+        bands=tuple(band(each, scale) for each in thresholds),
+        levels=kinds_of(rows),
         control=control,
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
         boots=f"{counted(base, 'boot')} a kernel" if base == head else f"{base} and {counted(head, 'boot')}",
-        band=band(floor, scale),
         control_places=None if control is None else band_edges(control["largest"], scale),
     )
 

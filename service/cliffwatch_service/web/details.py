@@ -16,6 +16,7 @@ from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.web.drawing import Strip, strips
+from cliffwatch_service.web.intervals import threshold_of
 from cliffwatch_service.web.requests import Again, again_of
 
 
@@ -31,10 +32,13 @@ class RawLink:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell, unfolded. `series` is its digest, None where it has no history; `command` repeats the run."""
+    """A cell, unfolded. `threshold` is from which size on its change is told; `series` is its digest, None where it has no
+    history; `command` repeats the run.
+    """
 
     target: Target
     row: Mapping[str, Any] | None
+    threshold: float
     series: str | None
     strips: Sequence[Strip]
     low: float
@@ -62,6 +66,7 @@ def detail_of(
     return Detail(
         target=target,
         row=cell,
+        threshold=threshold_of(cell or {}, found.comparison["summary"]["notable"]),
         series=digest if held is not None else None,
         strips=drawn,
         low=low,

@@ -27,15 +27,15 @@ class Scale:
         return _MIDDLE + (_MIDDLE - 2) * change / self.reach
 
 
-def common_scale(rows: Iterable[Mapping[str, Any]], floors: Iterable[float]) -> Scale:
-    """Wide enough for nine in ten of the intervals that are told, and for twice every noise floor."""
+def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
+    """Wide enough for nine in ten of the intervals that are told, and for twice every threshold."""
     bounds = sorted(
         max(abs(row["ci_low"]), abs(row["ci_high"]))
         for row in rows
         if row["verdict"] in ("regression", "improvement") and row["ci_low"] is not None and row["ci_high"] is not None
     )
     told = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
-    return Scale(_round_up(max(told, *(2 * floor for floor in floors), 0.001)))
+    return Scale(_round_up(max(told, *(2 * threshold for threshold in thresholds), 0.001)))
 
 
 def _round_up(number: float) -> float:
@@ -60,15 +60,15 @@ def bar(row: Mapping[str, Any], scale: Scale) -> str:
     return path
 
 
-def band(floor: float, scale: Scale) -> tuple[float, float]:
-    """Left edge and width of a noise floor."""
-    left, right = band_edges(floor, scale)
+def band(threshold: float, scale: Scale) -> tuple[float, float]:
+    """Left edge and width of what lies below a threshold."""
+    left, right = band_edges(threshold, scale)
     return left, round(right - left, 1)
 
 
-def band_edges(floor: float, scale: Scale) -> tuple[float, float]:
-    """Left and right edge of a difference either way."""
-    return round(scale.x(-floor), 1), round(scale.x(floor), 1)
+def band_edges(size: float, scale: Scale) -> tuple[float, float]:
+    """Left and right edge of a difference of this size either way."""
+    return round(scale.x(-size), 1), round(scale.x(size), 1)
 
 
 @dataclass(frozen=True, slots=True)

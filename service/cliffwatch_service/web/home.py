@@ -18,6 +18,7 @@ from cliffwatch_service.naming import revision_named
 from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
 from cliffwatch_service.triage import OPEN
 from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.reported import tally
 from cliffwatch_service.web.session import ReaderHere
 
 CELLS = 30
@@ -69,6 +70,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         followed = [_followed(connection, row) for row in entries]
         wanted = {"states": list(OPEN), "digest": None, "at": None, "id": None, "limit": 8}
         inbox = reports.list_reports(connection, wanted)
+        changes = reports.changes_of_reports(connection, [report["digest"] for report in inbox])
         jobs = queue.queue_of(connection, 200)
         hosts = queue.list_hosts(connection)
         targets = overview.measured_on(connection)
@@ -81,6 +83,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         "home.html",
         followed=followed,
         inbox=inbox,
+        tallies={digest: tally(held) for digest, held in changes.items()},
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
         stale_hosts=silent_hosts(hosts, now),
