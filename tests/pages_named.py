@@ -27,7 +27,7 @@ PAGES = {
     "compare-none": Named("No row", f"/compare/{COMPARISON}?text=nothing+is+called+so"),
     "case": Named("every boot", f"/compare/{COMPARISON}/cases/{CASE}"),
     "series": Named(
-        "published 2022",
+        "published 2024",
         found=(f"/compare/nearest...871a5680b9fa/cases/{CASE}", r"/series/[0-9a-f]{32}\?head=[0-9a-f]+"),
     ),
     "series-list": Named("local-storage", "/series"),

@@ -30,13 +30,15 @@ def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Ma
 
 
 def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    """Per platform and mode when it was last measured, null if never, how many of its jobs wait, and when a host of it was
-    heard of that works in this mode.
+    """Per platform and mode when it was last measured, null if never, how many of its jobs wait and how many run, and when a
+    host of it was heard of that works in this mode.
     """
     return connection.execute(
         "SELECT platform, mode, newest,"
         " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'queued')"
-        " AS waiting, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
+        " AS waiting,"
+        " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'leased')"
+        " AS running, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
         " AND (NOT about ? 'modes' OR about -> 'modes' ? told.mode)) AS seen"
         " FROM (SELECT platform, mode, max(received) AS newest FROM (SELECT platform, mode, received FROM run UNION ALL"
         " SELECT platform, mode, NULL FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS told ORDER BY 1, 2"

@@ -43,7 +43,7 @@ class StripCell:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A branch on one target, newest first."""
+    """A branch on one target, the oldest revision first: time runs to the right on every page."""
 
     platform: str
     mode: str
@@ -99,7 +99,7 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
     for each in targets:
         name = f"{each['platform']} ({each['mode']})"
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
-        if each["waiting"] and silent:
+        if each["waiting"] and silent and not each["running"]:
             found.append(
                 f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
             )
@@ -111,12 +111,16 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
 
 
 def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
-    """Hosts that offered to work once and are not heard of now; who only uploads is not expected to be."""
-    return [host for host in hosts if host["about"].get("modes") and now - host["last_seen"] > AT_WORK]
+    """Hosts that offered to work once, hold no job and are not heard of now; who only uploads is not expected to be."""
+    return [
+        host
+        for host in hosts
+        if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
+    ]
 
 
 def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
-    rows = overview.strip_of(connection, row["branch_id"], CELLS)
+    rows = list(reversed(overview.strip_of(connection, row["branch_id"], CELLS)))
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
     targets = [tuple(target) for target in row["targets"]]
     targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
