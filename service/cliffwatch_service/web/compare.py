@@ -16,7 +16,15 @@ from cliffwatch_service import tasks_asked
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.comparison_document import comparison_document, document_tag
 from cliffwatch_service.http.context import Service, ServiceHere
-from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
+from cliffwatch_service.pairing import (
+    Answer,
+    Pair,
+    Paired,
+    canonical,
+    compared,
+    known,
+    pair_named,
+)
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import reports, runs, trees
 from cliffwatch_service.web.compared import Compared, Filters, rows_of, targets_of
@@ -47,18 +55,6 @@ class Ready:
     refused: Sequence[tuple[str, str]]
 
 
-@router.get("/compare")
-def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = "") -> Response:
-    """Goes on to the comparison that the form names; without one, shows the form."""
-    if head.strip():
-        return RedirectResponse(f"/compare/{base.strip() or NEAREST}...{head.strip()}", 303)
-    with service.transaction() as connection:
-        recent = runs.list_runs(
-            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 20}
-        )
-    return page(request, visitor, "choose.html", base=base, recent=recent)
-
-
 def _filters(
     text: Text = "",
     suite: Text = "",
@@ -83,6 +79,9 @@ def show(
     """Every filter is in the address; `platform` and `mode` choose the columns."""
     name, form = wanted_form(pair, request.headers.get("accept", ""))
     with service.transaction() as connection:
+        plain = canonical(connection, name)
+        if plain != name:
+            return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
         ready = _ready(connection, paired, service)
         if not ready.found or (ready.pending and form != "html"):
@@ -103,6 +102,11 @@ def show(
         headers={"Refresh": "5"} if ready.pending else {},
         **context,
     )
+
+
+def queried(request: Request) -> str:
+    """The query of a request, to go on with."""
+    return f"?{request.url.query}" if request.url.query else ""
 
 
 def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
@@ -280,11 +284,3 @@ def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metri
 
 def _plain(row: Across) -> str:
     return "/".join([row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
-
-
-@router.get("/compare/{base}/{head}")
-def old_form(base: str, head: str) -> Response:
-    """What people write by habit."""
-    if "..." in base:
-        raise Refusal(404, "nothing here", f"a comparison is at /compare/BASE...HEAD; did you mean /compare/{base}?")
-    return RedirectResponse(f"/compare/{base}...{head}", 308)

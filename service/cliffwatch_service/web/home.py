@@ -113,9 +113,7 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
 def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
     """Hosts that offered to work once, hold no job and are not heard of now; who only uploads is not expected to be."""
     return [
-        host
-        for host in hosts
-        if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
+        host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
     ]
 
 
@@ -157,9 +155,9 @@ def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
     return ("same", "·") if counts.get("unchanged") and not counts.get("inconclusive") else ("open", "?")
 
 
-@router.get("/revisions/{commit}")
+@router.get("/revisions/{commit:path}")
 def show_revision(
-    commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, visitor: ReaderHere
+    commit: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, visitor: ReaderHere
 ) -> Response:
     """What is known of a revision: where it was measured, and what it can be compared with."""
     with service.transaction() as connection:

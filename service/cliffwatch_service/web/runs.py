@@ -13,6 +13,7 @@ from cliffwatch.parsers.splats import find_splats
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.naming import run_named
 from cliffwatch_service.raw import raw_file
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
@@ -27,7 +28,8 @@ _PAGE = 50
 _SHOWN = 400_000
 """Characters of an output on a page; the whole of it is one link further."""
 
-RunId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+RunId = Annotated[str, Path(pattern="^[0-9a-fA-F]{7,32}$")]
+"""All digits of a run's identity, or the first ones, as pages show them."""
 BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS)]
 Text = Annotated[str, Query(max_length=200)]
 
@@ -62,7 +64,7 @@ def list_runs(
 def show_run(run: RunId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     """A run from the failure, if there is one, to the last boot."""
     with service.transaction() as connection:
-        row = _run(connection, run)
+        row = run_named(connection, run)
         record = orjson.loads(unpacked(bytes(row["record"])))
         arms = runs.arms_of(connection, row["id"])
         held = boots.boots_of(connection, row["id"])
@@ -89,13 +91,6 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         job=job,
         compared=compared,
     )
-
-
-def _run(connection: Connection[Any], digest: str) -> Mapping[str, Any]:
-    row = runs.run_row(connection, digest)
-    if row is None:
-        raise not_found("run", digest)
-    return row
 
 
 def _documents(connection: Connection[Any], run_id: int, held: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
@@ -152,7 +147,7 @@ def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]
 def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     """A boot: how it went, what the kernel said, and all its outputs."""
     with service.transaction() as connection:
-        row = _run(connection, run)
+        row = run_named(connection, run)
         whole = boots.whole_boot(connection, row["id"], number)
         if whole is None:
             raise not_found("boot", f"{run}/{number}")
@@ -176,6 +171,7 @@ def show_output(
 ) -> Response:
     """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
     with service.transaction() as connection:
+        run = run_named(connection, run)["digest"]
         content = raw_file(connection, run, number, path)
     if plain:
         headers = {

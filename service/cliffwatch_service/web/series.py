@@ -62,7 +62,7 @@ def show_series(
     service: ServiceHere,
     visitor: ReaderHere,
     branch: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
-    head: Annotated[str | None, Query(max_length=64)] = None,
+    head: Annotated[str | None, Query(max_length=200)] = None,
     last: Annotated[int, Query(ge=2, le=10_000)] = 200,
     scale: Annotated[str, Query(pattern="^(raw|relative)$")] = "raw",
 ) -> Response:
