@@ -110,6 +110,23 @@ def test_a_name_in_two_trees_is_told_apart_by_commits(measured: Any) -> None:
     assert f"{BASE[:12]} in https://git.example.org/bpf.git" in answer.text
 
 
+def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -> None:
+    """Between two revisions that Rome measured lies one that only Skylake did."""
+    with measured.http("upload") as http:
+        put_all(http, run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1"))
+    with measured.service.transaction() as connection:
+        rows = connection.execute("SELECT id, commit FROM revision").fetchall()
+        ids = {row["commit"]: row["id"] for row in rows}
+        tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
+        line = [ids[BASE], ids[commit_of("newer")], ids[HEAD]]
+        for name in ("for-next/bpf", "master"):
+            trees.place_on_branch(connection, trees.keep_branch(connection, tree, name), 1, line)
+        everywhere = trees.measured_neighbours(connection, ids[HEAD])
+        on_rome = trees.measured_neighbours(connection, ids[HEAD], platform="amd-rome")
+    assert (everywhere["before"], everywhere["before_is_first"]) == (commit_of("newer"), False)
+    assert (on_rome["before"], on_rome["before_is_first"]) == (BASE, True)
+
+
 def test_tags_of_a_followed_tree_are_known_by_the_commits_that_they_name(
     running: Any, served: Any, tmp_path: Path
 ) -> None:

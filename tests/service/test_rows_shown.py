@@ -6,7 +6,7 @@ import pytest
 
 from cliffwatch.reports.across import Target, across
 from cliffwatch_service.web.drawing import common_scale
-from cliffwatch_service.web.intervals import interval_words, kinds_of, level_of, threshold_of
+from cliffwatch_service.web.intervals import interval_words, levels_of
 from cliffwatch_service.web.lines import line_of
 from cliffwatch_service.web.reported import tally
 
@@ -32,6 +32,7 @@ def row(**changed: Any) -> dict[str, Any]:
         "metric": "lookups",
         "unit": "M ops/s",
         "better": "higher",
+        "mode": "walltime",
         "n_base": 8,
         "n_head": 8,
         "base": 6.593,
@@ -81,33 +82,31 @@ def test_what_is_told_has_its_colour_however_small_it_is() -> None:
 
 def test_each_row_is_drawn_over_its_own_threshold() -> None:
     column = Column(0.002, 0.01)
-    assert [shown(column, threshold=own).cells[0].ground for own in (0.002, 0.01)] == ["0-0", "0-1"]
+    assert [shown(column, threshold=own, interval_level=None).cells[0].ground for own in (0.002, 0.01)] == [
+        "0-0",
+        "0-1",
+    ]
     assert shown(column).cells[0].ground == "0-1", "a row stored before it had one: its comparison's"
-
-
-def test_the_threshold_of_an_older_row_is_that_of_its_comparison() -> None:
-    assert threshold_of({"threshold": 0.002}, 0.01) == 0.002
-    assert threshold_of({}, 0.01) == 0.01
 
 
 @pytest.mark.parametrize(
     ("stored", "words"),
     [
-        ({"interval_level": 0.99, "p": 0.2}, "99 % interval"),
-        ({"interval_level": None, "p": None}, "repeatability band"),
+        ({"threshold": 0.01, "interval_level": 0.99}, "99 % interval"),
+        ({"threshold": 0.002, "interval_level": None}, "repeatability band"),
         ({"p": 0.2}, "99 % interval"),
-        ({"p": None}, "repeatability band"),
+        ({"p": None, "mode": "icount"}, "repeatability band"),
     ],
 )
 def test_bounds_are_called_what_they_are(stored: dict[str, Any], words: str) -> None:
-    assert interval_words(level_of(stored)) == words
+    assert [interval_words(level) for level in levels_of([row(**stored)], 0.01)] == [words]
 
 
 def test_where_a_column_has_both_kinds_of_bounds_each_row_says_its_own() -> None:
-    rows = [row(interval_level=None), row(interval_level=0.99), row(ci_low=None, ci_high=None)]
-    assert kinds_of(rows) == (0.99, None)
-    assert "(repeatability band)" in shown(Column(mixed=True), interval_level=None).cells[0].small
-    assert "(99 % interval)" in shown(Column(mixed=True), interval_level=0.99).cells[0].small
+    counted, noisy = {"threshold": 0.01, "interval_level": None}, {"threshold": 0.01, "interval_level": 0.99}
+    assert levels_of([row(**counted), row(**noisy), row(**counted, ci_low=None, ci_high=None)], 0.01) == (0.99, None)
+    assert "(repeatability band)" in shown(Column(mixed=True), **counted).cells[0].small
+    assert "(99 % interval)" in shown(Column(mixed=True), **noisy).cells[0].small
 
 
 def change(metric: str, size: float, kind: str, state: str = "confirmed") -> dict[str, Any]:

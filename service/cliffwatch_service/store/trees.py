@@ -233,26 +233,31 @@ def distance(connection: Connection[Any], base: int, head: int, *, most: int = 1
 
 
 _NEIGHBOURS = """
-SELECT (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-        WHERE place.branch_id = own.branch_id AND place.ordinal < own.ordinal
-          AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-        ORDER BY place.ordinal DESC LIMIT 1) AS before,
-       (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-        WHERE place.branch_id = own.branch_id AND place.ordinal > own.ordinal
-          AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-        ORDER BY place.ordinal LIMIT 1) AS after,
-       (SELECT count(*) < 2 FROM (
-            SELECT FROM branch_revision AS place
-            WHERE place.branch_id = own.branch_id AND place.ordinal < own.ordinal
-              AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-            ORDER BY place.ordinal DESC LIMIT 2) AS earlier) AS before_is_first
-FROM branch_revision AS own WHERE revision_id = %s ORDER BY branch_id LIMIT 1
+WITH measured (ordinal, commit) AS NOT MATERIALIZED (
+    SELECT place.ordinal, revision.commit
+    FROM (SELECT branch_id FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1) AS own
+    JOIN branch_revision AS place USING (branch_id)
+    JOIN revision ON revision.id = place.revision_id
+    WHERE EXISTS (
+        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = place.revision_id
+          AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
+    )
+), own (ordinal) AS (
+    SELECT ordinal FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1
+)
+SELECT (SELECT commit FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 1) AS before,
+       (SELECT commit FROM measured WHERE ordinal > own.ordinal ORDER BY ordinal LIMIT 1) AS after,
+       (SELECT count(*) < 2 FROM (SELECT FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 2) AS earlier)
+           AS before_is_first
+FROM own
 """
 
 
-def measured_neighbours(connection: Connection[Any], revision_id: int) -> Mapping[str, Any]:
+def measured_neighbours(
+    connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
+) -> Mapping[str, Any]:
     """The commits that were measured next `before` and `after` it on its branch, None where there is none, and whether none
-    was before the one before: `before_is_first`.
+    was before the one before: `before_is_first`. Of one platform or mode where it is named.
     """
-    row = connection.execute(_NEIGHBOURS, [revision_id]).fetchone()
+    row = connection.execute(_NEIGHBOURS, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
     return {"before": None, "after": None, "before_is_first": True} if row is None else row

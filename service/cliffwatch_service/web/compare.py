@@ -89,7 +89,7 @@ def show(
         if form != "html":
             return _written(connection, ready, form, service)
         compared_ = _compared(connection, ready, filters)
-        context = _surroundings(connection, ready)
+        context = _surroundings(connection, ready, filters)
     return page(
         request,
         visitor,
@@ -202,7 +202,7 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return record
 
 
-def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
+def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
     bases = {each.target.base["id"]: each.target.base for each in ready.found}
     rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
@@ -237,7 +237,9 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
         ],
         "tree": records[0][1].get("tree"),
         "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
-        "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
+        "neighbours": trees.measured_neighbours(
+            connection, ready.head["id"], platform=filters.platform, mode=filters.mode
+        ),
     }
 
 

@@ -22,13 +22,16 @@ from cliffwatch.reports.across import (
     whereabouts,
 )
 from cliffwatch.reports.context import SIGHT
+from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch.stats.cliffs import FEWEST
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import comparisons
-from cliffwatch_service.web.drawing import Curve, Scale, band, band_edges, common_scale, curve
-from cliffwatch_service.web.intervals import interval_words, kinds_of, threshold_of
-from cliffwatch_service.web.lines import CHANGED, Line, line_of
+from cliffwatch_service.web.curves import Curve, Point, curve
+from cliffwatch_service.web.drawing import Scale, band, band_edges, common_scale
+from cliffwatch_service.web.intervals import interval_words, levels_of
+from cliffwatch_service.web.lines import CHANGED, Line, line_of, row_path
+from cliffwatch_service.web.wording import counted_order, parameters
 
 SORTS = ("size", "certainty", "name")
 
@@ -171,7 +174,7 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
 def _thresholds(found: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     """From which sizes on changes of these rows are told, the smallest first."""
     notable = float(found.comparison["summary"]["notable"])
-    return tuple(sorted({threshold_of(row, notable) for row in rows})) or (notable,)
+    return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
 
 
 def _column(
@@ -191,7 +194,7 @@ def _column(
         notable=summary["notable"],
         thresholds=thresholds,
         bands=tuple(band(each, scale) for each in thresholds),
-        levels=kinds_of(rows),
+        levels=levels_of(rows, summary["notable"]),
         control=control,
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
@@ -221,11 +224,13 @@ def _is(row: Across, verdict: str) -> bool:
 
 
 def _sorted(rows: list[Across], by: str) -> list[Across]:
+    """What the order asked for leaves equal is in the order of names, and parameters as people count."""
+    named = sorted(rows, key=lambda row: (row.suite, row.benchmark, counted_order(parameters(row.params)), row.metric))
     if by == "name":
-        return sorted(rows, key=lambda row: (row.suite, row.benchmark))
+        return named
     if by == "certainty":
-        return sorted(rows, key=lambda row: -row.sure)
-    return sorted(rows, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
+        return sorted(named, key=lambda row: -row.sure)
+    return sorted(named, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
 
 
 def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[Section]:
@@ -260,15 +265,16 @@ def _sweeps(
     found, folded = [], set()
     for (suite, benchmark, metric, parameter), of_targets in wanted.items():
         group = groups.get((suite, benchmark, metric), [])
-        if not any(id(row) in visible for row in group):
+        of_group = {id(row) for row in group}
+        if not of_group & visible:
             continue
         drawn = tuple(
             (columns[place].target, sweep["words"], curve_)
             for place, sweep in of_targets.items()
-            if (curve_ := _curve(group, place, parameter, sweep)) is not None
+            if (curve_ := _curve(group, place, columns[place].notable, sweep)) is not None
         )
         if drawn:
-            quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive") and id(row) in visible]
+            quiet = [row for row in shown if row.verdict in ("unchanged", "inconclusive") and id(row) in of_group]
             folded |= {id(row) for row in quiet}
             told = sum(row.verdict in CHANGED for row in group)
             words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
@@ -277,16 +283,16 @@ def _sweeps(
     return tuple(found), folded
 
 
-def _curve(group: Sequence[Across], place: int, parameter: str, sweep: Mapping[str, Any]) -> Curve | None:
+def _curve(group: Sequence[Across], place: int, notable: float, sweep: Mapping[str, Any]) -> Curve | None:
     points = [
-        (value, cell)
+        Point(value, cell, terms_of_row(cell, notable)[0], row_path(row))
         for row in group
-        if (value := _number(row.params.get(parameter))) > 0
+        if (value := _number(row.params.get(sweep["parameter"]))) > 0
         and (cell := row.cells[place]) is not None
         and cell["base"]
         and cell["head"]
     ]
-    if len({value for value, _ in points}) < FEWEST:
+    if len({point.value for point in points}) < FEWEST:
         return None
     return curve(points, {side: sweep.get(f"{side}_bend") for side in ("base", "head")})
 

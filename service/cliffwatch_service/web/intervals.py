@@ -1,36 +1,22 @@
-"""What the bounds beside a number are, and from which size on a change is told: each row says its own."""
+"""What the bounds beside a change are."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cliffwatch.comparing.compare import ALPHA
+from cliffwatch.comparing.compare import PLAIN
+from cliffwatch.reports.json_reading import terms_of_row
 
-LEVEL = 1 - ALPHA
+LEVEL = PLAIN.interval_level("nothing")
 """Of the interval of a noisy row."""
 
 
-def threshold_of(row: Mapping[str, Any], notable: float) -> float:
-    """From which size on a row's change is told. Stored rows of older versions have none: that of their comparison then."""
-    own = row.get("threshold")
-    return notable if own is None else float(own)
-
-
-def level_of(row: Mapping[str, Any]) -> float | None:
-    """The confidence of a row's interval; None for the band in which a counted value repeats. Stored rows of older versions do
-    not say it: what was tested has a p-value, what was counted has none.
-    """
-    if "interval_level" in row:
-        level: float | None = row["interval_level"]
-        return level
-    return None if row["p"] is None else LEVEL
-
-
 def interval_words(level: float | None) -> str:
-    """What an interval is: `99 % interval`, or `repeatability band`."""
+    """What bounds are: a `99 % interval`, or of a counted value the `repeatability band`."""
     return "repeatability band" if level is None else f"{100 * level:.3g} % interval"
 
 
-def kinds_of(rows: Iterable[Mapping[str, Any]]) -> tuple[float | None, ...]:
-    """The levels of the rows' intervals, intervals of some confidence first."""
-    found = {level_of(row) for row in rows if row["ci_low"] is not None and row["ci_high"] is not None}
-    return tuple(sorted(found, key=lambda level: (level is None, level or 0.0)))
+def levels_of(rows: Iterable[Mapping[str, Any]], notable: float) -> tuple[float | None, ...]:
+    """The levels of the rows' intervals, None for bands, the highest first; `notable` is that of their comparison."""
+    bounded = (row for row in rows if row["ci_low"] is not None and row["ci_high"] is not None)
+    found = {terms_of_row(row, notable)[1] for row in bounded}
+    return tuple(sorted(found, key=lambda level: -(level or 0.0)))

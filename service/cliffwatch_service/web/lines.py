@@ -8,8 +8,9 @@ from urllib.parse import quote
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import TOLD, Across, Target, whereabouts
+from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch_service.web.drawing import Scale, bar
-from cliffwatch_service.web.intervals import interval_words, level_of, threshold_of
+from cliffwatch_service.web.intervals import interval_words
 from cliffwatch_service.web.wording import MARKS, tone
 
 CHANGED = frozenset((*TOLD, "disagree"))
@@ -66,12 +67,17 @@ def case_path(row: Across) -> str:
     return "/".join([quote(part, safe="=") for part in parts])
 
 
+def row_path(row: Across) -> str:
+    """The part of an address that names a row: its case and metric."""
+    return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
+
+
 def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
     return Line(
         name=row.benchmark,
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         measure=_measure(row),
-        href=f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}",
+        href=row_path(row),
         where=whereabouts(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
         cells=tuple(
             [
@@ -91,29 +97,31 @@ def _measure(row: Across) -> str:
 def _cell(row: Mapping[str, Any] | None, place: int, column: ColumnShape, scale: Scale) -> Cell:
     if row is None:
         return Cell(column.target.name, "", "none", "not run", "", "")
-    drawn = column.thresholds.index(threshold_of(row, column.notable))
-    return Cell(column.target.name, f"{place}-{drawn}", *_said(row, mixed=column.mixed), bar(row, scale))
+    threshold, level = terms_of_row(row, column.notable)
+    bounds = f" ({interval_words(level)})" if column.mixed else ""
+    ground = f"{place}-{column.thresholds.index(threshold)}"
+    return Cell(column.target.name, ground, *_said(row, _interval(row, bounds)), bar(row, scale))
 
 
 _WORDS = {"regression": "worse", "improvement": "better"}
 
 
-def _said(row: Mapping[str, Any], *, mixed: bool) -> tuple[str, str, str]:
+def _said(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
     """Kind, text and small text. What is told has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
     if verdict in TOLD:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
-        return tone(verdict), text, f"{_values(row)}; {_interval(row, mixed=mixed)}; n {n}"
+        return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
         sees = f"sees {_plain(row['mde'])}; n {n}"
         if change is not None and _real(row):
-            return "same", figures.percent(change), f"{_values(row)}; {_interval(row, mixed=mixed)}; {sees}"
+            return "same", figures.percent(change), f"{_values(row)}; {interval}; {sees}"
         return "same", "~", f"{_values(row)}; {sees}"
     if verdict == "inconclusive":
         needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "undecided"
         why = f": {row['reason'][:90]}" if row["reason"] else ""
-        return "open", f"? {needs}", f"{_values(row)}; {_interval(row, mixed=mixed)}; n {n}{why}"
+        return "open", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
     measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
     return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row['reason'][:120]}"
 
@@ -127,13 +135,12 @@ def _values(row: Mapping[str, Any]) -> str:
     return f"{figures.value(row['base'])} → {figures.value(row['head'])}"
 
 
-def _interval(row: Mapping[str, Any], *, mixed: bool) -> str:
-    """Its bounds; with what they are where the column holds several kinds."""
+def _interval(row: Mapping[str, Any], bounds: str) -> str:
+    """Its bounds, and what they are where that is to be said of every row."""
     low, high = row["ci_low"], row["ci_high"]
     if low is None or high is None:
         return "no interval"
-    kind = f" ({interval_words(level_of(row))})" if mixed else ""
-    return f"{100 * low:+.2f} .. {100 * high:+.2f} %{kind}"
+    return f"{100 * low:+.2f} .. {100 * high:+.2f} %{bounds}"
 
 
 def _plain(fraction: float | None) -> str:

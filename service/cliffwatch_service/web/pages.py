@@ -14,7 +14,7 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.assets import asset
-from cliffwatch_service.web.intervals import LEVEL, interval_words, level_of
+from cliffwatch_service.web.intervals import LEVEL, interval_words
 from cliffwatch_service.web.links import commit_page
 from cliffwatch_service.web.reported import is_counted
 from cliffwatch_service.web.session import Visitor, own_address
@@ -60,7 +60,6 @@ def _templates() -> Environment:
         "ago": ago,
         "clock_time": clock_time,
         "change_interval": lambda change: interval_words(None if is_counted(change) else LEVEL),
-        "interval": lambda row: interval_words(level_of(row)),
         "lasting": lasting,
         "parameters": parameters,
         "short": shortly,
