@@ -18,7 +18,8 @@ LEAST = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
     """`position` counts from 1 in the platform's queue, 0 for a job under way. `seconds` to its end, half the time within
-    `low` and `high`; None where too few such jobs are known or no host of the platform works. `hosts` are those that do.
+    `low` and `high`; None where too few such jobs are known or it waits and no host of the platform works. `hosts` are those
+    that do: who holds a job works, however long ago it was heard of.
     """
 
     position: int
@@ -35,12 +36,17 @@ def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]],
     waiting: dict[str, int] = {}
     ahead: dict[str, list[float | None]] = {}
     found = {}
+    holders: dict[str, set[str]] = {}
+    for job in jobs:
+        if job["state"] == "leased" and job["host"] is not None:
+            holders.setdefault(job["platform"], set()).add(job["host"])
     for job in jobs:
         target, platform = (job["platform"], job["mode"]), job["platform"]
         if target not in lengths:
             lengths[target] = queue.durations(connection, *target)
         if platform not in hosts:
-            hosts[platform] = queue.hosts_at_work(connection, platform, now - AT_WORK)
+            heard_of = queue.hosts_at_work(connection, platform, now - AT_WORK)
+            hosts[platform] = max(heard_of, len(holders.get(platform, ())))
         under_way = job["state"] == "leased"
         waiting[platform] = waiting.get(platform, 0) + (not under_way)
         done = (now - job["started"]).total_seconds() if under_way and job["started"] else 0.0
@@ -56,7 +62,8 @@ def _expected(
     lengths: Sequence[float], hosts: int, position: int, done: float, ahead: Sequence[float | None]
 ) -> Expected:
     own = _left(lengths, done)
-    if own is None or not hosts or any(each is None for each in ahead):
+    unknown = position and (not hosts or any(each is None for each in ahead))
+    if own is None or unknown:
         return Expected(position=position, hosts=hosts, seconds=None, low=None, high=None)
     low, _, high = statistics.quantiles(lengths, n=4)
     middle = statistics.median(lengths)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from psycopg import Connection
 
 from cliffwatch.identities import digest_of
-from cliffwatch_service.git import GitProblem, branch_head, fetch_commits, first_parents
+from cliffwatch_service.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.intake import Asked, Priority, ask
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import follows, tokens, trees
@@ -66,7 +66,9 @@ def unfollow(connection: Connection[Any], number: int, *, who: str, now: datetim
 
 
 def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime) -> int:
-    """Looks at a followed branch, keeps its new revisions in order and requests what its policy says; how many requests."""
+    """Looks at a followed branch, keeps its new revisions in order and its tree's tags, and requests what its policy says; how
+    many requests.
+    """
     row = follows.follow_row(connection, number, lock=True)
     if row is None:
         return 0
@@ -85,6 +87,9 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
         follows.set_polled(connection, number, now, problem=problem.message if problem else "the branch has no commit")
         return 0
     place(connection, row["branch_id"], line)
+    tags = tags_of(row["tree"])
+    if not isinstance(tags, GitProblem):  # the next push brings another look
+        trees.keep_tags(connection, trees.keep_tree(connection, row["tree"], now), tags)
     return _request(connection, row, [each.commit for each in line], now)
 
 

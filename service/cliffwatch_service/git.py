@@ -40,6 +40,19 @@ def branch_head(url: str, branch: str) -> str | GitProblem:
     return commit or GitProblem(f"{url} has no branch {branch}")
 
 
+def tags_of(url: str) -> dict[str, str] | GitProblem:
+    """The commits that a remote tree's tags name, by tag."""
+    listed = _git(["ls-remote", "--tags", "--", url])
+    if isinstance(listed, GitProblem):
+        return listed
+    found = {}
+    for line in listed.splitlines():
+        commit, _, ref = line.partition("\t")
+        # An annotated tag is listed twice: as an object of its own, then with ^{} as what it names.
+        found[ref.removeprefix("refs/tags/").removesuffix("^{}")] = commit
+    return found
+
+
 def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
     """Fetches a branch's newest commits without their trees; deeper where `known` is not among them."""
     if not (mirror / "HEAD").exists():

@@ -1,28 +1,70 @@
-"""What people name: revisions by a part of their commit."""
+"""What people name: revisions by a part of their commit, a tag or a branch, runs by a part of their identity."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import trees
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import runs, trees
 
 _COMMIT = re.compile(rf"^[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}$")
+_RUN = re.compile(rf"^[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}$")
+_SHOWN = 12
 
 
 def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
-    """The revision whose commit begins so. Raises Refusal where none or several do."""
-    if not _COMMIT.match(name):
-        raise Refusal(
-            422,
-            "no revision",
-            f"{name[:80]!r} is no commit: give at least {trees.SHORTEST_PREFIX} of its hexadecimal digits, in lower case",
-        )
-    found = trees.revisions_named(connection, name)
-    if not found:
-        raise Refusal(404, "no such revision", f"no revision {name} was measured or followed here")
+    """The revision whose commit begins so, in either case; else that of a tag, or the newest measured one of a branch. Raises
+    Refusal where none or several are meant.
+    """
+    digits = name.lower()
+    found = trees.revisions_named(connection, digits) if _COMMIT.match(digits) else []
     if len(found) > 1:
         raise Refusal(409, "several revisions", f"several revisions begin with {name}: give more digits")
+    if found:
+        return found[0]
+    named = _of_ref(connection, name)
+    if named is not None:
+        return named
+    if _COMMIT.match(digits):
+        raise Refusal(404, "no such revision", f"no revision {name} was measured or followed here")
+    raise Refusal(
+        422,
+        "no revision",
+        f"{name[:80]!r} is no commit, tag or followed branch that is known here: of a commit give at least"
+        f" {trees.SHORTEST_PREFIX} of its hexadecimal digits",
+    )
+
+
+def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
+    """Of a tag, else of a branch."""
+    if not name.isprintable():
+        return None
+    for kind, found in (
+        ("tag", trees.tagged(connection, name.removeprefix("refs/tags/"))),
+        ("branch", trees.measured_tips(connection, name.removeprefix("refs/heads/"))),
+    ):
+        commits = {row["commit"] for row in found}
+        if len(commits) > 1:
+            there = " and ".join(f"{row['commit'][:_SHOWN]} in {row['tree']}" for row in found)
+            raise Refusal(409, "several revisions", f"the {kind} {name} is {there}: give one of these commits")
+        if found:
+            return trees.revision_rows(connection, [found[0]["id"]])[found[0]["id"]]
+    return None
+
+
+def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+    """The run whose identity begins so. Raises Refusal where none or several do."""
+    found = runs_beginning(connection, name)
+    if not found:
+        raise not_found("run", name)
+    if len(found) > 1:
+        raise Refusal(409, "several runs", f"several runs begin with {name}: give more digits")
     return found[0]
+
+
+def runs_beginning(connection: Connection[Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """The runs whose identity begins so, two at most; none where it is no beginning of one."""
+    digits = name.lower()
+    return runs.runs_named(connection, digits) if _RUN.match(digits) else []

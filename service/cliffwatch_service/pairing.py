@@ -10,14 +10,13 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch_service.comparing import CONTROL, held_comparison, keep_compared
-from cliffwatch_service.naming import revision_named
-from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.naming import revision_named, run_named, runs_beginning
+from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, runs, trees
 
 NEAREST = "nearest"
 """In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
 
-_RUN = re.compile(r"^[0-9a-f]{32}$")
 _one_at_a_time = threading.Lock()
 """A comparison that nobody asked for before takes seconds of one CPU; several at once would hold up everything else."""
 
@@ -69,16 +68,55 @@ def answers(
     return paired.head, [compared(connection, pair, now) for pair in paired.pairs]
 
 
+def sides_named(name: str) -> tuple[str, str] | None:
+    """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of anything else."""
+    for dots in ("...", ".."):
+        base, found, head = name.partition(dots)
+        if found:
+            return (base.strip(), head.strip()) if base.strip() and head.strip() else None
+    return None
+
+
 def pair_named(connection: Connection[Any], name: str) -> Paired:
     """Of BASE...HEAD (revisions, `nearest` for a base, or two runs) or of one run with two arms. Raises Refusal."""
-    base, dots, head = name.partition("...")
-    if not dots and _RUN.match(base):
-        return _own_arms(connection, base)
-    if not dots or not base or not head:
-        raise Refusal(422, "no pair", f"write BASE...HEAD or {NEAREST}...HEAD with commits, RUN...RUN, or one RUN")
-    if _RUN.match(base) and _RUN.match(head):
+    sides = sides_named(name)
+    if sides is None:
+        run = run_meant(connection, name)
+        if run is None:
+            raise Refusal(422, "no pair", f"write BASE...HEAD or {NEAREST}...HEAD with commits, RUN...RUN, or one RUN")
+        return _own_arms(connection, run)
+    base, head = (None if side == NEAREST else run_meant(connection, side) for side in sides)
+    if base is not None and head is not None:
         return _of_runs(connection, base, head)
-    return pair_revisions(connection, base, head, None, None)
+    if base is not None or head is not None:
+        raise Refusal(422, "no pair", "one side is a run and the other a revision: name two runs, or two revisions")
+    return pair_revisions(connection, *sides, None, None)
+
+
+def run_meant(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
+    """The run whose identity begins so, where no commit does; None where a revision is meant. Raises Refusal where several do."""
+    if not runs_beginning(connection, name) or trees.revisions_named(connection, name.lower()):
+        return None
+    return run_named(connection, name)
+
+
+_PLAIN = re.compile(rf"({NEAREST}|[0-9a-f]{{7,64}})\.\.\.[0-9a-f]{{7,64}}|[0-9a-f]{{7,32}}").fullmatch
+
+
+def canonical(connection: Connection[Any], name: str) -> str:
+    """A pair as addresses have it: commits and runs by their digits, for tags and branches move. Raises Refusal."""
+    if _PLAIN(name):
+        return name
+    sides = sides_named(name)
+    if sides is None:
+        return name.lower()
+    base, head = sides
+    return f"{base if base == NEAREST else _digits(connection, base)}...{_digits(connection, head)}"
+
+
+def _digits(connection: Connection[Any], side: str) -> str:
+    run = run_meant(connection, side)
+    return str((run["digest"] if run is not None else revision_named(connection, side)["commit"])[:12])
 
 
 def pair_revisions(connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None) -> Paired:
@@ -150,17 +188,15 @@ def _pair(connection: Connection[Any], target: Target | None, head: Mapping[str,
     return Pair(target, ours["id"], theirs["id"], (ours["run"], theirs["run"]))
 
 
-def _own_arms(connection: Connection[Any], name: str) -> Paired:
-    run = _run(connection, name)
+def _own_arms(connection: Connection[Any], run: Mapping[str, Any]) -> Paired:
     arms = {arm["name"]: arm for arm in runs.arms_of(connection, run["id"])}
     if not {"base", "head"} <= set(arms):
-        raise Refusal(422, "one arm", f"run {name[:12]} has one arm: name two runs, as RUN...RUN")
+        raise Refusal(422, "one arm", f"run {run['digest'][:12]} has one arm: name two runs, as RUN...RUN")
     return _of_arms(connection, run, arms["base"], run, arms["head"])
 
 
-def _of_runs(connection: Connection[Any], base: str, head: str) -> Paired:
+def _of_runs(connection: Connection[Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Paired:
     """Of each run its head, or its only arm."""
-    ours, theirs = _run(connection, base), _run(connection, head)
     for what in ("platform", "mode"):
         if ours[what] != theirs[what]:
             raise Refusal(
@@ -170,13 +206,6 @@ def _of_runs(connection: Connection[Any], base: str, head: str) -> Paired:
                 f" nothing about a kernel: compare two runs of one {what}",
             )
     return _of_arms(connection, ours, _main_arm(connection, ours), theirs, _main_arm(connection, theirs))
-
-
-def _run(connection: Connection[Any], name: str) -> Mapping[str, Any]:
-    run = runs.run_row(connection, name)
-    if run is None:
-        raise not_found("run", name)
-    return run
 
 
 def _main_arm(connection: Connection[Any], run: Mapping[str, Any]) -> Mapping[str, Any]:

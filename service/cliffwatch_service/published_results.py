@@ -13,10 +13,11 @@ PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A published value in the series' unit, and where it is from."""
+    """A published value in the series' unit, and where it is from: `platform` is None where nobody wrote down on which machine."""
 
     label: str
     value: float
+    platform: str | None
 
 
 def read_published(name: str) -> list[dict[str, str]]:
@@ -30,24 +31,28 @@ def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
     """By benchmark, parameter, its value and unit."""
     found: dict[tuple[str, str, str, str], list[Reference]] = {}
 
-    def add(row: Mapping[str, str], unit: str, label: str, value: str) -> None:
+    def add(row: Mapping[str, str], label: str, value: str, platform: str | None) -> None:
         parameter = PARAMETERS.get(row["param"], row["param"])
-        found.setdefault((row["benchmark"], parameter, row["value"], unit), []).append(Reference(label, float(value)))
+        key = (row["benchmark"], parameter, row["value"], "ns/op")
+        found.setdefault(key, []).append(Reference(label, float(value), platform))
 
     for row in read_published("local-storage-2022-skylake.csv"):
         if row["run"] == "measured":
-            add(row, "ns/op", "published 2022, Skylake (73087489250d)", row["latency_ns"])
+            add(row, "published 2022, Skylake (73087489250d)", row["latency_ns"], "intel-skylake")
     for row in read_published("local-storage-2024-inline-lookup.csv"):
         if row["metric"] == "hits latency":
-            add(row, "ns/op", "published 2024, before inlining the lookup", row["before"])
-            add(row, "ns/op", "published 2024, after inlining the lookup", row["after"])
+            add(row, "published 2024, before inlining the lookup", row["before"], None)
+            add(row, "published 2024, after inlining the lookup", row["after"], None)
     return {key: tuple(values) for key, values in found.items()}
 
 
 def references(series: Mapping[str, Any]) -> tuple[Reference, ...]:
-    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock on the wall."""
+    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock on the wall, on a
+    machine of the same platform or on one that nobody named.
+    """
     params = dict(series["params"])
     if series["mode"] != "walltime" or len(params) != 1:
         return ()
     (name, value), *_ = params.items()
-    return _known().get((series["benchmark"], name, value, series["unit"]), ())
+    found = _known().get((series["benchmark"], name, value, series["unit"]), ())
+    return tuple(each for each in found if each.platform in (None, series["platform"]))

@@ -9,9 +9,9 @@ from psycopg import Connection
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import reports, tokens
 
-State = Literal["new", "confirmed", "expected", "fixed", "noise"]
+State = Literal["new", "acknowledged", "expected", "fixed", "noise"]
 STATES: tuple[State, ...] = get_args(State)
-OPEN: tuple[State, ...] = ("new", "confirmed")
+OPEN: tuple[State, ...] = ("new", "acknowledged")
 
 
 def report_named(connection: Connection[Any], digest: str) -> Mapping[str, Any]:

@@ -36,10 +36,15 @@ def test_an_old_database_with_data_becomes_what_a_fresh_one_is(empty_database: s
     with psycopg.connect(empty_database) as connection:
         connection.execute("INSERT INTO tree (url, added) VALUES ('https://git.example.org/linux.git', now())")
         connection.execute("INSERT INTO revision (commit) VALUES (repeat('a', 40))")
-    assert migrate(empty_database) == "0003"
+        connection.execute(
+            "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
+            " SELECT 'd', id, id, 'confirmed', now(), now() FROM revision"
+        )
+    assert migrate(empty_database) == "0005"
     assert schema_of(empty_database) == schema_of(database)
     with psycopg.connect(empty_database) as connection:
         assert connection.execute("SELECT commit FROM revision").fetchall() == [("a" * 40,)]
+        assert connection.execute("SELECT state FROM regression_report").fetchall() == [("acknowledged",)]
 
 
 def test_migrating_twice_changes_nothing(database: str) -> None:

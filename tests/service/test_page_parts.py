@@ -1,17 +1,20 @@
 """Parts of pages that need no browser: drawings, wording, formats, conditions."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from cliffwatch_service.settings import Settings
 from cliffwatch_service.web.conditions import conditions
-from cliffwatch_service.web.drawing import bar, common_scale, curve, history, strips
+from cliffwatch_service.web.curves import WIDTH, Point, curve
+from cliffwatch_service.web.drawing import bar, common_scale, history, strips
 from cliffwatch_service.web.links import commit_page
-from cliffwatch_service.web.runs import marked
+from cliffwatch_service.web.runs import marked, outputs_of
+from cliffwatch_service.web.series import words_of
 from cliffwatch_service.web.session import own_address, session_key
-from cliffwatch_service.web.wording import ago, lasting, parameters
+from cliffwatch_service.web.wording import ago, counted_order, lasting, parameters
 from cliffwatch_service.web.written import wanted_form
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -31,7 +34,7 @@ def test_bars_share_a_scale_that_one_outlier_does_not_spoil() -> None:
     assert bar(rows[-1], scale).endswith("M115 4l3 3l-3 3")
 
 
-def test_a_scale_shows_the_noise_floor_where_nothing_changed() -> None:
+def test_a_scale_shows_the_threshold_where_nothing_changed() -> None:
     assert common_scale([], [0.002]).reach == 0.004
     assert common_scale([], []).reach == 0.001
 
@@ -50,18 +53,60 @@ def test_equal_samples_lie_above_each_other_and_the_median_between() -> None:
 
 
 def test_a_sweep_of_thousands_is_drawn_by_a_hundred_and_keeps_its_ends() -> None:
-    points = [(float(value), interval(0.01, 0.02, 0.03)) for value in range(1, 3001)]
-    drawn = curve(points, {"base": (16.0, 17.0), "head": None})
+    drawn = curve([sweep_point(float(value)) for value in range(1, 3001)], {"base": (16.0, 17.0), "head": None})
     assert len(drawn.dots) <= 122
-    assert drawn.x_ticks[0][1] == "1"
+    assert drawn.x_ticks[0].label == "1"
+    assert drawn.x_ticks[-1].label == "3,000"
     assert [side for side, *_ in drawn.bends] == ["base"]
 
 
+def sweep_point(value: float, **changed: Any) -> Point:
+    row = {**interval(0.04, 0.05, 0.06), "unit": "ns/op", **changed}
+    return Point(value, row, 0.01, f"suite/case/nr_maps={value:g}?metric=latency")
+
+
+def test_a_sweep_draws_head_against_base_where_a_log_axis_hides_it() -> None:
+    """Costs over three decades: 5 % are less than a line is thick, and half of the axis below it."""
+    points = [sweep_point(float(value), base=100.0 * value, head=105.0 * value) for value in (1, 10, 100, 1000)]
+    drawn = curve(points, {})
+    assert abs(drawn.dots[0].y - float(drawn.base[1:].split("L")[0].split()[1])) < 2
+    assert drawn.ratio.zero - drawn.ratio.dots[0].y > 30
+    top, height = drawn.ratio.below
+    assert top < drawn.ratio.zero < top + height, "the threshold lies around no change"
+    assert "Z" in drawn.ratio.band
+    assert [tick.label for tick in drawn.ratio.ticks] == ["+6 %", "0 %"]
+
+
+def test_a_point_of_a_sweep_leads_to_its_row_and_says_its_values() -> None:
+    dot = curve([sweep_point(float(value)) for value in (1, 2, 4)], {}).dots[1]
+    assert dot.href == "suite/case/nr_maps=2?metric=latency"
+    assert dot.title == "2: 100.000 → 105.000 ns/op, +5.00 %"
+
+
+@pytest.mark.parametrize("largest", [9, 1000, 4_194_304])
+def test_labels_of_a_sweep_lie_within_the_picture_and_on_no_other(largest: int) -> None:
+    values = sorted({1, 2, 3, 10, 16, 17, 24, 100, 1000, 10_000, 1_000_000, 4_194_303, largest})
+    points = [sweep_point(float(value), base=1e6 * value, head=1.05e6 * value) for value in values if value <= largest]
+    drawn = curve(points, {})
+    spans = []
+    for tick in drawn.x_ticks:
+        width = 6.2 * len(tick.label)
+        left = {"middle": tick.at - width / 2, "end": tick.at - width}[tick.anchor]
+        spans.append((left, left + width))
+    assert spans[0][0] > 0
+    assert spans[-1][1] <= WIDTH
+    assert all(ours[1] < theirs[0] for ours, theirs in pairwise(spans))
+    assert all(drawn.left - 6 - 6.2 * len(tick.label) > 0 for tick in drawn.y_ticks)
+    assert "e+" not in "".join(tick.label for tick in (*drawn.x_ticks, *drawn.y_ticks))
+
+
 def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
-    points = [{"epoch": epoch, "commit": "c" * 40} for epoch in "aabb"]
-    drawn = history(points, [(1.0, None, None)] * 4, None, ())
+    points = [{"epoch": epoch, "commit": "c" * 40, "at": NOW, "centre": 26.4914, "n": 8} for epoch in "aabb"]
+    drawn = history(points, [(1.0, None, None)] * 4, None, (), "ns/op")
     assert len(drawn.lines) == 2
     assert len(drawn.epochs) == 1
+    assert drawn.dots[0].title == "cccccccccccc of 2026-11-21: 26.4914 ns/op, n 8"
+    assert drawn.dots[0].href == f"/revisions/{'c' * 40}"
 
 
 @pytest.mark.parametrize(
@@ -75,6 +120,28 @@ def test_times_are_told_from_the_services_clock() -> None:
     assert ago(NOW - timedelta(hours=3), NOW) == "3 h ago"
     assert ago(NOW + timedelta(minutes=5), NOW) == "in 5 min"
     assert ago(None, NOW) == "never"
+
+
+def test_parameters_sort_as_people_count() -> None:
+    given = ["nr_maps=16", "nr_maps=1", "nr_maps=17", "nr_maps=2", "nr_maps=10", "batch=4", "nr_maps"]
+    expected = ["batch=4", "nr_maps", "nr_maps=1", "nr_maps=2", "nr_maps=10", "nr_maps=16", "nr_maps=17"]
+    assert sorted(given, key=counted_order) == expected
+
+
+def test_a_search_is_for_words_in_any_order() -> None:
+    assert words_of("Seq-Get nr_maps=16, batch=4 · on") == ["seq-get", "nr_maps=16", "batch=4", "on"]
+
+
+def test_the_kernels_log_comes_first_and_every_output_says_its_case() -> None:
+    case = {"suite": "local-storage", "benchmark": "local-storage-cache-seq-get", "params": {"nr_maps": "16"}}
+    names = ["1/000-local-storage-cache-seq-get.out", "1/002-other.out", "1/console", "1/dmesg"]
+    found = outputs_of([{"name": name, "size": 1} for name in names], {"plan": {"cases": [case]}})
+    assert [(file["name"], of_case) for file, of_case in found] == [
+        ("1/dmesg", None),
+        ("1/002-other.out", None),
+        ("1/console", None),
+        ("1/000-local-storage-cache-seq-get.out", case),
+    ]
 
 
 def test_parameters_are_read_from_pairs_and_from_objects() -> None:

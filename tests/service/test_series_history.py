@@ -115,14 +115,14 @@ def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
     (report,) = running.get("/reports")["items"]
     address = f"/api/v1/reports/{report['report']}/triage"
     with running.http("triage") as http:
-        http.post(address, json={"state": "confirmed", "owner": "someone", "note": "bisected"}).raise_for_status()
+        http.post(address, json={"state": "acknowledged", "owner": "someone", "note": "bisected"}).raise_for_status()
         http.post(address, json={"state": "expected", "note": "the price of a fix"}).raise_for_status()
     with running.http("upload") as http:
         assert http.post(address, json={"state": "noise"}).status_code == 403
 
     whole = running.get(f"/reports/{report['report']}")
     assert [(said["state"], said["by"], said["note"]) for said in whole["triage"]] == [
-        ("confirmed", "triage", "bisected"),
+        ("acknowledged", "triage", "bisected"),
         ("expected", "triage", "the price of a fix"),
     ]
     assert running.get("/reports")["items"] == []

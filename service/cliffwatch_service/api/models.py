@@ -174,7 +174,9 @@ class Series(BaseModel):
 
 
 class Point(BaseModel):
-    """A revision's median over `n` boots; `low` and `high` hold it at 95 %, null from too few boots."""
+    """A revision's median over `n` boots of `run`; `low` and `high` hold it at 95 %, null from too few boots. `at` is when the
+    revision was written, or measured first where that is not known.
+    """
 
     ordinal: int | None
     commit: str
@@ -184,6 +186,8 @@ class Point(BaseModel):
     low: float | None
     high: float | None
     epoch: str
+    run: str
+    at: datetime
 
 
 class SeriesHistory(Series):

@@ -169,7 +169,7 @@ def _triage(connection: Connection[Any], now: datetime) -> None:
     found = reports.list_reports(connection, wanted)
     said = {
         side_of(17).subject: ("expected", "the counters are worth it"),
-        side_of(25).subject: ("confirmed", "prefetching past the end of the list"),
+        side_of(25).subject: ("acknowledged", "prefetching past the end of the list"),
     }
     for report in found:
         state, note = said.get(report["subject"], (None, ""))

@@ -30,13 +30,15 @@ def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Ma
 
 
 def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    """Per platform and mode when it was last measured, null if never, how many of its jobs wait, and when a host of it was
-    heard of that works in this mode.
+    """Per platform and mode when it was last measured, null if never, how many of its jobs wait and how many run, and when a
+    host of it was heard of that works in this mode.
     """
     return connection.execute(
         "SELECT platform, mode, newest,"
         " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'queued')"
-        " AS waiting, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
+        " AS waiting,"
+        " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'leased')"
+        " AS running, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
         " AND (NOT about ? 'modes' OR about -> 'modes' ? told.mode)) AS seen"
         " FROM (SELECT platform, mode, max(received) AS newest FROM (SELECT platform, mode, received FROM run UNION ALL"
         " SELECT platform, mode, NULL FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS told ORDER BY 1, 2"
@@ -89,13 +91,21 @@ def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> M
     ).fetchone()
 
 
+_SHOWN = "suite || '/' || name || ' ' || metric || ' in ' || unit || ' on ' || platform || ' ' || mode"
+"""All words of a series' title; `name` has its benchmark and parameters."""
+
+_NATURAL = r"regexp_replace(regexp_replace(name, '(\d+)', repeat('0', 20) || '\1', 'g'), '\d*(\d{20})', '\1', 'g')"
+"""A case's name that sorts as people count: 2 before 16."""
+
+_SERIES_OF_CASE = f"""
+SELECT series.id, series.digest, metric, unit, platform, mode, suite, benchmark, params
+FROM series JOIN benchmark_case ON case_id = benchmark_case.id
+WHERE NOT EXISTS (SELECT FROM unnest(%(words)s::text[]) AS word WHERE strpos(lower({_SHOWN}), word) = 0)
+  AND (%(platform)s = '' OR platform = %(platform)s)
+ORDER BY suite, {_NATURAL}, metric, platform, mode, series.id LIMIT %(limit)s OFFSET %(skip)s
+"""  # noqa: S608 - of constants
+
+
 def series_of_case(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Series whose suite, case or metric holds a text; by suite, case, metric, platform and mode."""
-    return connection.execute(
-        "SELECT series.id, series.digest, metric, unit, platform, mode, suite, benchmark, params"
-        " FROM series JOIN benchmark_case ON case_id = benchmark_case.id"
-        " WHERE (%(text)s = '' OR strpos(lower(suite || '/' || name || ' ' || metric), lower(%(text)s)) > 0)"
-        " AND (%(platform)s = '' OR platform = %(platform)s)"
-        " ORDER BY suite, name, metric, platform, mode, series.id LIMIT %(limit)s OFFSET %(skip)s",
-        wanted,
-    ).fetchall()
+    """Series whose title holds every one of `words`, which are in lower case; by suite, case, metric, platform and mode."""
+    return connection.execute(_SERIES_OF_CASE, wanted).fetchall()

@@ -111,6 +111,26 @@ def changes_of_report(connection: Connection[Any], report_id: int) -> list[Mappi
     ).fetchall()
 
 
+def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+    """By the digest of their report, the largest first."""
+    rows = connection.execute(
+        _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC, change.id", [list(digests)]
+    ).fetchall()
+    found: dict[str, list[Mapping[str, Any]]] = {digest: [] for digest in digests}
+    for row in rows:
+        found[row["report"]].append(row)
+    return found
+
+
+def reports_between(connection: Connection[Any], bases: Sequence[int], head: int) -> list[Mapping[str, Any]]:
+    """The reports whose culprit lies between one of these revisions and `head`: digest, state and base's commit."""
+    return connection.execute(
+        "SELECT digest, state, commit AS base FROM regression_report JOIN revision ON revision.id = base_revision_id"
+        " WHERE base_revision_id = ANY(%s) AND head_revision_id = %s ORDER BY regression_report.id",
+        [list(bases), head],
+    ).fetchall()
+
+
 _REPORTS = """
 SELECT regression_report.id, regression_report.digest, state, owner, opened, updated, base.commit AS base,
        head.commit AS head, head.subject, head.author, told.changes, told.largest, told.platforms

@@ -54,6 +54,13 @@ def run_row(connection: Connection[Any], digest: str, *, lock: bool = False) -> 
     return connection.execute(locked if lock else "SELECT * FROM run WHERE digest = %s", [digest]).fetchone()
 
 
+def runs_named(connection: Connection[Any], prefix: str) -> list[Mapping[str, Any]]:
+    """The runs whose identity begins so, two at most."""
+    return connection.execute(
+        "SELECT * FROM run WHERE digest >= %s AND digest < %s ORDER BY digest LIMIT 2", [prefix, prefix + "g"]
+    ).fetchall()
+
+
 def run_by_id(connection: Connection[Any], run_id: int) -> Mapping[str, Any] | None:
     return connection.execute("SELECT * FROM run WHERE id = %s", [run_id]).fetchone()
 

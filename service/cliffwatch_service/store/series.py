@@ -109,34 +109,46 @@ def list_series(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[
     return connection.execute(_LIST, wanted).fetchall()
 
 
-_HISTORY = """
+_WHEN = """coalesce(revision.committed, revision.authored,
+    (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id))"""
+"""When a revision was written, or measured first where that is not known."""
+
+_HISTORY = f"""
 SELECT DISTINCT ON (place.ordinal) place.ordinal, revision.commit, revision.release, point.n, point.centre, point.low,
-       point.high, environment.epoch
+       point.high, environment.epoch, run.digest AS run,
+       {_WHEN} AS at
 FROM point
+JOIN arm ON arm.id = point.arm_id
+JOIN run ON run.id = arm.run_id
 JOIN branch_revision AS place ON place.revision_id = point.revision_id AND place.branch_id = %(branch)s
 JOIN revision ON revision.id = point.revision_id
 JOIN environment ON environment.id = point.environment_id
 WHERE point.series_id = %(series)s
 ORDER BY place.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
-"""
+"""  # noqa: S608 - of a constant
 
-_HISTORY_WITHOUT_BRANCH = """
-SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch
+_HISTORY_WITHOUT_BRANCH = f"""
+SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch, run, at
 FROM (
     SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low, point.high,
-           environment.epoch, coalesce(revision.committed, revision.authored) AS at, point.arm_id
+           environment.epoch, coalesce(revision.committed, revision.authored) AS written, point.arm_id,
+           run.digest AS run, {_WHEN} AS at
     FROM point
+    JOIN arm ON arm.id = point.arm_id
+    JOIN run ON run.id = arm.run_id
     JOIN revision ON revision.id = point.revision_id
     JOIN environment ON environment.id = point.environment_id
     WHERE point.series_id = %(series)s
     ORDER BY revision.id, point.arm_id DESC
 ) AS newest
-ORDER BY at DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
-"""
+ORDER BY written DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
+"""  # noqa: S608 - of a constant
 
 
 def history(connection: Connection[Any], series_id: int, branch_id: int | None, limit: int) -> list[Mapping[str, Any]]:
-    """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date."""
+    """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date. `at` is when
+    the revision was written, or measured first where that is not known.
+    """
     query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
     return connection.execute(query, {"series": series_id, "branch": branch_id, "limit": limit}, binary=True).fetchall()
 

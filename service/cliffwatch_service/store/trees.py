@@ -98,6 +98,43 @@ def branch_named(connection: Connection[Any], tree: str, name: str) -> int | Non
     return None if row is None else int(row["id"])
 
 
+def keep_tags(connection: Connection[Any], tree_id: int, tags: Mapping[str, str]) -> None:
+    """The tags of a tree, by name, as far as they are of revisions that are known; those that it no longer has go."""
+    connection.execute("DELETE FROM tag WHERE tree_id = %s AND NOT name = ANY(%s)", [tree_id, list(tags)])
+    connection.execute(
+        "INSERT INTO tag (tree_id, name, revision_id) SELECT %s, given.name, revision.id"
+        " FROM unnest(%s::text[], %s::text[]) AS given(name, commit) JOIN revision USING (commit)"
+        " ON CONFLICT (tree_id, name) DO UPDATE SET revision_id = excluded.revision_id",
+        [tree_id, list(tags), list(tags.values())],
+    )
+
+
+def tagged(connection: Connection[Any], name: str) -> list[Mapping[str, Any]]:
+    """The revisions that a tag names, with their trees."""
+    return connection.execute(
+        "SELECT revision.id, commit, url AS tree FROM tag JOIN revision ON revision.id = revision_id"
+        " JOIN tree ON tree.id = tree_id WHERE name = %s ORDER BY url",
+        [name],
+    ).fetchall()
+
+
+_MEASURED_TIPS = """
+SELECT tip.id, tip.commit, url AS tree
+FROM branch JOIN tree ON tree.id = tree_id
+CROSS JOIN LATERAL (
+    SELECT revision.id, commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
+    WHERE place.branch_id = branch.id AND EXISTS (SELECT FROM arm WHERE arm.revision_id = revision.id)
+    ORDER BY ordinal DESC LIMIT 1
+) AS tip
+WHERE branch.name = %s ORDER BY url
+"""
+
+
+def measured_tips(connection: Connection[Any], name: str) -> list[Mapping[str, Any]]:
+    """The newest measured revision of every branch of this name, with its tree."""
+    return connection.execute(_MEASURED_TIPS, [name]).fetchall()
+
+
 def place_on_branch(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
     """Makes the branch end with these revisions, from ordinal `first` on; what lay there before a forced push goes."""
     connection.execute("DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first])
@@ -196,26 +233,31 @@ def distance(connection: Connection[Any], base: int, head: int, *, most: int = 1
 
 
 _NEIGHBOURS = """
-SELECT (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-        WHERE place.branch_id = own.branch_id AND place.ordinal < own.ordinal
-          AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-        ORDER BY place.ordinal DESC LIMIT 1) AS before,
-       (SELECT revision.commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-        WHERE place.branch_id = own.branch_id AND place.ordinal > own.ordinal
-          AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-        ORDER BY place.ordinal LIMIT 1) AS after,
-       (SELECT count(*) < 2 FROM (
-            SELECT FROM branch_revision AS place
-            WHERE place.branch_id = own.branch_id AND place.ordinal < own.ordinal
-              AND EXISTS (SELECT FROM arm WHERE arm.revision_id = place.revision_id)
-            ORDER BY place.ordinal DESC LIMIT 2) AS earlier) AS before_is_first
-FROM branch_revision AS own WHERE revision_id = %s ORDER BY branch_id LIMIT 1
+WITH measured (ordinal, commit) AS NOT MATERIALIZED (
+    SELECT place.ordinal, revision.commit
+    FROM (SELECT branch_id FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1) AS own
+    JOIN branch_revision AS place USING (branch_id)
+    JOIN revision ON revision.id = place.revision_id
+    WHERE EXISTS (
+        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = place.revision_id
+          AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
+    )
+), own (ordinal) AS (
+    SELECT ordinal FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1
+)
+SELECT (SELECT commit FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 1) AS before,
+       (SELECT commit FROM measured WHERE ordinal > own.ordinal ORDER BY ordinal LIMIT 1) AS after,
+       (SELECT count(*) < 2 FROM (SELECT FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 2) AS earlier)
+           AS before_is_first
+FROM own
 """
 
 
-def measured_neighbours(connection: Connection[Any], revision_id: int) -> Mapping[str, Any]:
+def measured_neighbours(
+    connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
+) -> Mapping[str, Any]:
     """The commits that were measured next `before` and `after` it on its branch, None where there is none, and whether none
-    was before the one before: `before_is_first`.
+    was before the one before: `before_is_first`. Of one platform or mode where it is named.
     """
-    row = connection.execute(_NEIGHBOURS, [revision_id]).fetchone()
+    row = connection.execute(_NEIGHBOURS, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
     return {"before": None, "after": None, "before_is_first": True} if row is None else row

@@ -16,9 +16,17 @@ from cliffwatch_service import tasks_asked
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.comparison_document import comparison_document, document_tag
 from cliffwatch_service.http.context import Service, ServiceHere
-from cliffwatch_service.pairing import NEAREST, Answer, Pair, Paired, compared, known, pair_named
+from cliffwatch_service.pairing import (
+    Answer,
+    Pair,
+    Paired,
+    canonical,
+    compared,
+    known,
+    pair_named,
+)
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import runs, trees
+from cliffwatch_service.store import reports, runs, trees
 from cliffwatch_service.web.compared import Compared, Filters, rows_of, targets_of
 from cliffwatch_service.web.compared import compared as page_of
 from cliffwatch_service.web.conditions import conditions
@@ -47,18 +55,6 @@ class Ready:
     refused: Sequence[tuple[str, str]]
 
 
-@router.get("/compare")
-def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = "") -> Response:
-    """Goes on to the comparison that the form names; without one, shows the form."""
-    if head.strip():
-        return RedirectResponse(f"/compare/{base.strip() or NEAREST}...{head.strip()}", 303)
-    with service.transaction() as connection:
-        recent = runs.list_runs(
-            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 20}
-        )
-    return page(request, visitor, "choose.html", base=base, recent=recent)
-
-
 def _filters(
     text: Text = "",
     suite: Text = "",
@@ -83,6 +79,9 @@ def show(
     """Every filter is in the address; `platform` and `mode` choose the columns."""
     name, form = wanted_form(pair, request.headers.get("accept", ""))
     with service.transaction() as connection:
+        plain = canonical(connection, name)
+        if plain != name:
+            return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
         ready = _ready(connection, paired, service)
         if not ready.found or (ready.pending and form != "html"):
@@ -90,7 +89,7 @@ def show(
         if form != "html":
             return _written(connection, ready, form, service)
         compared_ = _compared(connection, ready, filters)
-        context = _surroundings(connection, ready)
+        context = _surroundings(connection, ready, filters)
     return page(
         request,
         visitor,
@@ -103,6 +102,11 @@ def show(
         headers={"Refresh": "5"} if ready.pending else {},
         **context,
     )
+
+
+def queried(request: Request) -> str:
+    """The query of a request, to go on with."""
+    return f"?{request.url.query}" if request.url.query else ""
 
 
 def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
@@ -198,7 +202,7 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return record
 
 
-def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
+def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
     bases = {each.target.base["id"]: each.target.base for each in ready.found}
     rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
@@ -232,7 +236,10 @@ def _surroundings(connection: Connection[Any], ready: Ready) -> dict[str, Any]:
             if mean["rows"] > 1
         ],
         "tree": records[0][1].get("tree"),
-        "neighbours": trees.measured_neighbours(connection, ready.head["id"]),
+        "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
+        "neighbours": trees.measured_neighbours(
+            connection, ready.head["id"], platform=filters.platform, mode=filters.mode
+        ),
     }
 
 
@@ -279,11 +286,3 @@ def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metri
 
 def _plain(row: Across) -> str:
     return "/".join([row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
-
-
-@router.get("/compare/{base}/{head}")
-def old_form(base: str, head: str) -> Response:
-    """What people write by habit."""
-    if "..." in base:
-        raise Refusal(404, "nothing here", f"a comparison is at /compare/BASE...HEAD; did you mean /compare/{base}?")
-    return RedirectResponse(f"/compare/{base}...{head}", 308)

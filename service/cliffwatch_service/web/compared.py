@@ -22,12 +22,16 @@ from cliffwatch.reports.across import (
     whereabouts,
 )
 from cliffwatch.reports.context import SIGHT
+from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch.stats.cliffs import FEWEST
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import comparisons
-from cliffwatch_service.web.drawing import Curve, Scale, band, band_edges, common_scale, curve
-from cliffwatch_service.web.lines import CHANGED, Line, line_of
+from cliffwatch_service.web.curves import Curve, Point, curve
+from cliffwatch_service.web.drawing import Scale, band, band_edges, common_scale
+from cliffwatch_service.web.intervals import interval_words, levels_of
+from cliffwatch_service.web.lines import CHANGED, Line, line_of, row_path
+from cliffwatch_service.web.wording import counted_order, parameters
 
 SORTS = ("size", "certainty", "name")
 
@@ -57,20 +61,30 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A target and what is to be known of its numbers. On the bars' scale: the noise floor, and what base differed from
-    itself by.
+    """A target and what is to be known of its numbers: the thresholds of its rows and the levels of their intervals. On the
+    bars' scale: what lies below each threshold, and what base differed from itself by.
     """
 
     target: Target
     answer: Answer
     notable: float
-    floor: float
-    band: tuple[float, float]
+    thresholds: tuple[float, ...]
+    bands: tuple[tuple[float, float], ...]
+    levels: tuple[float | None, ...]
     control_places: tuple[float, float] | None
     control: Mapping[str, Any] | None
     median_sees: float | None
     worst_sees: float | None
     boots: str
+
+    @property
+    def mixed(self) -> bool:
+        return len(self.levels) > 1
+
+    @property
+    def intervals(self) -> str:
+        """What the bounds of its rows are."""
+        return " or ".join(interval_words(level) for level in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,6 @@ class Compared:
     total: int
     wheres: tuple[str, ...]
     suites: tuple[str, ...]
-    metric_named: bool
     platforms: tuple[str, ...]
     modes: tuple[str, ...]
 
@@ -135,9 +148,11 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     every = across(rows, all_metrics=filters.metrics == "all")
     chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
     shown = _sorted(chosen, filters.sort)
-    floors = [_floor(each) for each in found]
-    scale = common_scale([cell for row in shown for cell in row.cells if cell], floors)
-    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, floors, strict=True))
+    thresholds = [_thresholds(each, of_target) for each, of_target in zip(found, rows, strict=True)]
+    scale = common_scale(
+        [cell for row in shown for cell in row.cells if cell], [each for held in thresholds for each in held]
+    )
+    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, thresholds, strict=True))
     sweeps, folded = _sweeps(every, shown, columns, scale)
     return Compared(
         sentence=sentence_across(every, targets),
@@ -151,20 +166,24 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
         total=len(every),
         wheres=tuple(sorted({whereabouts(row, targets) for row in every if row.verdict in CHANGED} - {""})),
         suites=tuple(dict.fromkeys(row.suite for row in every)),
-        metric_named=filters.metrics == "all",
         platforms=tuple(dict.fromkeys(target.platform for target in targets)),
         modes=tuple(dict.fromkeys(target.mode for target in targets)),
     )
 
 
-def _floor(found: Answer) -> float:
-    """Below this no difference means anything: what is not notable, or what base differed from itself by."""
-    summary = found.comparison["summary"]
-    control = summary["control"]
-    return max(float(summary["notable"]), float(control["largest"]) if control else 0.0)
+def _thresholds(found: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+    """From which sizes on changes of these rows are told, the smallest first."""
+    notable = float(found.comparison["summary"]["notable"])
+    return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
 
 
-def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], floor: float, scale: Scale) -> Column:
+def _column(
+    target: Target,
+    found: Answer,
+    rows: Sequence[Mapping[str, Any]],
+    thresholds: tuple[float, ...],
+    scale: Scale,
+) -> Column:
     summary = found.comparison["summary"]
     sees = [row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None]
     base, head = summary["base"]["boots"], summary["head"]["boots"]
@@ -173,12 +192,13 @@ def _column(target: Target, found: Answer, rows: Sequence[Mapping[str, Any]], fl
         target=target,
         answer=found,
         notable=summary["notable"],
-        floor=floor,
+        thresholds=thresholds,
+        bands=tuple(band(each, scale) for each in thresholds),
+        levels=levels_of(rows, summary["notable"]),
         control=control,
         median_sees=statistics.median(sees) if sees else None,
         worst_sees=max(sees, default=None),
         boots=f"{counted(base, 'boot')} a kernel" if base == head else f"{base} and {counted(head, 'boot')}",
-        band=band(floor, scale),
         control_places=None if control is None else band_edges(control["largest"], scale),
     )
 
@@ -204,11 +224,13 @@ def _is(row: Across, verdict: str) -> bool:
 
 
 def _sorted(rows: list[Across], by: str) -> list[Across]:
+    """What the order asked for leaves equal is in the order of names, and parameters as people count."""
+    named = sorted(rows, key=lambda row: (row.suite, row.benchmark, counted_order(parameters(row.params)), row.metric))
     if by == "name":
-        return sorted(rows, key=lambda row: (row.suite, row.benchmark))
+        return named
     if by == "certainty":
-        return sorted(rows, key=lambda row: -row.sure)
-    return sorted(rows, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
+        return sorted(named, key=lambda row: -row.sure)
+    return sorted(named, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
 
 
 def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[Section]:
@@ -243,15 +265,16 @@ def _sweeps(
     found, folded = [], set()
     for (suite, benchmark, metric, parameter), of_targets in wanted.items():
         group = groups.get((suite, benchmark, metric), [])
-        if not any(id(row) in visible for row in group):
+        of_group = {id(row) for row in group}
+        if not of_group & visible:
             continue
         drawn = tuple(
             (columns[place].target, sweep["words"], curve_)
             for place, sweep in of_targets.items()
-            if (curve_ := _curve(group, place, parameter, sweep)) is not None
+            if (curve_ := _curve(group, place, columns[place].notable, sweep)) is not None
         )
         if drawn:
-            quiet = [row for row in group if row.verdict in ("unchanged", "inconclusive") and id(row) in visible]
+            quiet = [row for row in shown if row.verdict in ("unchanged", "inconclusive") and id(row) in of_group]
             folded |= {id(row) for row in quiet}
             told = sum(row.verdict in CHANGED for row in group)
             words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
@@ -260,16 +283,16 @@ def _sweeps(
     return tuple(found), folded
 
 
-def _curve(group: Sequence[Across], place: int, parameter: str, sweep: Mapping[str, Any]) -> Curve | None:
+def _curve(group: Sequence[Across], place: int, notable: float, sweep: Mapping[str, Any]) -> Curve | None:
     points = [
-        (value, cell)
+        Point(value, cell, terms_of_row(cell, notable)[0], row_path(row))
         for row in group
-        if (value := _number(row.params.get(parameter))) > 0
+        if (value := _number(row.params.get(sweep["parameter"]))) > 0
         and (cell := row.cells[place]) is not None
         and cell["base"]
         and cell["head"]
     ]
-    if len({value for value, _ in points}) < FEWEST:
+    if len({point.value for point in points}) < FEWEST:
         return None
     return curve(points, {side: sweep.get(f"{side}_bend") for side in ("base", "head")})
 

@@ -11,11 +11,13 @@ from psycopg import Connection
 
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.across import Across, Target
+from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.web.drawing import Strip, strips
+from cliffwatch_service.web.intervals import interval_words
 from cliffwatch_service.web.requests import Again, again_of
 
 
@@ -31,10 +33,14 @@ class RawLink:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell, unfolded. `series` is its digest, None where it has no history; `command` repeats the run."""
+    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are;
+    `series` is its digest, None where it has no history; `command` repeats the run.
+    """
 
     target: Target
     row: Mapping[str, Any] | None
+    threshold: float
+    bounds: str
     series: str | None
     strips: Sequence[Strip]
     low: float
@@ -56,12 +62,16 @@ def detail_of(
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)  # type: ignore[arg-type]
     held = series.series_by_digest(connection, digest)
+    notable = found.comparison["summary"]["notable"]
+    threshold, level = terms_of_row(cell, notable) if cell is not None else (notable, None)
     record = _record(connection, found.runs[-1])
     samples = [] if held is None else _samples(connection, held, found)
     drawn, low, high = strips(samples) if any(values for _, values in samples) else ([], 0.0, 0.0)
     return Detail(
         target=target,
         row=cell,
+        threshold=threshold,
+        bounds=interval_words(level),
         series=digest if held is not None else None,
         strips=drawn,
         low=low,

@@ -9,7 +9,6 @@ from cliffwatch_service.published_results import Reference
 
 BAR_WIDTH, BAR_HEIGHT = 120, 14
 _MIDDLE = BAR_WIDTH / 2
-_MOST_POINTS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +26,15 @@ class Scale:
         return _MIDDLE + (_MIDDLE - 2) * change / self.reach
 
 
-def common_scale(rows: Iterable[Mapping[str, Any]], floors: Iterable[float]) -> Scale:
-    """Wide enough for nine in ten of the intervals that are told, and for twice every noise floor."""
+def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
+    """Wide enough for nine in ten of the intervals that are told, and for twice every threshold."""
     bounds = sorted(
         max(abs(row["ci_low"]), abs(row["ci_high"]))
         for row in rows
         if row["verdict"] in ("regression", "improvement") and row["ci_low"] is not None and row["ci_high"] is not None
     )
     told = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
-    return Scale(_round_up(max(told, *(2 * floor for floor in floors), 0.001)))
+    return Scale(_round_up(max(told, *(2 * threshold for threshold in thresholds), 0.001)))
 
 
 def _round_up(number: float) -> float:
@@ -60,24 +59,25 @@ def bar(row: Mapping[str, Any], scale: Scale) -> str:
     return path
 
 
-def band(floor: float, scale: Scale) -> tuple[float, float]:
-    """Left edge and width of a noise floor."""
-    left, right = band_edges(floor, scale)
+def band(threshold: float, scale: Scale) -> tuple[float, float]:
+    """Left edge and width of what lies below a threshold."""
+    left, right = band_edges(threshold, scale)
     return left, round(right - left, 1)
 
 
-def band_edges(floor: float, scale: Scale) -> tuple[float, float]:
-    """Left and right edge of a difference either way."""
-    return round(scale.x(-floor), 1), round(scale.x(floor), 1)
+def band_edges(size: float, scale: Scale) -> tuple[float, float]:
+    """Left and right edge of a difference of this size either way."""
+    return round(scale.x(-size), 1), round(scale.x(size), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A sample of a strip plot; `title` says what it is."""
+    """A value that is drawn; `title` says what it is, `href` is where it leads, empty where nowhere."""
 
     x: float
     y: float
     title: str
+    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,100 +119,15 @@ def _dots(held: Sequence[tuple[float, str]], place: Any) -> Iterable[Dot]:
         x = place(value)
         level = seen.get(int(x / 4), 0)
         seen[int(x / 4)] = level + 1
-        yield Dot(x, STRIP_HEIGHT - 6 - 5 * (level % 6), title)
+        yield Dot(x, STRIP_HEIGHT - 6 - 5 * (level % 6), title, "")
 
 
-CURVE_WIDTH, CURVE_HEIGHT = 460, 210
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 12, 34
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A sweep on one target: the lines of base and head, the band of head's interval, dots, bends and ticks."""
-
-    base: str
-    head: str
-    band: str
-    dots: tuple[Dot, ...]
-    bends: tuple[tuple[str, float, float], ...]
-    x_ticks: tuple[tuple[float, str], ...]
-    y_ticks: tuple[tuple[float, str], ...]
-
-
-def curve(points: Sequence[tuple[float, Mapping[str, Any]]], bends: Mapping[str, Sequence[float] | None]) -> Curve:
-    """Of parameter values with their rows, on a log axis; `bends` are those of base and head, by name."""
-    points = _thinned(sorted(points, key=lambda point: point[0]))
-    x_of = _log_axis([value for value, _ in points], _LEFT, CURVE_WIDTH - _RIGHT)
-    values = [
-        value for _, row in points for value in (row["base"], row["head"], row["base"] * (1 + (row["ci_high"] or 0)))
-    ]
-    y_of, y_values = _value_axis(min(values), max(values))
-    return Curve(
-        base=_line([(x_of(value), y_of(row["base"])) for value, row in points]),
-        head=_line([(x_of(value), y_of(row["head"])) for value, row in points]),
-        band=_band(points, x_of, y_of),
-        dots=tuple(Dot(x_of(value), y_of(row["head"]), f"{value:g}: {row['head']:g}") for value, row in points),
-        bends=tuple(
-            (side, x_of(found[0]), round(x_of(found[1]) - x_of(found[0]), 1)) for side, found in bends.items() if found
-        ),
-        x_ticks=tuple((x_of(value), f"{value:,g}") for value in _ticks([value for value, _ in points])),
-        y_ticks=tuple((y_of(value), f"{value:,.4g}") for value in y_values),
-    )
-
-
-def _value_axis(least: float, largest: float) -> tuple[Any, Sequence[float]]:
-    """Places of costs and the values to name: logarithmic where they span more than a factor of five."""
-    room = CURVE_HEIGHT - _TOP - _BOTTOM
-    if largest > 5 * least > 0:
-        low, high = math.log(least / 1.1), math.log(largest * 1.1)
-        names = [least, math.exp((math.log(least) + math.log(largest)) / 2), largest]
-        return lambda value: round(
-            CURVE_HEIGHT - _BOTTOM - (math.log(max(value, least / 1.1)) - low) / (high - low) * room, 1
-        ), names
-    low, high = least * 0.97, largest * 1.03
-    return lambda value: round(CURVE_HEIGHT - _BOTTOM - (value - low) / ((high - low) or 1) * room, 1), (
-        low,
-        (low + high) / 2,
-        high,
-    )
-
-
-def _thinned(points: Sequence[Any]) -> Sequence[Any]:
-    """A sweep of thousands of points is drawn by every so many of them."""
-    step = math.ceil(len(points) / _MOST_POINTS)
-    return points if step == 1 else [*points[::step], points[-1]]
-
-
-def _log_axis(values: Sequence[float], left: float, right: float) -> Any:
-    low, high = math.log(min(values)), math.log(max(values))
-    span = (high - low) or 1.0
-    return lambda value: round(left + (math.log(value) - low) / span * (right - left), 1)
-
-
-def _ticks(values: Sequence[float]) -> Sequence[float]:
-    """Some of the measured values, far enough from each other to be read."""
-    found = [values[0]]
-    apart = (math.log(values[-1]) - math.log(values[0])) / 6
-    for value in values[1:]:
-        if math.log(value) - math.log(found[-1]) >= apart:
-            found.append(value)
-    return found
-
-
-def _line(points: Sequence[tuple[float, float]]) -> str:
+def line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
-def _band(points: Sequence[tuple[float, Mapping[str, Any]]], x_of: Any, y_of: Any) -> str:
-    held = [(value, row) for value, row in points if row["ci_low"] is not None and row["ci_high"] is not None]
-    if len(held) < 2:
-        return ""
-    upper = [(x_of(value), y_of(row["base"] * (1 + row["ci_high"]))) for value, row in held]
-    lower = [(x_of(value), y_of(row["base"] * (1 + row["ci_low"]))) for value, row in reversed(held)]
-    return _line([*upper, *lower]) + "Z"
-
-
 HISTORY_WIDTH, HISTORY_HEIGHT = 960, 260
+_LEFT, _RIGHT = 58, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +149,14 @@ Bounds = tuple[float, float | None, float | None]
 
 
 def history(
-    points: Sequence[Mapping[str, Any]], values: Sequence[Bounds], own: Bounds | None, references: Sequence[Reference]
+    points: Sequence[Mapping[str, Any]],
+    values: Sequence[Bounds],
+    own: Bounds | None,
+    references: Sequence[Reference],
+    unit: str,
 ) -> History:
-    """Of points, oldest first; each epoch is a line of its own. `own` is a pull request's, which lies in the same picture, and
-    so do references.
+    """Of points, oldest first, whose values are in `unit`; each epoch is a line of its own. `own` is a pull request's, which lies
+    in the same picture, and so do references.
     """
     named = [(each.value,) for each in references]
     bounds = [bound for held in [*values, own or (), *named] for bound in held if bound is not None]
@@ -255,10 +174,10 @@ def history(
     ]
     spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
     return History(
-        lines=tuple(_line([(places[index], y_of(values[index][0])) for index in span]) for span in spans),
+        lines=tuple(line([(places[index], y_of(values[index][0])) for index in span]) for span in spans),
         bands=tuple(_history_band(span, places, values, y_of) for span in spans),
         dots=tuple(
-            Dot(place, y_of(value[0]), str(point["commit"]))
+            Dot(place, y_of(value[0]), point_words(point, unit), f"/revisions/{point['commit']}")
             for place, value, point in zip(places, values, points, strict=True)
         )
         if len(points) <= 400
@@ -271,10 +190,15 @@ def history(
     )
 
 
+def point_words(point: Mapping[str, Any], unit: str) -> str:
+    """`0123456789ab of 2026-11-21: 26.491 ns/op, n 8`."""
+    return f"{point['commit'][:12]} of {point['at']:%Y-%m-%d}: {point['centre']:.6g} {unit}, n {point['n']}"
+
+
 def _history_band(span: range, places: Sequence[float], values: Sequence[Bounds], y_of: Any) -> str:
     held = [index for index in span if values[index][1] is not None and values[index][2] is not None]
     if len(held) < 2:
         return ""
     upper = [(places[index], y_of(values[index][2])) for index in held]
     lower = [(places[index], y_of(values[index][1])) for index in reversed(held)]
-    return _line([*upper, *lower]) + "Z"
+    return line([*upper, *lower]) + "Z"

@@ -18,6 +18,7 @@ from cliffwatch_service.naming import revision_named
 from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
 from cliffwatch_service.triage import OPEN
 from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.reported import tally
 from cliffwatch_service.web.session import ReaderHere
 
 CELLS = 30
@@ -42,7 +43,7 @@ class StripCell:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A branch on one target, newest first."""
+    """A branch on one target, the oldest revision first: time runs to the right on every page."""
 
     platform: str
     mode: str
@@ -69,6 +70,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         followed = [_followed(connection, row) for row in entries]
         wanted = {"states": list(OPEN), "digest": None, "at": None, "id": None, "limit": 8}
         inbox = reports.list_reports(connection, wanted)
+        changes = reports.changes_of_reports(connection, [report["digest"] for report in inbox])
         jobs = queue.queue_of(connection, 200)
         hosts = queue.list_hosts(connection)
         targets = overview.measured_on(connection)
@@ -81,6 +83,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         "home.html",
         followed=followed,
         inbox=inbox,
+        tallies={digest: tally(held) for digest, held in changes.items()},
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
         stale_hosts=silent_hosts(hosts, now),
@@ -96,7 +99,7 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
     for each in targets:
         name = f"{each['platform']} ({each['mode']})"
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
-        if each["waiting"] and silent:
+        if each["waiting"] and silent and not each["running"]:
             found.append(
                 f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
             )
@@ -108,12 +111,14 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
 
 
 def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
-    """Hosts that offered to work once and are not heard of now; who only uploads is not expected to be."""
-    return [host for host in hosts if host["about"].get("modes") and now - host["last_seen"] > AT_WORK]
+    """Hosts that offered to work once, hold no job and are not heard of now; who only uploads is not expected to be."""
+    return [
+        host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
+    ]
 
 
 def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
-    rows = overview.strip_of(connection, row["branch_id"], CELLS)
+    rows = list(reversed(overview.strip_of(connection, row["branch_id"], CELLS)))
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
     targets = [tuple(target) for target in row["targets"]]
     targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
@@ -150,9 +155,9 @@ def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
     return ("same", "·") if counts.get("unchanged") and not counts.get("inconclusive") else ("open", "?")
 
 
-@router.get("/revisions/{commit}")
+@router.get("/revisions/{commit:path}")
 def show_revision(
-    commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, visitor: ReaderHere
+    commit: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, visitor: ReaderHere
 ) -> Response:
     """What is known of a revision: where it was measured, and what it can be compared with."""
     with service.transaction() as connection:

@@ -9,11 +9,14 @@ from fastapi import Request
 from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from cliffwatch.comparing.summing import LEVEL as MEAN_LEVEL
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.assets import asset
+from cliffwatch_service.web.intervals import LEVEL, interval_words
 from cliffwatch_service.web.links import commit_page
+from cliffwatch_service.web.reported import is_counted
 from cliffwatch_service.web.session import Visitor, own_address
 from cliffwatch_service.web.wording import ago, clock_time, lasting, mark, parameters, shortly, tone
 
@@ -48,12 +51,15 @@ def _templates() -> Environment:
         "query": query,
         "mark": mark,
         "tone": tone,
+        "mean_interval": interval_words(MEAN_LEVEL),
     }
     environment.filters |= {
         "percent": figures.percent,
+        "size": figures.size,
         "value": figures.value,
         "ago": ago,
         "clock_time": clock_time,
+        "change_interval": lambda change: interval_words(None if is_counted(change) else LEVEL),
         "lasting": lasting,
         "parameters": parameters,
         "short": shortly,

@@ -12,6 +12,7 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import reports
 from cliffwatch_service.triage import OPEN, STATES, quality, report_named, triage
 from cliffwatch_service.web.pages import page
+from cliffwatch_service.web.reported import primary_changes, tally
 from cliffwatch_service.web.session import FormHere, ReaderHere, Visitor, own_address, signed_form
 
 router = APIRouter()
@@ -20,7 +21,7 @@ _PAGE = 30
 _FOREMOST = 5
 _ABOUT: Mapping[str, str] = {
     "new": "nobody has looked yet",
-    "confirmed": "real, and to be mended",
+    "acknowledged": "real, and to be fixed",
     "expected": "real, and accepted",
     "fixed": "gone with a later revision",
     "noise": "no change of the kernel's",
@@ -37,13 +38,13 @@ def inbox(
     state: Annotated[str, Query(max_length=20)] = "open",
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    """Reports in a state, `open` (new or confirmed) or `all`."""
+    """Reports in a state, `open` (new or acknowledged) or `all`."""
     at, number = place_of(cursor, moment, identity)
     states = {"open": list(OPEN), "all": list(STATES)}.get(state, [state])
     with service.transaction() as connection:
         wanted = {"states": states, "digest": None, "at": at, "id": number, "limit": _PAGE + 1}
         found = reports.list_reports(connection, wanted)
-        changes = {row["id"]: _foremost(reports.changes_of_report(connection, row["id"])) for row in found[:_PAGE]}
+        changes = reports.changes_of_reports(connection, [row["digest"] for row in found[:_PAGE]])
         known = quality(connection)
     following = cursor_of(found[_PAGE - 1]["opened"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
     return page(
@@ -51,7 +52,8 @@ def inbox(
         visitor,
         "regressions.html",
         found=found[:_PAGE],
-        changes=changes,
+        tallies={digest: tally(held) for digest, held in changes.items()},
+        foremost={digest: _foremost(held) for digest, held in changes.items()},
         following=following,
         state=state,
         states=("open", *STATES, "all"),
@@ -61,8 +63,8 @@ def inbox(
 
 
 def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The largest few that are not refuted, regressions first."""
-    told = [change for change in changes if change["state"] != "refuted"]
+    """The largest few that are not refuted, of metrics that decide, regressions first."""
+    told = primary_changes([change for change in changes if change["state"] != "refuted"])
     return sorted(told, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
 
 
@@ -70,9 +72,11 @@ def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
+        changes = reports.changes_of_report(connection, row["id"])
         said: dict[str, Any] = {
             "report": row,
-            "changes": reports.changes_of_report(connection, row["id"]),
+            "tally": tally(changes),
+            "changes": changes,
             "triage": reports.triage_of(connection, row["id"]),
         }
     return page(request, visitor, "regression.html", states=STATES, abouts=_ABOUT, **said)

@@ -1,6 +1,8 @@
 """Runs: how they go, what failed, every boot, and every raw output."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -13,6 +15,7 @@ from cliffwatch.parsers.splats import find_splats
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.naming import run_named
 from cliffwatch_service.raw import raw_file
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
@@ -27,7 +30,8 @@ _PAGE = 50
 _SHOWN = 400_000
 """Characters of an output on a page; the whole of it is one link further."""
 
-RunId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+RunId = Annotated[str, Path(pattern="^[0-9a-fA-F]{7,32}$")]
+"""All digits of a run's identity, or the first ones, as pages show them."""
 BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS)]
 Text = Annotated[str, Query(max_length=200)]
 
@@ -62,8 +66,8 @@ def list_runs(
 def show_run(run: RunId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     """A run from the failure, if there is one, to the last boot."""
     with service.transaction() as connection:
-        row = _run(connection, run)
-        record = orjson.loads(unpacked(bytes(row["record"])))
+        row = run_named(connection, run)
+        record = _record(row)
         arms = runs.arms_of(connection, row["id"])
         held = boots.boots_of(connection, row["id"])
         documents = _documents(connection, row["id"], held)
@@ -85,17 +89,17 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         planned=planned,
         outstanding=[boot for boot in planned if boot["index"] not in done],
         outcomes=_outcomes(documents),
+        case_of=partial(case_in_plan, record),
         conditions=flat_conditions(record),
         job=job,
         compared=compared,
     )
 
 
-def _run(connection: Connection[Any], digest: str) -> Mapping[str, Any]:
-    row = runs.run_row(connection, digest)
-    if row is None:
-        raise not_found("run", digest)
-    return row
+def _record(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """run.json."""
+    record: Mapping[str, Any] = orjson.loads(unpacked(bytes(row["record"])))
+    return record
 
 
 def _documents(connection: Connection[Any], run_id: int, held: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
@@ -152,16 +156,50 @@ def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]
 def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     """A boot: how it went, what the kernel said, and all its outputs."""
     with service.transaction() as connection:
-        row = _run(connection, run)
+        row = run_named(connection, run)
         whole = boots.whole_boot(connection, row["id"], number)
         if whole is None:
             raise not_found("boot", f"{run}/{number}")
         about = boots.raw_about(connection, row["id"], number)
         arm = next(boot["arm"] for boot in boots.boots_of(connection, row["id"]) if boot["number"] == number)
     document = _document(bytes(whole["content"]))
+    record = _record(row)
     return page(
-        request, visitor, "boot.html", run=row, number=number, arm=arm, document=document, about=about, quoted=quote
+        request,
+        visitor,
+        "boot.html",
+        run=row,
+        number=number,
+        arm=arm,
+        document=document,
+        outputs=outputs_of(about["files"] if about else (), record),
+        case_of=partial(case_in_plan, record),
+        quoted=quote,
     )
+
+
+_OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
+
+
+def case_in_plan(record: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
+    """The case that an output is of: files are numbered by their case's place in the run's plan. None for what is of no case."""
+    cases = record["plan"]["cases"]
+    numbered = _OF_CASE.search(name or "")
+    place = int(numbered[1]) if numbered else len(cases)
+    found: Mapping[str, Any] | None = cases[place] if place < len(cases) else None
+    return found
+
+
+def outputs_of(
+    files: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then by case."""
+    found = [(file, case_in_plan(record, file["name"])) for file in files]
+    return sorted(found, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
+
+
+def _is_log(file: Mapping[str, Any]) -> bool:
+    return str(file["name"]).rpartition("/")[2].startswith("dmesg")
 
 
 @router.get("/runs/{run}/boots/{number}/files/{path:path}")
@@ -176,7 +214,8 @@ def show_output(
 ) -> Response:
     """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
     with service.transaction() as connection:
-        content = raw_file(connection, run, number, path)
+        row = run_named(connection, run)
+        content = raw_file(connection, row["digest"], number, path)
     if plain:
         headers = {
             "X-Content-Type-Options": "nosniff",
@@ -190,9 +229,10 @@ def show_output(
         request,
         visitor,
         "output.html",
-        run=run,
+        run=row["digest"],
         number=number,
         name=path,
+        of_case=case_in_plan(_record(row), path),
         lines=marked(shown),
         splats=find_splats(shown),
         hidden_splats=len(find_splats(text)) - len(find_splats(shown)),

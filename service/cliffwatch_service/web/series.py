@@ -1,5 +1,6 @@
 """Series: the history of one metric, drawn and listed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -39,7 +40,7 @@ def list_series(
 ) -> Response:
     (skip,) = place_of(cursor, identity)
     with service.transaction() as connection:
-        wanted = {"text": text, "platform": platform, "skip": skip or 0, "limit": _PAGE + 1}
+        wanted = {"words": words_of(text), "platform": platform, "skip": skip or 0, "limit": _PAGE + 1}
         found = overview.series_of_case(connection, wanted)
         targets = overview.measured_on(connection)
     following = cursor_of((skip or 0) + _PAGE) if len(found) > _PAGE else None
@@ -55,6 +56,11 @@ def list_series(
     )
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a search, in any order: a title that somebody copied has commas between its parameters and dots between parts."""
+    return [word for word in re.split(r"[\s,]+", text.lower()) if any(character.isalnum() for character in word)]
+
+
 @router.get("/series/{digest}")
 def show_series(
     digest: Annotated[str, Path(pattern="^[0-9a-f]{32}$")],
@@ -62,7 +68,7 @@ def show_series(
     service: ServiceHere,
     visitor: ReaderHere,
     branch: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
-    head: Annotated[str | None, Query(max_length=64)] = None,
+    head: Annotated[str | None, Query(max_length=200)] = None,
     last: Annotated[int, Query(ge=2, le=10_000)] = 200,
     scale: Annotated[str, Query(pattern="^(raw|relative)$")] = "raw",
 ) -> Response:
@@ -94,7 +100,7 @@ def show_series(
         last=last,
         scale=scale,
         head=head,
-        drawn=_drawn(points, values, own, fitting, scale),
+        drawn=_drawn(points, values, own, fitting, row["unit"], scale),
         releases=releases(points),
         places={point["commit"]: place for place, point in enumerate(points)},
         references=told,
@@ -137,11 +143,12 @@ def _drawn(
     values: Sequence[Any],
     own: Mapping[str, Any] | None,
     fitting: Sequence[Reference],
+    unit: str,
     scale: str,
 ) -> History | None:
     bounds = (own["centre"], own["low"], own["high"]) if own and scale == "raw" else None
     drawn_references = fitting if scale == "raw" else ()
-    return history(points, values, bounds, drawn_references) if points else None
+    return history(points, values, bounds, drawn_references, unit) if points else None
 
 
 def _references(
@@ -170,6 +177,7 @@ def _data(
     content = {
         "unit": "%" if scale == "relative" else row["unit"],
         "commits": [point["commit"][:12] for point in points],
+        "dates": [f"{point['at']:%Y-%m-%d}" for point in points],
         "centre": [value[0] for value in values],
         "low": [value[1] for value in values],
         "high": [value[2] for value in values],

@@ -9,6 +9,7 @@ from cliffwatch_service.access import NOBODY
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.web import (
     assets,
+    choose,
     compare,
     home,
     hosts,
@@ -23,7 +24,8 @@ from cliffwatch_service.web import (
 from cliffwatch_service.web.pages import compile_templates, page
 from cliffwatch_service.web.session import Visitor, visitor_of
 
-_PARTS = (assets, home, compare, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
+# The addresses of `compare` come before the ones of `choose`, which take what is left.
+_PARTS = (assets, home, compare, choose, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
 
 
 def install(app: FastAPI) -> None:

@@ -1,5 +1,6 @@
 """Suites: what each case measures, and where it comes from."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -7,11 +8,12 @@ from fastapi.responses import Response
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.catalogue.suite import PROFILES
+from cliffwatch.catalogue.suite import PROFILES, CaseSpec
 from cliffwatch.parsers.kinds import KIND_METRICS
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.pages import page
 from cliffwatch_service.web.session import ReaderHere
+from cliffwatch_service.web.wording import counted_order, parameters
 
 router = APIRouter()
 
@@ -30,4 +32,9 @@ def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, vis
     suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
     if suite is None:
         raise not_found("suite", name)
-    return page(request, visitor, "suite.html", suite=suite, kinds=KIND_METRICS)
+    return page(request, visitor, "suite.html", suite=suite, kinds=KIND_METRICS, ordered=_ordered)
+
+
+def _ordered(cases: Iterable[CaseSpec]) -> list[CaseSpec]:
+    """As people count, not as their profiles were written."""
+    return sorted(cases, key=lambda case: counted_order(parameters(case.params)))

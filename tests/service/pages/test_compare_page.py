@@ -30,7 +30,7 @@ def test_hardware_is_in_columns_and_each_row_says_where_it_holds(opened: Any) ->
     assert row.locator("em").inner_text() == "all 3"
     emulated = cells.nth(1).inner_text()
     assert "▲ +4.86 %" in emulated
-    assert "+4.81 .. +4.91 %, n 2" in emulated
+    assert "185.763 → 194.788; +4.81 .. +4.91 %; n 2" in emulated
     assert (
         page.locator("#changed tr", has_text="int-get nr_maps=1").first.locator("em").inner_text()
         == "emulated-x86-64 icount only"
@@ -133,6 +133,40 @@ def test_n_and_p_walk_through_the_branch_and_a_question_mark_lists_the_keys(open
     assert "nearest measured ancestor, 1 commit before head" in page.locator(".facts").inner_text()
     page.keyboard.press("n")
     page.wait_for_url("**/compare/nearest...e975db19874b")
+
+
+def test_filters_stay_while_n_and_p_walk_through_the_branch(opened: Any) -> None:
+    page = opened(f"{ADDRESS}?verdict=changed&text=seq-get&platform=emulated-x86-64")
+    page.keyboard.press("p")
+    page.wait_for_url("**/compare/nearest...21d6391a3033?text=seq-get&verdict=changed&platform=emulated-x86-64")
+    page.keyboard.press("n")
+    page.wait_for_url("**/compare/nearest...e975db19874b?text=seq-get&verdict=changed&platform=emulated-x86-64")
+    assert page.get_by_label("Verdict").input_value() == "changed"
+
+
+def test_rows_that_nothing_else_orders_stand_as_people_count(opened: Any) -> None:
+    page = opened(f"{ADDRESS}?sort=name&text=seq-get")
+    values = [int(name.split("nr_maps=")[1]) for name in names(page, "changed")]
+    assert values == sorted(values)
+    assert len(values) == 8
+    control = names(opened(ADDRESS), "unchanged")[:20]
+    found = [int(name.split("used=")[1]) for name in control if "hashmap_nr_keys_used" in name]
+    assert found == sorted(found)
+
+
+def test_a_sweep_shows_head_against_base_and_each_point_leads_to_its_row(opened: Any) -> None:
+    page = opened(ADDRESS)
+    drawing = page.locator("svg.curve").first
+    inside = """svg => { const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].every((text) => { const own = text.getBoundingClientRect();
+            return own.left >= box.left - 1 && own.right <= box.right + 1; }) }"""
+    assert drawing.evaluate(inside), "a label is cut"
+    assert drawing.locator(".line.head").count() == 2
+    assert "head against base" in drawing.text_content()
+    point = drawing.locator("a").first
+    assert "→" in str(point.get_attribute("aria-label"))
+    point.locator("circle").click()
+    page.wait_for_url("**/cases/local-storage/local-storage-cache-**")
 
 
 def test_the_keyboard_alone_reaches_a_row_and_its_raw_output(opened: Any) -> None:

@@ -24,6 +24,38 @@ MOVED = f"""() => {{
 """Of what a reader sees first; rows below are drawn, and so measured, when he comes to them."""
 
 
+SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll("body *")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 1
+    && !["visible", "hidden", "clip"].includes(getComputedStyle(each).overflowX))
+  .map((each) => `${each.tagName}.${each.className}: ${each.scrollWidth} > ${each.clientWidth}`)"""
+"""What has to be scrolled sideways."""
+
+UNALIGNED = """() => [...document.querySelectorAll("table.list")].flatMap((table) => [...table.tBodies[0]?.rows[0]?.cells ?? []]
+  .map((cell) => [cell, table.tHead?.rows[0]?.cells[cell.cellIndex]])
+  .filter(([cell, head]) => head && getComputedStyle(cell).textAlign !== getComputedStyle(head).textAlign)
+  .map(([, head]) => head.textContent))"""
+"""Heads of columns that stand elsewhere than what is below them."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_at_the_width_of_a_hand_is_read_without_scrolling_sideways(
+    name: str, watched: Any, demonstration: Any
+) -> None:
+    page = watched.window(demonstration, width=390)
+    page.goto(address(demonstration, name))
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate(SIDEWAYS) == []
+    watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_head_of_a_column_stands_above_its_numbers(name: str, watched: Any, demonstration: Any) -> None:
+    page = watched.window(demonstration)
+    page.goto(address(demonstration, name))
+    assert page.evaluate(UNALIGNED) == []
+    watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole_in_both_themes_and_at_both_widths(name: str, watched: Any, demonstration: Any) -> None:
     for width in (1280, 390):

@@ -1,27 +1,49 @@
 """What a maintainer sees in the morning, and the history behind it."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from pages_named import address
 from playwright.sync_api import expect
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
 
-def test_branches_are_strips_of_verdicts_newest_first(opened: Any) -> None:
+def test_branches_are_strips_of_verdicts_oldest_left(opened: Any) -> None:
     page = opened("/")
     branch = page.locator("article.branch", has_text="measured")
     strip = branch.locator(".strip", has_text="emulated-x86-64")
     signs = [each.strip() for each in strip.locator(".cell > span[aria-hidden]").all_inner_texts()]
-    assert signs == ["·", "✕", "▼", "▲", "▲", "·"]
-    strip.locator(".cell").nth(4).click()
+    assert signs == ["·", "▲", "▲", "▼", "✕", "·"]
+    assert "oldest left" in str(strip.locator("ol").get_attribute("aria-label"))
+    strip.locator(".cell", has_text="Take the local storage lookup out of line").click()
     page.wait_for_url("**/compare/21d6391a3033...e975db19874b")
+
+
+def test_the_first_regression_is_a_few_keys_away(opened: Any) -> None:
+    page = opened("/")
+    first = page.locator(".reports a").first.inner_text()
+    focused = "document.activeElement.textContent.trim()"
+    reached = []
+    for _ in range(14):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(focused))
+    assert first in reached, "behind the site's own links and a heading"
+    page.locator("body").click(position={"x": 2, "y": 2})
+    page.keyboard.press("j")
+    assert page.evaluate(focused) == first
+    page.keyboard.press("j")
+    assert page.evaluate(focused) == page.locator(".reports a").nth(1).inner_text()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/regressions/*")
 
 
 def test_what_is_open_runs_and_is_silent_is_on_the_home_page(opened: Any) -> None:
     text = opened("/").locator("main").inner_text()
     assert "amd-rome (walltime): 2 jobs wait and no host of this platform works" in text
-    assert "up to 5.74 % bpf: Check the owner of a local storage element" in text
+    assert "bpf: Check the owner of a local storage element\n▲ 15 worse by up to 5.74 % on amd-rome" in text
     assert "330edbeb32f7 … a88952a2bc36 on emulator-1" in text
     assert "skylake-1 intel-skylake, last heard of 7 h ago" in text
 
@@ -79,8 +101,9 @@ def test_history_is_drawn_with_its_band_changes_epochs_and_releases(opened: Any,
     assert "1 commit after 24017aba1960 of this branch" in text
     assert drawing.locator("path.own").count() == 1
     assert drawing.locator(".release").count() == 2
-    assert drawing.locator(".reference").count() == 3
-    assert "published 2022, Skylake (73087489250d): 22.464 ns/op, on another machine" in text
+    assert drawing.locator(".reference").count() == 2
+    assert "published 2024, before inlining the lookup: 30.748 ns/op, on a machine that was not named" in text
+    assert "Skylake" not in text, "this is Rome's history"
     assert "bpf: Check the owner of a local storage element" in text
 
 
@@ -130,6 +153,59 @@ def test_series_are_found_by_a_part_of_their_name(opened: Any) -> None:
     page.get_by_label("Platform").select_option("intel-skylake")
     page.get_by_role("button", name="Show").click()
     assert page.locator("table tbody tr").count() == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "local-storage-cache-seq-get nr_maps=1 on amd-rome",
+        "local-storage, hits-latency in ns/op, on amd-rome, walltime seq-get nr_maps=1",
+        "AMD-ROME nr_maps=1 seq-get",
+    ],
+)
+def test_series_are_found_by_their_title_and_parameters_stand_as_people_count(text: str, demonstration: Any) -> None:
+    with demonstration.http(None) as http:
+        page = http.get("/series", params={"text": text, "platform": "amd-rome"}).text
+    found = re.findall(r'<span class="params">nr_maps=(\d+)</span>', page)
+    assert found == ["1", "10", "16", "17", "100", "1000"]
+
+
+def test_a_point_leads_to_its_revision_and_is_dated(opened: Any, demonstration: Any) -> None:
+    page = opened(address(demonstration, "series"), script=False)
+    link = page.locator("#history svg a").first
+    assert re.match(r"[0-9a-f]{12} of 2026-11-\d\d: [\d.]+ ns/op, n 8", str(link.get_attribute("aria-label")))
+    assert "2026-11-" in page.locator("#history svg").text_content()
+    commit = str(link.get_attribute("href"))
+    page.get_by_text("revisions, newest first").click()
+    oldest = page.locator("table tbody tr", has=page.locator(f"a[href='{commit}']")).last
+    assert "2026-11-" in oldest.inner_text()
+    assert oldest.locator("a[href^='/runs/']").count() == 1
+    link.click()
+    page.wait_for_url(f"**{commit}")
+
+
+def test_a_click_on_the_zoomable_history_leads_to_the_revision_below_it(opened: Any, demonstration: Any) -> None:
+    page = opened(address(demonstration, "series"))
+    over = page.locator(".u-over")
+    expect(over).to_be_visible()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 60)
+    page.mouse.move(box["x"] + 2, box["y"] + 60)
+    legend = page.locator(".u-legend .u-value").first.inner_text()
+    commit, date = legend.split(", ")
+    assert date.startswith("2026-11-")
+    page.mouse.click(box["x"] + 2, box["y"] + 60)
+    page.wait_for_url(f"**/revisions/{commit}")
+
+
+def test_a_boots_page_leads_to_the_kernels_log_at_once(opened: Any, demonstration: Any) -> None:
+    page = opened(address(demonstration, "boot"), script=False)
+    first = page.locator("table.list tbody tr").first.inner_text()
+    assert "dmesg" in first
+    assert page.locator("main a", has_text="dmesg").first.bounding_box()["y"] < 300
+    outputs = page.locator("table.list tbody tr", has_text="local-storage-cache-seq-get nr_maps=16")
+    assert outputs.filter(has_text=".out").count() == 1
+    assert page.locator(".failure").nth(1).inner_text().count("While it ran hashmap-with-bloom") == 1
 
 
 def test_a_run_under_way_shows_what_is_here_and_what_is_outstanding(running: Any, watched: Any) -> None:

@@ -77,7 +77,7 @@ def upload_broken(http: Any) -> None:
 def say_hostile(http: Any, report: str) -> Any:
     """Evil in triage, follows, tokens, requests, hosts and events; the work that a host was given."""
     target = {"targets": [{"platform": "amd-rome", "mode": "walltime"}], "suites": ["local-storage"]}
-    said = {"state": "confirmed", "owner": EVIL, "note": EVIL}
+    said = {"state": "acknowledged", "owner": EVIL, "note": EVIL}
     http.post(f"/api/v1/reports/{report}/triage", json=said).raise_for_status()
     http.post(
         "/api/v1/follows",

@@ -23,14 +23,14 @@ def test_a_report_is_triaged_where_it_is_read(script: bool, reported: Any, watch
     page = watched.window(reported, script=script)
     sign_in(page, reported, "triage")
     page.goto("/regressions")
-    page.get_by_label("State").select_option("confirmed")
+    page.get_by_label("State").select_option("acknowledged")
     page.get_by_label("Owner").fill("maintainer")
     page.get_by_label("Note").fill("seen on two hosts")
     page.get_by_role("button", name="Save").click()
     page.wait_for_url("**/regressions")
     page.locator("article.report a.row").click()
     said = page.locator("main").inner_text()
-    assert "triage: confirmed, owner maintainer: seen on two hosts" in said
+    assert "triage: acknowledged, owner maintainer: seen on two hosts" in said
     page.goto("/regressions?state=new")
     assert "No report is in this state." in page.locator("main").inner_text()
 

@@ -86,6 +86,16 @@
   const bounds = [...data.centre, ...data.low, ...data.high, data.own?.centre, data.own?.low, data.own?.high, ...data.references.map((each) => each.value)].filter((value) => value != null);
   const least = Math.min(...bounds), largest = Math.max(...bounds);
   const room = (largest - least) * 0.08 || Math.abs(largest) * 0.02 || 1;
+  // A click, which is no drag, leads to the revision under the cursor.
+  const leading = (plot) => {
+    let from = null;
+    plot.over.style.cursor = "pointer";
+    plot.over.addEventListener("mousedown", (event) => { from = event.clientX; });
+    plot.over.addEventListener("click", (event) => {
+      const place = plot.cursor.idx;
+      if (from !== null && Math.abs(event.clientX - from) < 4 && place != null) location.assign(`/revisions/${data.commits[place]}`);
+    });
+  };
   let plot;
   const draw = () => {
     plot?.destroy();
@@ -99,11 +109,11 @@
       scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(low, least) - room, Math.max(high, largest) + room] } },
       legend: { live: true },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((tick) => data.commits[tick] ?? ""), space: 110, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] },
+        { ...axis, values: (_, ticks) => ticks.map((tick) => (tick in data.commits ? `${data.commits[tick]}\n${data.dates[tick]}` : "")), size: 56, space: 110, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] },
         { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => `${+tick.toPrecision(6)}`) },
       ],
       series: [
-        { label: "revision", value: (_, place) => data.commits[place] ?? "–" },
+        { label: "revision", value: (_, place) => (place in data.commits ? `${data.commits[place]}, ${data.dates[place]}` : "–") },
         { label: `median, ${data.unit}`, stroke: style("--accent"), width: 1.5, gaps: gaps(), value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
         { label: "low", stroke: "transparent", points: { show: false }, value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
         { label: "high", stroke: "transparent", points: { show: false }, value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
@@ -111,6 +121,7 @@
       bands: [{ series: [3, 2], fill: style("--band") }],
       hooks: { draw: [marks] },
     }, [places, data.centre, data.low, data.high], holder);
+    leading(plot);
   };
   draw();
   const whole = document.getElementById("whole");

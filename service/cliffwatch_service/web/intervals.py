@@ -1,0 +1,22 @@
+"""What the bounds beside a change are."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cliffwatch.comparing.compare import PLAIN
+from cliffwatch.reports.json_reading import terms_of_row
+
+LEVEL = PLAIN.interval_level("nothing")
+"""Of the interval of a noisy row."""
+
+
+def interval_words(level: float | None) -> str:
+    """What bounds are: a `99 % interval`, or of a counted value the `repeatability band`."""
+    return "repeatability band" if level is None else f"{100 * level:.3g} % interval"
+
+
+def levels_of(rows: Iterable[Mapping[str, Any]], notable: float) -> tuple[float | None, ...]:
+    """The levels of the rows' intervals, None for bands, the highest first; `notable` is that of their comparison."""
+    bounded = (row for row in rows if row["ci_low"] is not None and row["ci_high"] is not None)
+    found = {terms_of_row(row, notable)[1] for row in bounded}
+    return tuple(sorted(found, key=lambda level: -(level or 0.0)))

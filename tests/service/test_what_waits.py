@@ -1,0 +1,82 @@
+"""What is said of jobs that run and wait: who holds a job works, however long ago it was heard of."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from service_runs import commit_of
+
+from cliffwatch_service.expecting import Expected, expectations
+from cliffwatch_service.published_results import references
+from cliffwatch_service.store import queue
+from cliffwatch_service.web.home import alarms, silent_hosts
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
+
+
+@pytest.fixture
+def leased(running: Any) -> Any:
+    """A service with one job that a host holds, and one that waits."""
+    with running.http("upload") as http:
+        for number in range(2):
+            body = {
+                "tree": "https://git.example.org/bpf-next.git",
+                "base": commit_of("base"),
+                "head": commit_of(f"head{number}"),
+                "targets": [{"platform": "amd-rome", "mode": "walltime"}],
+                "suites": ["local-storage"],
+            }
+            http.post("/api/v1/requests", json=body, headers={"Idempotency-Key": str(number)}).raise_for_status()
+    with running.http("work") as http:
+        offer = {**OFFER, "about": {"modes": ["walltime"]}}
+        work = http.post("/api/v1/offers", json=offer).raise_for_status().json()
+    with running.service.transaction() as connection:
+        connection.execute("UPDATE lease SET expires = %s", [running.clock.now() + timedelta(days=1)])
+    running.clock.moment += timedelta(hours=1)
+    return running, work["job"]
+
+
+def test_a_running_job_says_nothing_of_hosts_that_do_not_work(leased: Any) -> None:
+    running, _ = leased
+    with running.http(None) as http:
+        for path in ("/queue", "/", "/hosts"):
+            assert "no host of this platform works" not in http.get(path).text
+        assert "<strong>silent</strong>" not in http.get("/hosts").text
+
+
+def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
+    running, job = leased
+    with running.service.transaction() as connection:
+        found = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
+    by_id = {str(identity): expected for identity, expected in found.items()}
+    assert by_id.pop(job) == Expected(position=0, hosts=1, seconds=None, low=None, high=None)
+    assert [(each.position, each.hosts) for each in by_id.values()] == [(1, 1)]
+
+
+@pytest.mark.parametrize(("waiting", "words"), [(1, "1 job waits and"), (2, "2 jobs wait and")])
+def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> None:
+    target = {"platform": "amd-rome", "mode": "walltime", "newest": None, "seen": None, "running": 0}
+    (alarm,) = alarms([{**target, "waiting": waiting}], [], NOW)
+    assert alarm.startswith(f"amd-rome (walltime): {words} no host")
+    assert alarms([{**target, "waiting": waiting, "running": 1}], [], NOW) == []
+
+
+def test_a_host_that_holds_no_job_is_silent_after_a_while() -> None:
+    host = {"about": {"modes": ["walltime"]}, "job": None, "last_seen": NOW - timedelta(hours=1)}
+    assert silent_hosts([host], NOW) == [host]
+    assert silent_hosts([{**host, "job": "a job"}], NOW) == []
+
+
+@pytest.mark.parametrize(("platform", "skylake"), [("intel-skylake", 1), ("amd-rome", 0), ("published", 0)])
+def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(platform: str, skylake: int) -> None:
+    series = {
+        "benchmark": "local-storage-cache-seq-get",
+        "params": [["nr_maps", "16"]],
+        "unit": "ns/op",
+        "mode": "walltime",
+        "platform": platform,
+    }
+    found = [each.label for each in references(series)]
+    assert sum("Skylake" in label for label in found) == skylake
+    assert sum("2024" in label for label in found) == 2, "nobody wrote down on which machine: beside all of them"
