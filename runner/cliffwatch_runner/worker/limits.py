@@ -35,8 +35,8 @@ class Limits:
             f"--as={self.memory}",
             *command,
         ]
-        if Path("/run/systemd/system").is_dir() and shutil.which("systemd-run"):
-            scope = ["systemd-run", "--scope", "--quiet", "--collect", *([] if os.geteuid() == 0 else ["--user"])]
+        scope = _scope(Path("/"), os.geteuid())
+        if scope is not None:
             return [*scope, f"--property=MemoryMax={self.memory}", f"--property=TasksMax={self.processes}", "--", *each]
         return [*each[: -len(command)], f"--nproc={self.processes}", *command] if os.geteuid() else each
 
@@ -52,6 +52,17 @@ class Limits:
         if memory is not None and memory < self.free_memory:
             return f"only {memory / _GIB:.2f} GiB of memory are left"
         return None
+
+
+def _scope(root: Path, user: int) -> list[str] | None:
+    """How systemd starts a job in a scope of its own: root's by the system, a user's where he has a systemd of his own."""
+    if not (root / "run/systemd/system").is_dir() or shutil.which("systemd-run") is None:
+        return None
+    start = ["systemd-run", "--scope", "--quiet", "--collect"]
+    if user == 0:
+        return start
+    runtime = Path("run/user") / str(user)
+    return ["env", f"XDG_RUNTIME_DIR=/{runtime}", *start, "--user"] if (root / runtime / "bus").exists() else None
 
 
 def _free_memory() -> int | None:
