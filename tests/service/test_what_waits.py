@@ -18,6 +18,7 @@ OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isola
 @pytest.fixture
 def leased(running: Any) -> Any:
     """A service with one job that a host holds, and one that waits."""
+    running.enrol("amd-rome", "walltime")
     with running.http("upload") as http:
         for number in range(2):
             body = {

@@ -49,10 +49,11 @@ def test_a_page_at_the_width_of_a_hand_is_read_without_scrolling_sideways(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_head_of_a_column_stands_above_its_numbers(name: str, watched: Any, demonstration: Any) -> None:
+def test_a_table_fits_a_desk_and_its_heads_stand_above_its_numbers(name: str, watched: Any, demonstration: Any) -> None:
     page = watched.window(demonstration)
     page.goto(address(demonstration, name))
     assert page.evaluate(UNALIGNED) == []
+    assert [each for each in page.evaluate(SIDEWAYS) if each.startswith("DIV.scroll")] == []
     watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
 
 
