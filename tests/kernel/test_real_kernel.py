@@ -22,6 +22,9 @@ KEPT = Path(os.environ["REAL_KERNEL_RESULTS"]) if os.environ.get("REAL_KERNEL_RE
 
 PATCH = ROOT / "examples" / "uninline-local-storage-lookup.patch"
 
+LARGEST = 0.00005
+"""Seen between users: 0.0018 %; beside much other work 0.0027 %. A tenth of the repeatability that verdicts go by."""
+
 
 @pytest.fixture(scope="module")
 def source() -> Path:
@@ -80,7 +83,7 @@ def test_another_user_of_the_host_measures_the_same(results: Path) -> None:
         for name, row in ours.items():
             for side in ("base", "head"):
                 value = float(str(row[side]))
-                assert value == pytest.approx(float(str(theirs[name][side])), rel=0.00002), (
+                assert value == pytest.approx(float(str(theirs[name][side])), rel=LARGEST), (
                     f"{name}, {side}, of {other.name}"
                 )
 
