@@ -10,7 +10,7 @@ from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, Length
 DISCOVERED = "discovered"
 """The suite of the benchmarks that a tree offers and the catalogue does not know."""
 
-_LISTED = re.compile(r"^\s*-\s+(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})\s*$")
+_LISTED = re.compile(r"\s*-\s+(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})\s*")
 _RELEASE = re.compile(r"^v?(\d+)\.(\d+)")
 _DISCOVERED_DEADLINE = 60
 
@@ -36,7 +36,7 @@ class Supported:
 
 def parse_list(text: str) -> tuple[str, ...]:
     """The names that `bench -l` prints, in its order, each once. Total."""
-    names = (match["name"] for line in text.splitlines() if (match := _LISTED.match(line)))
+    names = (match["name"] for line in text.splitlines() if (match := _LISTED.fullmatch(line)))
     return tuple(dict.fromkeys(names))
 
 

@@ -43,7 +43,7 @@ def _sections(lines: Sequence[Line], benchmark: str | None, problems: list[Probl
     """Splits the lines into runs: a banner begins one, and so does a result of another kind or after a Summary."""
     sections: list[Section] = []
     for line in lines:
-        banner = SET_UP.match(line.text.strip())
+        banner = SET_UP.fullmatch(line.text.strip())
         if banner:
             sections.append(Section(name=banner["name"], line=line.number))
             continue
@@ -66,7 +66,7 @@ def _begins_another(found: Found, section: Section) -> bool:
 
 
 def _unknown(line: Line, sections: list[Section], problems: list[Problem]) -> None:
-    libbpf = LIBBPF.match(line.text.strip())
+    libbpf = LIBBPF.fullmatch(line.text.strip())
     if libbpf and sections:
         sections[-1].failures.append((line.number, libbpf["text"]))
     elif libbpf:
@@ -119,8 +119,8 @@ def _take_failure(found: Found, line: Line, section: Section) -> None:
 def _complaints(lines: Sequence[Line]) -> list[str]:
     """What standard error says, libbpf's own words first, as the first of them names the cause."""
     texts = [line.text.strip() for line in lines if line.text.strip()]
-    of_libbpf = [match["text"] for text in texts if (match := LIBBPF.match(text))]
-    return of_libbpf + [text for text in texts if not LIBBPF.match(text)]
+    of_libbpf = [match["text"] for text in texts if (match := LIBBPF.fullmatch(text))]
+    return of_libbpf + [text for text in texts if not LIBBPF.fullmatch(text)]
 
 
 def _read(

@@ -215,8 +215,8 @@ _CHATTER = re.compile(
     r"(?:Benchmark '.*' started\.|Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|"
     r"\s*\S+ scenarios?:.*)\s*$"
 )
-SET_UP = re.compile(r"Setting up benchmark '(?P<name>[^']*)'\.\.\.\s*$")
-LIBBPF = re.compile(r"libbpf: (?P<text>.*)$")
+SET_UP = re.compile(r"Setting up benchmark '(?P<name>[^']*)'\.\.\.\s*")
+LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
 
 
 @dataclass(frozen=True, slots=True)

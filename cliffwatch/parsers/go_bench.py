@@ -18,15 +18,15 @@ from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.readings import ArmSaid, Parsed, Place, Problem, Value
 from cliffwatch.samples import Assumed, Stage
 
-_CONFIG = re.compile(r"^(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)$")
+_CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
 _PROCS = re.compile(r"-(\d+)$")
 OURS = "BPF/bench="
-_FACT = re.compile(r"^# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)$")
+_FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
 _BOOT = re.compile(
-    r"^# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?$"
+    r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?"
 )
-_BESIDE = re.compile(r"^#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?$")
+_BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _ARM_COMMIT = "-commit"
 _COMPACT = {
     "Mops/s": "M ops/s",
@@ -56,7 +56,7 @@ def parse_go_bench(text: str) -> Parsed:
             _read_result(words, beside, values, problems, line)
         elif len(words) >= 3 and words[0] == "Unit":
             assumed[metric_of(words[1])] = _assumed(words[2:], assumed.get(metric_of(words[1])))
-        elif setting := _CONFIG.match(line.text):
+        elif setting := _CONFIG.fullmatch(line.text):
             beside.set(setting["key"], setting["value"].strip())
         elif not _CHATTER.match(line.text):
             reason = "neither a result nor a setting; it was passed over"
@@ -93,14 +93,14 @@ class _Beside:
         self._last = len(values)
 
     def read(self, comment: str, values: list[Value]) -> None:
-        if found := _BOOT.match(comment):
+        if found := _BOOT.fullmatch(comment):
             stage: Stage = "confirm" if found["stage"] == "confirm" else "screen"
             self.place = Place(int(found["boot"]), int(found["block"]), stage, unquote(found["layout"] or "") or None)
-        elif found := _BESIDE.match(comment):
+        elif found := _BESIDE.fullmatch(comment):
             for index in range(self._last, len(values)):
                 if metric_of(found["unit"]) == (values[index].metric, values[index].unit):
                     values[index] = _with_readings(values[index], found["step"], found["readings"])
-        elif found := _FACT.match(comment):
+        elif found := _FACT.fullmatch(comment):
             self._facts.setdefault(found["arm"], {})[found["key"]] = found["value"]
 
     def arms(self) -> dict[str, ArmSaid]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 CASE_MARK = "cliffwatch: case "
 """The guest agent writes this and the case's name to the kernel log before each case."""
 
-_KERNEL_LINE = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[[^\]]*\])? ?(?P<text>.*)$")
+_KERNEL_LINE = re.compile(r"(?:<\d+>)?\[\s*\d+\.\d+\](?:\[[^\]]*\])? ?(?P<text>.*)")
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _SPLAT = re.compile(
     r"Kernel panic - not syncing|\bBUG: |^BUG:|\bOops\b|^WARNING: |kernel BUG at|Unable to handle kernel|"
@@ -59,5 +59,5 @@ def _length(block: list[str]) -> int:
 
 
 def _kernel_text(line: str) -> str:
-    match = _KERNEL_LINE.match(line.strip("\r"))
+    match = _KERNEL_LINE.fullmatch(line.strip("\r"))
     return match["text"] if match else ""

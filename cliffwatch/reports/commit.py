@@ -13,6 +13,7 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
 from cliffwatch.reports.legend import legend, own_terms
+from cliffwatch.reports.styles import visible
 
 WIDTH = 72
 
@@ -36,7 +37,7 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     lines += ["", *_means(compared)]
     for sentence in legend(compared.rows, compared.means):
         lines += _wrapped(sentence)
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return visible("\n".join(line.rstrip() for line in lines) + "\n")
 
 
 def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]:

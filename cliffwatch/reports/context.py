@@ -67,7 +67,7 @@ def _setting(record: Mapping[str, Any]) -> tuple[str, ...]:
     facts = [
         f"config {config[:12]}" if config else "",
         str(compiler) if compiler else "",
-        f"bench of {bench['from']} ({bench['source_digest'][:12]})" if bench.get("source_digest") else "",
+        f"bench of {bench.get('from', '?')} ({bench['source_digest'][:12]})" if bench.get("source_digest") else "",
     ]
     return tuple(fact for fact in facts if fact)
 

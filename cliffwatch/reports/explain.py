@@ -3,6 +3,7 @@
 import fnmatch
 
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
+from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
 
 
@@ -12,7 +13,7 @@ def explain_report(compared: ComparisonSet, pattern: str) -> str | None:
     if not chosen:
         return None
     blocks = ["\n".join(_explained(row)) for row in chosen]
-    return "\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n"
+    return visible("\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n")
 
 
 def matches(case: CaseKey, pattern: str) -> bool:

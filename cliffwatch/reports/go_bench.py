@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cliffwatch.parsers.go_bench import unit_of
 from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
+from cliffwatch.reports.styles import visible
 from cliffwatch.results import stages_to_json
 from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Stages
@@ -28,7 +29,7 @@ def go_bench_report(
             if unit not in units or found.assume == "nothing":
                 units[unit] = found
     exported = [ExportedUnit(unit, found) for unit, found in units.items()]
-    return format_go_bench(arms, exported, settings=settings, of_run=of_run)
+    return visible(format_go_bench(arms, exported, settings=settings, of_run=of_run))
 
 
 def run_settings(notable: float | None, stages: Stages | None, *, one_run: bool = True) -> dict[str, str]:

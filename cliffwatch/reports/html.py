@@ -10,6 +10,7 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
+from cliffwatch.reports.styles import visible
 
 _PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "pages"),
@@ -23,7 +24,7 @@ _PAGES = Environment(
 def html_report(compared: ComparisonSet, context: ReportContext) -> str:
     rows = compared.primary_rows()
     suites = [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)]
-    return _PAGES.get_template("report.html").render(
+    page = _PAGES.get_template("report.html").render(
         compared=compared,
         context=context,
         suites=suites,
@@ -35,3 +36,4 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
         thresholds=thresholds_differ(rows),
         sight=SIGHT[compared.mode] if compared.mode else "",
     )
+    return visible(page)

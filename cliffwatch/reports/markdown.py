@@ -8,6 +8,7 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
+from cliffwatch.reports.styles import visible
 
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 LONGEST = 60_000
@@ -28,7 +29,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in undecided]
     lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
     lines += ["", *_footer(compared, context)]
-    return _folded("\n".join(lines), rows)
+    return visible(_folded("\n".join(lines), rows))
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:

@@ -4,15 +4,15 @@ import hashlib
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_list
-from cliffwatch_runner import clock, process
+from cliffwatch_runner import clock
+from cliffwatch_runner.build_outputs import MIB, Output, take
 from cliffwatch_runner.cache_entries import locked, new_entry
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import build_environment
-from cliffwatch_runner.kernel_build import Kernel, lane_name
+from cliffwatch_runner.kernel_build import Kernel, lane_name, trust_names
 from cliffwatch_runner.lanes import BUILD, BuildSettings, Lane, held_lane
 from cliffwatch_runner.revision import Revision, object_name
 from cliffwatch_runner.toolchain import Toolchain
@@ -20,10 +20,14 @@ from cliffwatch_runner.tree import Tree
 
 _OUTPUT = "bench"
 _SOURCES = ("tools/testing/selftests/bpf", "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
+OUTPUTS = (
+    Output(path=f"{_OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
+    Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755),
+)
 _RECIPE = "1"
-_LIST_SECONDS = 30
-_LIST_DEADLINE_SECONDS = 1800.0
-"""`bench -l` takes milliseconds: what it may work, and the host's time after which the host is at fault."""
+_MOST_OFFERED = 10_000
+_LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
+"""`bench -l` takes milliseconds: what it may work, and how long a host may be busy with other work meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,7 @@ def build_bench(
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
     source_digest = bench_source_digest(tree, revision, toolchain)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = [_RECIPE, source_digest, btf, _own_source()]
+    parts = [_RECIPE, source_digest, btf, _own_source(), *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     place = settings.cache / "benches" / digest
     found = _found(place, digest, source_digest, settings)
@@ -70,16 +74,23 @@ def build_bench(
             shutil.copyfile(kernel.btf, given / "btf")
             (given / "fixed_seed.c").write_text(_own_source())
             with held_lane(lane_name(toolchain), settings, given) as lane:
-                failure = _make(lane, tree, revision, toolchain, given, source_digest)
+                log = lane.log("bench")
+                offered = _make(lane, tree, revision, toolchain, log, source_digest)
+                failure = offered if isinstance(offered, Failure) else _made_fixed_seed(lane, log)
+                if failure is None and not isinstance(offered, Failure):
+                    failure = _store(lane, log, revision, place, clock.monotonic() - began, offered)
                 if failure is not None:
-                    kept = settings.cache / "failures" / f"{digest}.log"
-                    kept.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(lane.folder / "bench.log", kept)
-                    return failure
-                _store(lane, revision, place, clock.monotonic() - began)
+                    return _kept(failure, log, settings, digest)
         built = _found(place, digest, source_digest, settings, was_there=False)
         assert built is not None
         return built
+
+
+def _kept(failure: Failure, log: Path, settings: BuildSettings, digest: str) -> Failure:
+    kept = settings.cache / "failures" / f"{digest}.log"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text((log.read_text(errors="replace") if log.exists() else "") + failure.evidence)
+    return failure
 
 
 def bench_source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
@@ -93,86 +104,92 @@ def _own_source() -> str:
 
 
 def _make(
-    lane: Lane, tree: Tree, revision: Revision, toolchain: Toolchain, given: Path, source_digest: str
-) -> Failure | None:
+    lane: Lane, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
+) -> Failure | tuple[str, ...]:
+    """Builds bench in the lane; what it offers, by its own word, once that is done."""
     lane.settings.told(None, "bench: checking out")
-    log = lane.folder / "bench.log"
-    log.unlink(missing_ok=True)
     failure = lane.check_out(tree, revision)
-    if failure is not None:
-        return failure
-    output = lane.source / BUILD / _OUTPUT
-    _forget_other_sources(output, source_digest)
-    output.mkdir(parents=True, exist_ok=True)
-    inside = lane.workshop.inside
-    source = str(inside(lane.source))
-    steps = [
-        ["make", "-s", "-C", source, f"O={BUILD}", "ARCH=x86_64", "headers"],
-        [
-            *("make", "-C", f"{source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={source}/{BUILD}"),
-            *(f"CLANG={toolchain.clang.program}", f"LLC={toolchain.llc.program}"),
-            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={lane.compiler(toolchain.cc.program)}"),
-            *(f"VMLINUX_BTF={inside(given / 'btf')}", f"OUTPUT={inside(output)}", f"{inside(output)}/bench"),
-        ],
-        [
-            *("gcc", "-O2", "-Wall", "-shared", "-fPIC", "-o", f"{inside(output)}/fixed_seed.so"),
-            *(str(inside(given / "fixed_seed.c")), "-ldl"),
-        ],
-    ]
-    for step in steps:
+    for step in [] if failure is not None else _steps(lane, toolchain, source_digest):
         lane.settings.told(None, "bench")
         failure = lane.make(step, log)
         if failure is not None:
-            return Failure(
-                whose=failure.whose,
-                message=f"bench: {failure.message}",
-                next_step=failure.next_step,
-                evidence=failure.evidence,
-            )
-    (output / "sources").write_text(source_digest)
-    return _list(lane, output, log)
+            return _of_bench(failure)
+    if failure is not None:
+        return failure
+    _mark(lane).write_text(source_digest)
+    return _offered(lane)
 
 
-def _forget_other_sources(output: Path, source_digest: str) -> None:
+def _steps(lane: Lane, toolchain: Toolchain, source_digest: str) -> list[list[str]]:
     """The selftests' Makefile does not follow everything; another source is built from nothing."""
-    mark = output / "sources"
-    if output.exists() and (not mark.is_file() or mark.read_text() != source_digest):
-        shutil.rmtree(output)
+    output = f"{lane.build}/{_OUTPUT}"
+    mark = _mark(lane)
+    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != source_digest else []
+    mark.unlink(missing_ok=True)
+    return [
+        *stale,
+        ["mkdir", "-p", output],
+        ["make", "-s", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", "headers"],
+        [
+            *("make", "-C", f"{lane.source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={lane.build}"),
+            *(f"CLANG={toolchain.clang.program}", f"LLC={toolchain.llc.program}"),
+            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={lane.compiler(toolchain.cc.program)}"),
+            *(f"VMLINUX_BTF={lane.given('btf')}", f"OUTPUT={output}", f"{output}/bench"),
+        ],
+    ]
 
 
-def _list(lane: Lane, output: Path, log: Path) -> Failure | None:
+def _mark(lane: Lane) -> Path:
+    """Says of which source the build output's bench is; removed while one is made."""
+    return lane.folder / "bench-source"
+
+
+def _of_bench(failure: Failure) -> Failure:
+    return replace(failure, message=f"bench: {failure.message}")
+
+
+def _offered(lane: Lane) -> Failure | tuple[str, ...]:
     """Asks bench what it offers, in the same isolation: it is the tree's code."""
-    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{lane.workshop.inside(output)}/bench", "-l"]
-    argv = lane.workshop.argv(command, build_environment(lane.workshop.inside(lane.folder), 1))
-    listed = process.run(argv, deadline=_LIST_DEADLINE_SECONDS, should_stop=lane.settings.should_stop)
-    if listed.timed_out:
-        return Failure(
-            whose="host",
-            message=f"`bench -l` had not ended after {_LIST_DEADLINE_SECONDS / 60:.0f} minutes",
-            next_step="give this host less other work, then give the same command again",
-        )
-    if not listed.ok or not parse_list(listed.output):
-        log.write_text(log.read_text(errors="replace") + listed.output)
+    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{lane.build}/{_OUTPUT}/bench", "-l"]
+    listed = lane.ask(command, seconds=_LIST_HOST_SECONDS)
+    if isinstance(listed, Failure):
+        return _of_bench(listed)
+    offered = tuple(parse_list(listed.output))[:_MOST_OFFERED]
+    if not listed.ok or not offered:
         return Failure(
             whose="kernel",
             message="bench builds but does not run",
             next_step="run it by hand: bench -l",
             evidence=listed.output[-2000:],
         )
-    (output / "list").write_text("\n".join(parse_list(listed.output)) + "\n")
+    return offered
+
+
+def _made_fixed_seed(lane: Lane, log: Path) -> Failure | None:
+    """Builds our own library last, and over whatever the tree left under its name."""
+    target = f"{lane.build}/fixed_seed.so"
+    clear = ["rm", "-rf", "--", target]
+    compiler = ["env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-shared", "-fPIC"]
+    compiled = [*compiler, "-o", target, str(lane.given("fixed_seed.c")), "-ldl"]
+    return lane.make(clear, log) or lane.make(compiled, log)
+
+
+def _store(
+    lane: Lane, log: Path, revision: Revision, place: Path, seconds: float, offered: tuple[str, ...]
+) -> Failure | None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
+        taken = Path(temporary)
+        failure = take(OUTPUTS, lane.output, taken)
+        if failure is not None:
+            return failure
+        with new_entry(place) as entry:
+            for output in OUTPUTS:
+                (taken / output.name).replace(entry / output.name)
+            shutil.copyfile(log, entry / "build.log")
+            about = {"seconds": round(seconds, 1), "offered": list(offered), "release": revision.release}
+            (entry / "bench.json").write_text(json.dumps(about) + "\n")
     return None
-
-
-def _store(lane: Lane, revision: Revision, place: Path, seconds: float) -> None:
-    output = lane.source / BUILD / _OUTPUT
-    with new_entry(place) as entry:
-        for name in ("bench", "fixed_seed.so"):
-            shutil.copyfile(output / name, entry / name, follow_symlinks=False)
-            (entry / name).chmod(0o755)
-        shutil.copyfile(lane.folder / "bench.log", entry / "build.log")
-        offered = (output / "list").read_text().split()
-        about = {"seconds": round(seconds, 1), "offered": offered, "release": revision.release}
-        (entry / "bench.json").write_text(json.dumps(about) + "\n")
 
 
 def _found(

@@ -1,6 +1,8 @@
-"""Finds in a build's log what a developer has to see first."""
+"""Finds in a build's log what a developer has to see first, and whose fault it is."""
 
 import re
+
+from cliffwatch_runner.failure import Failure
 
 _ERROR = re.compile(
     r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS? .*FAILED|"
@@ -13,6 +15,8 @@ _MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _KILLED = re.compile(r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory")
 _KEPT_LINES = 24
+EVIDENCE = 1000
+"""The last characters of a log that come with a failure of the host."""
 
 
 def first_error(log: str) -> str:
@@ -46,3 +50,24 @@ def is_full_disk(log: str) -> bool:
 def is_killed(log: str) -> bool:
     """Whether something outside ended the compiler, which is no fault of the tree."""
     return bool(_KILLED.search(log))
+
+
+def failure_of(log: str) -> Failure:
+    """A failed build's failure: the disk's, the machine's, or the tree's."""
+    if is_full_disk(log):
+        return Failure(
+            whose="host",
+            message="the disk is full",
+            next_step="make room, or name another cache with --cache",
+            evidence=log[-EVIDENCE:],
+        )
+    if is_killed(log):
+        return Failure(
+            whose="host",
+            message="the compiler was killed",
+            next_step="the machine is short of memory: use fewer --jobs",
+            evidence=log[-EVIDENCE:],
+        )
+    return Failure(
+        whose="kernel", message="it does not build", next_step="mend the tree", evidence=first_error(log)[:6000]
+    )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from cliffwatch.counting import counted
 from cliffwatch_runner.bench_build import BenchProgram, build_bench
 from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host_room import free_disk
 from cliffwatch_runner.kernel_build import Kernel, build_kernel, kernel_digest
-from cliffwatch_runner.lanes import BuildSettings, free_bytes
+from cliffwatch_runner.lanes import BuildSettings
 from cliffwatch_runner.preparing import Chosen, Equipped, missing_space
 from cliffwatch_runner.progress import Teller
 from cliffwatch_runner.revision import Revision
@@ -30,7 +31,7 @@ def build(
 
     Raises Stopped and OSError as the builds do.
     """
-    short = missing_space(settings.cache, free_bytes(settings.cache))
+    short = missing_space(settings.cache, free_disk(settings.cache))
     new = any(not _is_there(revision, equipped, settings) for revision in (chosen.base, chosen.head))
     if short is not None and new:
         return (short,)
@@ -44,7 +45,7 @@ def build(
 
 
 def _is_there(revision: Revision, equipped: Equipped, settings: BuildSettings) -> bool:
-    digest = kernel_digest(revision, equipped.fragments, equipped.toolchain)
+    digest = kernel_digest(revision, equipped.fragments, equipped.toolchain, settings.trust)
     return (settings.cache / "kernels" / digest / "kernel.json").exists()
 
 

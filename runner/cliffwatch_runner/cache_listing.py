@@ -1,7 +1,6 @@
 """What builds left in the cache: kinds of entries, their sizes, and when they were last used."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from cliffwatch_runner.cache_uses import MARK, is_used, last_used
-from cliffwatch_runner.lanes import BUILD
+from cliffwatch_runner.untrusted_files import disk_bytes
 
 Kind = Literal["kernel", "bench", "lane", "ccache", "mirror", "failure", "leftover"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -19,7 +18,7 @@ _FOLDERS: Mapping[Kind, str] = {"kernel": "kernels", "bench": "benches"}
 LOCKS: Mapping[Kind, str] = {"kernel": MARK, "bench": MARK, "lane": "lock", "ccache": MARK, "mirror": MARK}
 """What is locked by those who use an entry of a kind; the other kinds are nobody's any more."""
 
-_PARTS: Mapping[str, str] = {"source": "src", "output": f"src/{BUILD}"}
+_PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +79,16 @@ def _paths(cache: Path, kind: Kind) -> Iterator[Path]:
             yield from _children(cache / _FOLDERS[kind], hidden=False)
         case "lane":
             yield from _children(cache / "lanes", hidden=False)
-        case "ccache" | "mirror":
-            path = cache / {"ccache": "ccache", "mirror": "mirror.git"}[kind]
-            if path.is_dir():
-                yield path
+        case "ccache":
+            yield from _children(cache / "ccaches", hidden=False)
+        case "mirror":
+            if (cache / "mirror.git").is_dir():
+                yield cache / "mirror.git"
         case "failure":
             yield from _children(cache / "failures", hidden=False)
         case "leftover":
+            if (cache / "ccache").is_dir():  # where it lay when builds of every trust shared one
+                yield cache / "ccache"
             for folder in (cache, cache / "lanes", *(cache / name for name in _FOLDERS.values())):
                 yield from _children(folder, hidden=True)
 
@@ -99,8 +101,6 @@ def _children(folder: Path, *, hidden: bool) -> list[Path]:
 
 def _entry(kind: Kind, path: Path) -> Entry:
     parts = {name: disk_bytes(path / part) for name, part in _PARTS.items()} if kind == "lane" else {}
-    if parts:
-        parts["source"] -= parts["output"]
     return Entry(
         kind=kind,
         name=path.name.removesuffix(".log") if kind == "failure" else path.name,
@@ -120,18 +120,3 @@ def _about(record: Path) -> str:
     except (OSError, ValueError, AttributeError):
         return ""
     return f"linux {release}" if isinstance(release, str) else ""
-
-
-def disk_bytes(path: Path) -> int:
-    """What a file or folder takes on the disk. Links are not followed; what cannot be read counts nothing."""
-    total = _blocks(path)
-    for folder, names, files in os.walk(path):
-        total += sum(_blocks(Path(folder) / name) for name in (*names, *files))
-    return total
-
-
-def _blocks(path: Path) -> int:
-    try:
-        return path.lstat().st_blocks * 512
-    except OSError:
-        return 0

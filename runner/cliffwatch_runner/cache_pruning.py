@@ -1,6 +1,5 @@
 """Which entries of the cache go, and their going: least recently used first, never what a running process uses."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from cliffwatch_runner.cache_listing import LOCKS, Entry, list_cache
 from cliffwatch_runner.cache_uses import MARK, remove_unused
+from cliffwatch_runner.untrusted_files import remove_tree
 
 KEEP_BYTES = 20 << 30
 """What `cliffwatch cache prune` leaves of a cache."""
@@ -72,7 +72,7 @@ def _removed(entry: Entry) -> bool:
         entry.path.unlink(missing_ok=True)
         return True
     if entry.kind == "leftover":
-        shutil.rmtree(entry.path)
+        remove_tree(entry.path)
         return True
     return remove_unused(entry.path, LOCKS.get(entry.kind, MARK))
 

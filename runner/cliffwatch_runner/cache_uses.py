@@ -6,7 +6,6 @@ file's time is when the entry was last used, whatever the file system does with 
 
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cliffwatch_runner.cache_entries import is_at, lock_alone
+from cliffwatch_runner.untrusted_files import remove_tree
 
 MARK = "cliffwatch-used"
 
@@ -93,7 +93,7 @@ def remove_unused(place: Path, lock: str = MARK) -> bool:
             if is_at(descriptor, place / lock):
                 aside = Path(tempfile.mkdtemp(prefix=".removed-", dir=place.parent))
                 place.rename(aside / place.name)
-                shutil.rmtree(aside)
+                remove_tree(aside)
         finally:
             os.close(descriptor)
     return True

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-_HEADING = re.compile(r"^==> (/\S+) <==$")
+_HEADING = re.compile(r"==> (/\S+) <==")
 _CLOCK_TICKS_PER_SECOND = 100
 
 
@@ -13,7 +13,7 @@ def parse_facts(text: str) -> Mapping[str, str]:
     facts: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
-        heading = _HEADING.match(line)
+        heading = _HEADING.fullmatch(line)
         if heading:
             current = facts.setdefault(heading[1], [])
         elif current is not None:

@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner import process
+from cliffwatch_runner.tree_access import Fetching
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -26,8 +29,8 @@ _FIXED = {
     "GIT_COMMITTER_DATE": "1970-01-01T00:00:00+0000",
     "LC_ALL": "C.UTF-8",
 }
-_FOR_FETCHING = ("HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")
 _HOURS = 3600.0
+_READABLE = ("sh", "-c", 'umask 022 && exec "$@"', "sh")
 
 
 def git(
@@ -36,19 +39,27 @@ def git(
     git_dir: Path | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    fetches: bool = False,
+    fetching: Fetching | None = None,
+    readable: bool = False,
 ) -> process.Finished:
-    """Runs git and returns how it ended. Only a call that `fetches` sees the user's home, for keys and credentials."""
-    clean = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-    if fetches:
-        clean |= {name: os.environ[name] for name in _FOR_FETCHING if name in os.environ}
-        del clean["GIT_CONFIG_NOSYSTEM"]
-    return process.run(
-        git_argv(arguments, git_dir), cwd=cwd, env=clean | _FIXED | dict(env or {}), deadline=2 * _HOURS, keep=8 << 20
+    """Runs git and returns how it ended. Only a call with a `fetching` reaches out, as that one says.
+
+    `readable`: all users may read what it writes, whatever our own umask is.
+    """
+    clean = {"PATH": os.environ.get("PATH", os.defpath)}
+    clean |= {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"} if fetching is None else fetching.env
+    called = git_argv(arguments, git_dir, fetching.settings if fetching is not None else ())
+    ended = process.run(
+        [*(_READABLE if readable else ()), *called],
+        cwd=cwd,
+        env=clean | _FIXED | dict(env or {}),
+        deadline=2 * _HOURS,
+        keep=8 << 20,
     )
+    return ended if fetching is None else replace(ended, output=without_credentials(ended.output))
 
 
-def git_argv(arguments: Sequence[str], git_dir: Path | None) -> list[str]:
+def git_argv(arguments: Sequence[str], git_dir: Path | None, settings: Sequence[str] = ()) -> list[str]:
     """The call of git with the settings that leave a hostile repository nothing to run."""
     place = [f"--git-dir={git_dir}"] if git_dir is not None else []
-    return ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *place, *arguments]
+    return ["git", *(word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)), *place, *arguments]

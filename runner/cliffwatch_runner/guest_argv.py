@@ -5,18 +5,15 @@ the moment (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of o
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner.guest_clock import SOCKET
+from cliffwatch_runner.sandbox import HOME, Mount, Sandbox
 
-KERNEL = Path("/cliffwatch/kernel")
-INPUT = Path("/cliffwatch/input")
-RESULTS = Path("/cliffwatch/results")
-MONITOR = Path("/cliffwatch/monitor")
-"""Where the view that QEMU runs in has the boot's folders."""
+KVM = Path("/dev/kvm")
 
 GUEST_INPUT = Path("/run/cliffwatch/input")
 GUEST_RESULTS = Path("/run/cliffwatch/results")
@@ -28,20 +25,6 @@ HOST_BRIDGE = "0x29c0"
 
 LARGEST_FILE_BYTES = 64 << 20
 """What a guest may write into one result file."""
-
-_ETC = (
-    "alternatives",
-    "group",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "nsswitch.conf",
-    "os-release",
-    "passwd",
-    "udev",
-)
-_EMPTY = ("/run", "/sys", "/home", "/root", "/opt", "/srv", "/mnt", "/var/log", "/var/tmp", "/var/lib", "/var/cache")  # noqa: S108 - folders of the view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,28 +70,16 @@ _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,c
 host while a virtual clock that does not sleep runs on."""
 
 
-_ICOUNT = f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{MONITOR / SOCKET},server=on,wait=off"
-"""`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once. The clock device and QMP let
-the host read the guest's clock (cliffwatch_runner.guest_clock)."""
-
-
-def vng_argv(shape: GuestShape, command: Sequence[str]) -> list[str]:
-    """The `vng` call for one guest, with the paths that `guest_view` gives."""
-    argv = ["vng", "--run", str(KERNEL / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
-    argv += ["--disable-kvm"] if shape.mode == "icount" else []
-    argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
-    argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
-    argv += ["--root", "/cliffwatch/root"] if shape.root is not None else []
-    argv += ["--rodir", f"{GUEST_INPUT}={INPUT}", "--rwdir", f"{GUEST_RESULTS}={RESULTS}"]
-    argv += ["--append", " ".join(_kernel_arguments(shape))]
-    # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
-    argv += [f"--qemu-opts={_ICOUNT}"] if shape.mode == "icount" else []
-    return [*argv, "--exec", shlex.join(command)]
+def _icount(monitor: Path) -> str:
+    """`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once. The clock device and QMP
+    let the host read the guest's clock (cliffwatch_runner.guest_clock).
+    """
+    return f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestFolders:
-    """Host folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes; in
+    """Folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes; in
     `monitor` the emulator makes its socket.
     """
 
@@ -118,40 +89,63 @@ class GuestFolders:
     monitor: Path
 
 
-def view_of_host(*, etc: Path = Path("/etc"), top: Path = Path("/")) -> list[str]:
-    """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no network."""
-    argv = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-    argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", "/usr", "/usr"]  # noqa: S108
-    for folder in _EMPTY:
-        argv += ["--dir", folder]
-    for path, target in host_links(top).items():
-        argv += ["--symlink", target, path]
-    for name in _ETC:
-        argv += ["--ro-bind-try", str(etc / name), f"/etc/{name}"]
-    return argv
+SEEN = GuestFolders(
+    kernel=Path("/cliffwatch/kernel"),
+    input=Path("/cliffwatch/input"),
+    results=Path("/cliffwatch/results"),
+    monitor=Path("/cliffwatch/monitor"),
+)
+"""Where the view that QEMU runs in has the boot's folders."""
+
+_SEEN_ROOT = Path("/cliffwatch/root")
 
 
-def host_links(top: Path) -> Mapping[str, str]:
-    """The links of a merged-/usr host at its top: {"/bin": "usr/bin", …}."""
-    names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-    return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}
+def vng_argv(shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str]) -> list[str]:
+    """The `vng` call for one guest, with folders and root file system under the paths that vng sees."""
+    argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
+    argv += ["--disable-kvm"] if shape.mode == "icount" else []
+    argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
+    argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
+    argv += ["--root", str(root)] if root is not None else []
+    argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
+    argv += ["--append", " ".join(_kernel_arguments(shape))]
+    # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
+    argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
+    return [*argv, "--exec", shlex.join(command)]
 
 
-def guest_view(folders: GuestFolders, *, programs: Sequence[Path], shape: GuestShape) -> list[str]:
-    """The bubblewrap call in which `vng` and QEMU run, so that what they show the guest as `/` holds no home, no secret.
+def guest_argv(
+    folders: GuestFolders, *, sandbox: Sandbox, programs: Sequence[Path], shape: GuestShape, cpus: Sequence[int]
+) -> list[str]:
+    """The call that starts a guest, sandbox and limits included.
 
-    `programs` are folders outside /usr that vng needs: the virtual environment and its interpreter.
+    vng and QEMU run in the sandbox too, so that what they show the guest as `/` holds no home and no secret. `programs` are
+    folders outside /usr that vng needs: the virtual environment and its interpreter.
     """
-    argv = view_of_host()
     path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
-    argv += ["--setenv", "PATH", path, "--setenv", "HOME", "/root", "--setenv", "LANG", "C.UTF-8"]
-    for folder in programs:
-        argv += ["--ro-bind", str(folder), str(folder)]
-    argv += ["--dev-bind", "/dev/kvm", "/dev/kvm"] if shape.mode == "walltime" else []
-    argv += ["--ro-bind", str(shape.root), "/cliffwatch/root"] if shape.root is not None else []
-    argv += ["--ro-bind", str(folders.kernel), str(KERNEL), "--ro-bind", str(folders.input), str(INPUT)]
-    argv += ["--bind", str(folders.results), str(RESULTS), "--bind", str(folders.monitor), str(MONITOR)]
-    return [*argv, "--chdir", "/", "--"]
+    env = {"PATH": path, "HOME": str(HOME), "LANG": "C.UTF-8"}
+    seen, root = (SEEN, _SEEN_ROOT) if sandbox.fixed_paths else (folders, shape.root)
+    mounts = [Mount(host=folder, seen=folder) for folder in programs]
+    if shape.mode == "walltime":
+        mounts.append(Mount(host=KVM, seen=KVM, device=True))
+    if shape.root is not None:
+        mounts.append(Mount(host=shape.root, seen=_SEEN_ROOT))
+    mounts += [Mount(host=folders.kernel, seen=SEEN.kernel), Mount(host=folders.input, seen=SEEN.input)]
+    mounts += [
+        Mount(host=folders.results, seen=SEEN.results, writable=True),
+        Mount(host=folders.monitor, seen=SEEN.monitor, writable=True),
+    ]
+    command = vng_argv(shape, seen, None if shape.root is None else root, agent_command())
+    inside = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
+    return limited(inside, cpus=cpus)
+
+
+def _groups(mode: Mode) -> tuple[int, ...]:
+    """The group that may open KVM, for a user who is made for the guest and belongs to none."""
+    if mode != "walltime":
+        return ()
+    about = KVM.stat()
+    return () if about.st_mode & 0o006 == 0o006 else (about.st_gid,)
 
 
 def limited(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:

@@ -7,8 +7,10 @@ QEMU's documentation of QMP (`qom-get`) and the property `rtc-time` of the x86 m
 import json
 import os
 import socket
+import stat
 from calendar import timegm
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SOCKET = "qmp"
@@ -54,17 +56,15 @@ class GuestClock:
     def _connect(self) -> None:
         if self._socket is not None:
             return
-        folder = os.open(self._folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.setblocking(False)
-            # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder more.
-            connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
+            with _socket_file(self._folder) as file:
+                # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder more.
+                connection.connect(f"/proc/self/fd/{file}")
         except OSError:
             connection.close()
             raise
-        finally:
-            os.close(folder)
         connection.sendall(_ASK[0])
         self._socket = connection
 
@@ -107,3 +107,19 @@ class GuestClock:
                     self._seconds = float(timegm((year + 1900, month + 1, day, hour, minute, second)))
             case _:
                 return
+
+
+@contextmanager
+def _socket_file(folder: Path) -> Iterator[int]:
+    """The emulator's socket itself: a guest that took its emulator over could have put a link to another one in its place."""
+    above = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        file = os.open(SOCKET, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    finally:
+        os.close(above)
+    try:
+        if not stat.S_ISSOCK(os.fstat(file).st_mode):
+            raise ConnectionRefusedError
+        yield file
+    finally:
+        os.close(file)

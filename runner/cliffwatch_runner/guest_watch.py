@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.guest_files import folder_bytes, read_guest_file
+from cliffwatch_runner.guest_files import beyond_limits, read_guest_file
 from cliffwatch_runner.guest_progress import Meter, Progress
-
-LARGEST_RESULTS_BYTES = 256 << 20
 
 _LOOK_EVERY_SECONDS = 1.0
 _LEAST_WORK = 0.5
@@ -40,7 +38,7 @@ class GuestLimits:
 
 
 class GuestWatch:
-    """Looks at a guest now and then. `reason` says why it is to be ended, once it is."""
+    """Looks at a guest now and then. `reason` says why it is to be ended, once it is, and `too_much` what it made too much of."""
 
     def __init__(
         self, results: Path, limits: GuestLimits, on_case: Callable[[str], None], asked_to_stop: Callable[[], bool]
@@ -56,6 +54,7 @@ class GuestWatch:
         self._case_began = self._last_sign = Progress(work=0.0, idle=0.0)
         self._suspected_at: float | None = None
         self.reason: EndReason | None = None
+        self.too_much: str | None = None
 
     def begin(self, meter: Meter) -> None:
         """The guest has been started; `meter` measures its progress."""
@@ -79,7 +78,8 @@ class GuestWatch:
         self._take_signs(progress)
         if self._hangs(progress, partial(meter.guest_clock, now)):
             return "hang"
-        if folder_bytes(self._results) > LARGEST_RESULTS_BYTES:
+        self.too_much = beyond_limits(self._results)
+        if self.too_much is not None:
             return "too-much-output"
         return "starved" if now - self._began > self._limits.host else None
 
@@ -101,7 +101,7 @@ class GuestWatch:
 
     def _take_signs(self, progress: Progress) -> None:
         """A case that begins and a line on the console are signs of life."""
-        case = (read_guest_file(self._results / "current", limit=200) or "").strip() or None
+        case = (read_guest_file(self._results, "current", limit=200) or "").strip() or None
         if case != self._case:
             self._case, self._case_began, self._heard = case, progress, True
             if case is not None:

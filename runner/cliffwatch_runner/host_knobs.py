@@ -1,6 +1,7 @@
 """What a walltime run sets on its host, and why: each knob is one value in one file of /sys or /proc."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,17 @@ from cliffwatch_runner.host import read_word
 Form = Literal["word", "cpu-list", "cpu-mask"]
 
 LATENCY_DEVICE = "dev/cpu_dma_latency"
+
+KNOB_FILES = re.compile(
+    r"sys/devices/system/cpu/(smt/control|intel_pstate/no_turbo|cpufreq/boost|cpufreq/policy[0-9]+/scaling_governor)"
+    r"|sys/kernel/mm/(ksm/run|transparent_hugepage/enabled)"
+    r"|proc/sys/kernel/(numa_balancing|nmi_watchdog|perf_event_max_sample_rate)"
+    r"|proc/irq/(default_smp_affinity|[0-9]+/smp_affinity_list)"
+    r"|sys/devices/virtual/workqueue/cpumask"
+)
+"""All files that are ever tuned: what restores as root writes to no other, whatever a journal says."""
+
+SERVICES = ("irqbalance",)
 
 _CPUS = "sys/devices/system/cpu"
 
@@ -57,7 +69,7 @@ def tuning_plan(root: Path, bench_cpus: frozenset[int]) -> TuningPlan:
     """
     return TuningPlan(
         knobs=(*_processor_knobs(root), *_kernel_knobs(), *_interrupt_knobs(root, bench_cpus)),
-        services=("irqbalance",),
+        services=SERVICES,
         idle_latency_us=0,
     )
 

@@ -1,135 +1,125 @@
-"""Runs someone else's Makefiles without network, without the user's home, in a clean environment."""
+"""Chooses the wall between a tree's code and this host: the strongest that works here; none only on the user's word."""
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.guest_argv import view_of_host
-from cliffwatch_runner.toolchain import container_engine
-
-Level = Literal["bubblewrap", "container", "no network", "none"]
-
-LANE = Path("/cliffwatch/lane")
-CCACHE = Path("/cliffwatch/ccache")
-GIVEN = Path("/cliffwatch/given")
-_PROBE_SECONDS = 300.0
-"""For a probe that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
+from cliffwatch_runner.programs import container_engine
+from cliffwatch_runner.request import Wanted
+from cliffwatch_runner.sandbox import HOME, Level, Sandbox
+from cliffwatch_runner.seccomp_filter import filter_program
+from cliffwatch_runner.unprivileged_user import out_of_reach, unprivileged_user
 
 _PLAIN = re.compile(r"[\w/.,+@%=~-]+")
 """Paths that make takes as one word, and a shell as they are."""
 
-_LEVELS_TOLD: Mapping[Level, str] = {
-    "bubblewrap": "built without network and without your home (bubblewrap)",
-    "container": "built in a container without network",
-    "no network": "built without network, but as your user with your home in reach: install bubblewrap",
-    "none": "built WITHOUT isolation, as your user, with network: install bubblewrap and allow user namespaces",
-}
+_PROBE_SECONDS = 300.0
+"""For a probe that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
-    """Where a build runs: the lane and ccache, which it writes, and `given`, which it reads."""
+def choose_sandbox(wanted: Wanted, image: str | None) -> Sandbox | Failure:
+    """The sandbox for builds, or why there is none and what to do about it."""
+    if image is not None or wanted == "container":
+        return _container(wanted, image)
+    if wanted == "none":
+        return Sandbox(level="none", user=unprivileged_user())
+    refusal = bubblewrap_refusal()
+    if refusal is None:
+        return Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
+    return Failure(
+        whose="host",
+        message="this host lets bubblewrap make no namespaces, so that a tree's code could not be kept in",
+        next_step=(
+            "`cliffwatch doctor` prints how to allow them; or build in a container with --build-image; or, where you trust "
+            "the tree as you trust what you run by hand, give --isolation none"
+        ),
+        evidence=refusal,
+    )
 
-    level: Level
-    lane: Path
-    ccache: Path
-    given: Path
-    image: str | None
 
-    @property
-    def fixed_paths(self) -> bool:
-        """Whether a build sees its folders under the same names every time, wherever they lie on the host."""
-        return self.level in ("bubblewrap", "container")
+def choose_guest_sandbox(wanted: Wanted) -> Sandbox | Failure:
+    """The sandbox in which emulators run: bubblewrap, or none on the user's word. No container: it would have to hold them."""
+    if wanted == "container":
+        wanted = "auto"
+    return choose_sandbox(wanted, None)
 
-    def inside(self, path: Path) -> Path:
-        """A host path of the lane, ccache or given folder as the build sees it."""
-        if not self.fixed_paths:
-            return path
-        for host, seen in ((self.lane, LANE), (self.ccache, CCACHE), (self.given, GIVEN)):
-            if path == host or host in path.parents:
-                return seen / path.relative_to(host)
-        raise ValueError(f"{path} is not shown to the build")
 
-    def argv(self, command: Sequence[str], env: Mapping[str, str]) -> list[str]:
-        """The command with the isolation around it."""
-        if self.level == "container":
-            return self._container(command, env)
-        if self.level == "bubblewrap":
-            return self._bubblewrap(command, env)
-        clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
-        unshared = ["unshare", "--net"] if self.level == "no network" else []
-        return [*unshared, *clean, *command]
-
-    def _bubblewrap(self, command: Sequence[str], env: Mapping[str, str]) -> list[str]:
-        settings = [word for name, value in env.items() for word in ("--setenv", name, value)]
-        return [
-            *view_of_host(),
-            *settings,
-            *("--bind", str(self.lane), str(LANE), "--bind", str(self.ccache), str(CCACHE)),
-            *("--ro-bind", str(self.given), str(GIVEN), "--chdir", str(LANE), "--"),
-            *command,
-        ]
-
-    def _container(self, command: Sequence[str], env: Mapping[str, str]) -> list[str]:
-        assert self.image is not None
-        settings = [word for name, value in env.items() if name != "PATH" for word in ("--env", f"{name}={value}")]
-        mounts = [(self.lane, LANE, ""), (self.ccache, CCACHE, ""), (self.given, GIVEN, ":ro")]
-        volumes = [word for host, seen, how in mounts for word in ("--volume", f"{host}:{seen}{how}")]
-        user = ["--user", f"{os.getuid()}:{os.getgid()}"]
-        head = [container_engine(), "run", "--rm", "--network", "none", "--cap-drop", "ALL", *user]
-        return [*head, *settings, *volumes, "--workdir", str(LANE), self.image, *command]
+def _container(wanted: Wanted, image: str | None) -> Sandbox | Failure:
+    if wanted not in ("auto", "container") or image is None:
+        return Failure(
+            whose="usage",
+            message="--build-image names a container's image, and --isolation container needs one",
+            next_step="give both, or neither",
+        )
+    engine = container_engine()
+    if engine is None:
+        return Failure(
+            whose="host",
+            message="there is no container engine to build in",
+            next_step="install docker or podman, or leave --build-image out",
+        )
+    return Sandbox(level="container", user=unprivileged_user(), image=image, engine=engine)
 
 
 @cache
-def strongest_level() -> Level:
-    """The strongest isolation that this host really gives, found by trying it."""
-    if _works([*view_of_host(), "--", "true"]):
-        return "bubblewrap"
-    return "no network" if _works(["unshare", "--net", "true"]) else "none"
+def bubblewrap_refusal() -> str | None:
+    """Why bubblewrap does not work here, in its own words, found by trying it; None where it works."""
+    sandbox = Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
+    try:
+        argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
+        ended = process.run(argv, deadline=_PROBE_SECONDS, env=sandbox.environment())
+    except OSError:
+        return "bubblewrap is not installed"
+    return None if ended.ok else ended.output.strip()[-500:] or f"bwrap ended with {ended.status}"
+
+
+@cache
+def _filter_file() -> Path | None:
+    """The filter of system calls as a file in memory that lives as long as this process."""
+    program = filter_program()
+    if program is None:
+        return None
+    descriptor = os.memfd_create("cliffwatch-seccomp")
+    os.write(descriptor, program)
+    return Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+
+
+def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
+    """Without a view of its own, a tree's code gets to its folders only where its user may go."""
+    if sandbox.level != "none" or sandbox.user is None:
+        return None
+    for path in paths:
+        closed = out_of_reach(sandbox.user, path.absolute())
+        if closed is not None:
+            return Failure(
+                whose="host",
+                message=f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into {closed}",
+                next_step="run cliffwatch as an ordinary user, or put the cache and the results where all users get to "
+                "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results)",
+            )
+    return None
 
 
 def refused_path(level: Level, paths: Sequence[Path]) -> Failure | None:
     """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain paths instead."""
     odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
-    if odd is None or level in ("bubblewrap", "container"):
+    if odd is None or level != "none":
         return None
     return Failure(
         whose="host",
         message=f"a kernel cannot be built under {str(odd)!r}, as make does not take such a path",
-        next_step="name a folder without spaces with --cache (or TMPDIR), or install bubblewrap, with which any path will do",
+        next_step="name a folder without spaces with --cache (or TMPDIR), or use bubblewrap, with which any path will do",
     )
 
 
-def told(level: Level) -> str:
+def sentence(level: Level) -> str:
     """One line for the report."""
-    return _LEVELS_TOLD[level]
-
-
-def _works(argv: Sequence[str]) -> bool:
-    try:
-        return process.run(argv, deadline=_PROBE_SECONDS).ok
-    except OSError:
-        return False
-
-
-def build_environment(home: Path, jobs: int, path: str | None = None) -> dict[str, str]:
-    """What a build knows of the world. Fixed names and times make the image depend on its sources alone."""
     return {
-        "PATH": path or "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": str(home),
-        "LC_ALL": "C.UTF-8",
-        "MAKEFLAGS": f"-j{jobs}",
-        "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
-        "KBUILD_BUILD_USER": "cliffwatch",
-        "KBUILD_BUILD_HOST": "cliffwatch",
-        "KBUILD_BUILD_VERSION": "1",
-    }
-
-
-Progress = Callable[[str], None]
+        "bubblewrap": "built without network and without your home (bubblewrap)",
+        "container": "built in a container without network",
+        "none": "built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)",
+    }[level]

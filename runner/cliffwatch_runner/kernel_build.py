@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch_runner import clock
+from cliffwatch_runner.build_outputs import MIB, Output, not_taken, take
 from cliffwatch_runner.cache_entries import locked, new_entry
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.kernel_config import Fragments, check_config
 from cliffwatch_runner.lanes import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.request import Trust
 from cliffwatch_runner.revision import Revision
 from cliffwatch_runner.toolchain import Toolchain
 from cliffwatch_runner.tree import Tree
+from cliffwatch_runner.untrusted_files import NotTaken
 
 _STEP = re.compile(
     r"(?m)^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)\s+(?:\[M\]\s+)?(\S+)"
@@ -24,6 +27,14 @@ _STEP = re.compile(
 _FIRST_BUILD_STEPS = 1780
 _RECIPE = "1"
 """Raised when the way of building changes what comes out."""
+
+OUTPUTS = (
+    Output(path=".config", name="config", bytes=4 * MIB),
+    Output(path="arch/x86/boot/bzImage", name="bzImage", bytes=512 * MIB),
+    Output(path="btf", name="btf", bytes=128 * MIB),
+    Output(path="System.map", name="System.map", bytes=128 * MIB),
+)
+"""Several times the bytes that those of any kernel have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +53,18 @@ class Kernel:
         return self.folder / "btf"
 
 
-def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain) -> str:
-    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are called."""
-    parts = (_RECIPE, revision.tree, fragments.digest, toolchain.kernel_identity)
+def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain, trust: Trust) -> str:
+    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are called.
+
+    Not across trust: what was built among trees that anybody brings is nothing for the history of a followed branch.
+    """
+    parts = (_RECIPE, revision.tree, fragments.digest, toolchain.kernel_identity, *trust_names(trust))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def trust_names(trust: Trust) -> tuple[str, ...]:
+    """What the trust adds to the names of things that are built."""
+    return () if trust == "local" else (trust,)
 
 
 def lane_name(toolchain: Toolchain) -> str:
@@ -60,7 +79,7 @@ def build_kernel(
 
     Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
     """
-    digest = kernel_digest(revision, fragments, toolchain)
+    digest = kernel_digest(revision, fragments, toolchain, settings.trust)
     place = settings.cache / "kernels" / digest
     found = _found(place, digest, settings)
     if found is not None:
@@ -100,11 +119,9 @@ def _build(
         with held_lane(lane_name(toolchain), settings, given) as lane:
             settings.told(None, "checking out")
             failure = lane.check_out(tree, revision)
-            log = lane.folder / "build.log"
-            log.unlink(missing_ok=True)
-            notes: tuple[str, ...] = ()
+            log = lane.log("build")
             if failure is None:
-                failure, notes = _configure(lane, fragments, toolchain, given, log)
+                failure = _configure(lane, fragments, toolchain, log)
             if failure is None:
                 steps = _Steps(lane.folder / "steps", settings.told)
                 failure = lane.make([*_make(lane, toolchain), "bzImage"], log, steps.heard)
@@ -113,36 +130,38 @@ def _build(
                 failure = _dump_btf(lane, log)
             if failure is not None:
                 return _kept(failure, log, settings, place)
-            return _stored(lane, revision, place, clock.monotonic() - began, notes)
+            seconds = clock.monotonic() - began
+            stored = _stored(lane, log, fragments, revision, place, seconds)
+            return _kept(stored, log, settings, place) if isinstance(stored, Failure) else stored
 
 
 def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
     cc = Path(toolchain.cc.program).name
     suffix = cc.removeprefix("clang")
     llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
-    source = str(lane.workshop.inside(lane.source))
     return [
-        *("make", "-C", source, f"O={BUILD}", "ARCH=x86_64", *llvm),
+        *("make", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
         *(f"CC={lane.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
     ]
 
 
-def _configure(
-    lane: Lane, fragments: Fragments, toolchain: Toolchain, given: Path, log: Path
-) -> tuple[Failure | None, tuple[str, ...]]:
-    (lane.source / BUILD).mkdir(exist_ok=True)
-    fragment = f"KCONFIG_ALLCONFIG={lane.workshop.inside(given / 'fragment')}"
+def _configure(lane: Lane, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
+    """Makes the configuration, and looks at it before an hour is spent on building it."""
+    fragment = f"KCONFIG_ALLCONFIG={lane.given('fragment')}"
     failure = lane.make([*_make(lane, toolchain), fragment, "allnoconfig"], log)
     if failure is not None:
-        return failure, ()
-    return check_config(fragments.wanted, (lane.source / BUILD / ".config").read_text(errors="replace"))
+        return failure
+    config = lane.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
+    if isinstance(config, NotTaken):
+        return not_taken(config)
+    return check_config(fragments.wanted, config.decode(errors="replace"))[0]
 
 
 def _dump_btf(lane: Lane, log: Path) -> Failure | None:
     """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
-    build = lane.workshop.inside(lane.source) / BUILD
-    dump = ["objcopy", "--dump-section", f".BTF={build}/btf", f"{build}/vmlinux", "/dev/null"]
-    return lane.make(dump, log)
+    clear = ["rm", "-rf", "--", f"{lane.build}/btf"]
+    dump = ["objcopy", "--dump-section", f".BTF={lane.build}/btf", f"{lane.build}/vmlinux", "/dev/null"]
+    return lane.make(clear, log) or lane.make(dump, log)
 
 
 class _Steps:
@@ -173,18 +192,26 @@ def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> 
     return failure
 
 
-def _stored(lane: Lane, revision: Revision, place: Path, seconds: float, notes: tuple[str, ...]) -> Kernel:
-    build = lane.source / BUILD
-    config = (build / ".config").read_bytes()
-    config_digest = hashlib.sha256(config).hexdigest()
-    with new_entry(place) as entry:
-        shutil.copyfile(build / "arch/x86/boot/bzImage", entry / "bzImage", follow_symlinks=False)
-        for name, source in (("btf", "btf"), ("System.map", "System.map")):
-            shutil.copyfile(build / source, entry / name, follow_symlinks=False)
-        (entry / "config").write_bytes(config)
-        shutil.copyfile(lane.folder / "build.log", entry / "build.log")
-        about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
-        (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
+def _stored(
+    lane: Lane, log: Path, fragments: Fragments, revision: Revision, place: Path, seconds: float
+) -> Kernel | Failure:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
+        taken = Path(temporary)
+        failure = take(OUTPUTS, lane.output, taken)
+        if failure is not None:
+            return failure
+        config = (taken / "config").read_bytes()
+        failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
+        if failure is not None:
+            return failure
+        config_digest = hashlib.sha256(config).hexdigest()
+        with new_entry(place) as entry:
+            for output in OUTPUTS:
+                (taken / output.name).replace(entry / output.name)
+            shutil.copyfile(log, entry / "build.log")
+            about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
+            (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
     lane.settings.uses.take(place)
     return Kernel(
         digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest

@@ -10,8 +10,8 @@ from pathlib import Path
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch_runner.failure import Failure
 
-_SET = re.compile(r"^(CONFIG_\w+)=(.*)$")
-_UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
+_SET = re.compile(r"(CONFIG_\w+)=(.*)")
+_UNSET = re.compile(r"# (CONFIG_\w+) is not set")
 
 REQUIRED = (
     "CONFIG_BPF_SYSCALL",
@@ -94,9 +94,9 @@ def parse_config(text: str) -> dict[str, str]:
     """Symbols and values of a .config or fragment; a symbol that is said to be off has the value "n". Total."""
     values: dict[str, str] = {}
     for line in text.splitlines():
-        if found := _SET.match(line):
+        if found := _SET.fullmatch(line):
             values[found[1]] = found[2]
-        elif found := _UNSET.match(line):
+        elif found := _UNSET.fullmatch(line):
             values[found[1]] = "n"
     return values
 

@@ -17,6 +17,7 @@ from cliffwatch_runner.guest_watch import GuestLimits
 from cliffwatch_runner.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.plan import Plan, PlannedBoot
 from cliffwatch_runner.run_files import finished_boot, set_aside, write_boot
+from cliffwatch_runner.sandbox import Sandbox
 
 _ICOUNT_CLOCK_SLACK = 20_000
 """How far the clock of an icount guest may run ahead of its work before a case counts as asleep for good. While a guest waits for
@@ -44,6 +45,7 @@ class Bench:
     programs: tuple[Path, ...]
     shape: GuestShape
     forbidden: tuple[str, ...]
+    sandbox: Sandbox
     argv: Callable[[GuestFolders], Sequence[str]]
     hang_after: float
 
@@ -109,7 +111,7 @@ def _boot(
 def _starved(boot: PlannedBoot, end: BootEnd) -> Failure:
     return Failure(
         whose="host",
-        message=f"boot {boot.index} ({boot.arm}) had not ended after {end.seconds / 3600:.1f} hours: this host is too busy",
+        message=f"boot {boot.index} ({boot.arm}) was ended after {end.seconds / 3600:.1f} hours: this host has too much other work",
         next_step="give it less other work, then give the same command again: that boot is done again, what is done is kept",
         evidence=end.evidence,
     )
@@ -147,6 +149,7 @@ def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> 
         limits=GuestLimits(
             quiet=bench.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
         ),
+        sandbox=bench.sandbox,
         argv=bench.argv,
     )
 

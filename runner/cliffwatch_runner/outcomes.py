@@ -43,8 +43,8 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
     status = _status(folder, name)
     if status is None:
         return _unfinished(case, end) if end.last_case == name else None
-    stderr = read_guest_file(folder / "cases" / f"{name}.err") or ""
-    stdout = read_guest_file(folder / "cases" / f"{name}.out") or ""
+    stderr = read_guest_file(folder, f"cases/{name}.err") or ""
+    stdout = read_guest_file(folder, f"cases/{name}.out") or ""
     splat = next((splat for splat in end.splats if splat.case == name), None)
     parsed = parse_bench(
         stdout,
@@ -65,7 +65,7 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
 
 
 def _status(folder: Path, name: str) -> int | None:
-    text = read_guest_file(folder / "cases" / f"{name}.status", limit=16)
+    text = read_guest_file(folder, f"cases/{name}.status", limit=16)
     try:
         return int(text) if text is not None else None
     except ValueError:

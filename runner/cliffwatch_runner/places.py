@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 
 from cliffwatch_runner.failure import Failure
 
-_FOLDERS = ("kernels", "benches", "lanes", "locks", "failures", "ccache", "mirror.git")
+_FOLDERS = ("kernels", "benches", "lanes", "locks", "failures", "ccaches", "mirror.git")
 
 
 def open_cache(cache: Path) -> Failure | None:

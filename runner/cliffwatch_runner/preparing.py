@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.discovery import DISCOVERED
@@ -10,19 +10,24 @@ from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.samples import Mode
 from cliffwatch_runner.arguments import wrong_arguments
+from cliffwatch_runner.build_limits import Limits, changed, host_limits, refusal
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host import host_record, platform_name
-from cliffwatch_runner.isolation import Level, refused_path, strongest_level, told
+from cliffwatch_runner.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
 from cliffwatch_runner.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.kvm_probe import kvm_usable
-from cliffwatch_runner.programs import find_udev, find_virtme_run, program_versions
+from cliffwatch_runner.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.request import RunRequest
+from cliffwatch_runner.result_folder import DEFAULT_HOME
 from cliffwatch_runner.revision import Revision
+from cliffwatch_runner.sandbox import Sandbox
 from cliffwatch_runner.selection import choose_suites
 from cliffwatch_runner.toolchain import Toolchain, find_toolchain, needs_of, unmet
 from cliffwatch_runner.tree import Tree, open_tree
 
 _NEEDED_BYTES = 6 << 30
+_BUILD_SECONDS = 3 * 3600.0
+"""Of one command of a build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +52,9 @@ class Equipped:
 
     toolchain: Toolchain
     fragments: Fragments
-    isolation: str
+    sandbox: Sandbox
+    guest_sandbox: Sandbox
+    limits: Limits
 
 
 Failures = tuple[Failure, ...]
@@ -60,7 +67,7 @@ def choose(request: RunRequest) -> Chosen | Failures:
     suites = choose_suites(catalogue, request.suites)
     if wrong or isinstance(suites, Failure):
         return wrong
-    tree = open_tree(request.tree, request.cache)
+    tree = open_tree(request.tree, request.cache, request.tree_access)
     if isinstance(tree, Failure):
         return (tree,)
     base, head = tree.resolve(request.base), tree.resolve(request.head)
@@ -124,28 +131,37 @@ def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
         for failure in unmet(needs_of(chosen.tree.mirror, revision), toolchain, revision)
     ]
     failures += _boot_tools()
-    level: Level = "container" if request.tools.build_image else strongest_level()
-    refused = refused_path(level, (request.cache, Path(tempfile.gettempdir())))
-    failures += [refused] if refused is not None else []
-    if request.require_isolation and level not in ("bubblewrap", "container"):
-        failures.append(
-            Failure(
-                whose="host",
-                message="builds cannot be isolated on this host",
-                next_step="install bubblewrap and allow user namespaces (cliffwatch doctor), or drop --require-isolation",
-            )
-        )
-    if failures:
+    walls, limits = _walls(request), changed(host_limits(_BUILD_SECONDS), request.limits)
+    failures += [each for each in (walls, limits) if isinstance(each, Failure)]
+    if failures or isinstance(walls, Failure) or isinstance(limits, Failure):
         return tuple(dict.fromkeys(failures))
-    return Equipped(toolchain=toolchain, fragments=fragments, isolation=told(level))
+    sandbox, guest_sandbox = walls
+    # What runs in a container is its engine's child: no limit on our own children reaches it.
+    sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
+    return Equipped(
+        toolchain=toolchain, fragments=fragments, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
+    )
+
+
+def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
+    """The sandboxes of builds and of emulators, or what keeps this host from having them."""
+    sandbox = choose_sandbox(request.isolation, request.tools.build_image)
+    guest_sandbox = choose_guest_sandbox(request.isolation)
+    for each in (sandbox, guest_sandbox):
+        if isinstance(each, Failure):
+            return each
+    assert isinstance(sandbox, Sandbox)
+    assert isinstance(guest_sandbox, Sandbox)
+    places = (request.cache, Path(tempfile.gettempdir()))
+    shut = refused_path(sandbox.level, places) or refusal(sandbox.uid)
+    for each in (sandbox, guest_sandbox):
+        shut = shut or unreachable(each, (*places, (request.out or DEFAULT_HOME).absolute().parent, *guest_programs()))
+    return shut if shut is not None else (sandbox, guest_sandbox)
 
 
 def _boot_tools() -> Sequence[Failure]:
     versions = program_versions()
-    wanted = {
-        "qemu": ("QEMU", "qemu-system-x86"),
-        "bwrap": ("bubblewrap", "bubblewrap"),
-    }
+    wanted = {"qemu": ("QEMU", "qemu-system-x86")}
     found = [
         Failure(whose="host", message=f"{title} is missing", next_step=f"install {package}, or run `make packages`")
         for name, (title, package) in wanted.items()

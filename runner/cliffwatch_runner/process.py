@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -146,7 +146,8 @@ def _opened(log: Log | None) -> Iterator[IO[bytes] | None]:
     if log is None:
         yield None
         return
-    with log.path.open("ab") as sink:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(log.path, flags, 0o666), "ab") as sink:
         yield sink
 
 
@@ -182,3 +183,65 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
     child.wait()
+
+
+class Conversation:
+    """A program that is spoken to in lines for as long as it runs."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self._heard = bytearray()
+
+    def say(self, line: str) -> None:
+        """Raises BrokenPipeError where the program has ended."""
+        assert self._child.stdin is not None
+        self._child.stdin.write(line.encode() + b"\n")
+        self._child.stdin.flush()
+
+    def fall_silent(self) -> None:
+        """Ends the program's input."""
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+
+    def hear(self, seconds: float, longest: int = 1 << 20) -> str | None:
+        """The next line; None where the program ends before it, does not say it in time or says too much."""
+        assert self._child.stdout is not None
+        until = clock.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._heard:
+                left = until - clock.monotonic()
+                if left <= 0 or len(self._heard) > longest:
+                    return None
+                if selector.select(timeout=left):
+                    piece = os.read(self._child.stdout.fileno(), _READ_SIZE)
+                    if not piece:
+                        return None
+                    self._heard += piece
+        line, _, rest = bytes(self._heard).partition(b"\n")
+        self._heard = bytearray(rest)
+        return line.decode(errors="replace")
+
+
+@contextmanager
+def conversation(argv: Sequence[str], *, patience: float) -> Iterator[Conversation]:
+    """Starts a program to speak with; at the end its input ends, and it has `patience` seconds to end by itself.
+
+    It may be another user's, whom signals do not reach. Raises FileNotFoundError where the program is not on PATH.
+    """
+    child = subprocess.Popen(
+        list(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    talk = Conversation(child)
+    try:
+        yield talk
+    finally:
+        with suppress(BrokenPipeError):
+            talk.fall_silent()
+        try:
+            child.wait(patience)
+        except subprocess.TimeoutExpired:
+            with suppress(PermissionError, ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+        assert child.stdout is not None
+        child.stdout.close()

@@ -94,6 +94,11 @@ def find_udev(root: Path = Path("/")) -> Path | None:
     return next((root / name for name in _UDEV_DAEMONS if (root / name).exists()), None)
 
 
+def container_engine() -> str | None:
+    """The container engine of this host, as it is called."""
+    return next((name for name in ("docker", "podman") if shutil.which(name)), None)
+
+
 def _version_of(program: str) -> str | None:
     try:
         ended = process.run([program, "--version"], deadline=_DEADLINE_SECONDS)

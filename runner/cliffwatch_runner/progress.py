@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from cliffwatch.reports.styles import plain, visible
 from cliffwatch_runner import clock
 
 _PLAIN_EVERY_SECONDS = 30.0
@@ -79,7 +80,7 @@ class PlainLines:
 
     def _line(self, text: str) -> None:
         self._last_line = self._monotonic()
-        print(f"[{self._last_line - self._run_began:6.0f} s] {text}", file=self._stream, flush=True)
+        print(visible(f"[{self._last_line - self._run_began:6.0f} s] {text}"), file=self._stream, flush=True)
 
 
 class LiveLine:
@@ -106,7 +107,7 @@ class LiveLine:
             self._phase, self._phase_began = phase, clock.monotonic()
             if self._task is not None:
                 self._progress.remove_task(self._task)
-            self._task = self._progress.add_task(phase, total=None, share="", detail=escape(detail))
+            self._task = self._progress.add_task(phase, total=None, share="", detail=escape(plain(detail)))
 
     def advance(self, fraction: float | None, detail: str = "") -> None:
         with self._lock:
@@ -118,7 +119,7 @@ class LiveLine:
                 total=1.0 if fraction is not None else None,
                 completed=fraction or 0.0,
                 share=f"{fraction:.0%}" if fraction is not None else "",
-                detail=escape(", ".join(part for part in (detail, left) if part)),
+                detail=escape(plain(", ".join(part for part in (detail, left) if part))),
             )
 
     def end(self, detail: str) -> None:

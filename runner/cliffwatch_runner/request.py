@@ -7,8 +7,16 @@ from typing import Literal
 from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
+from cliffwatch_runner.sandbox import Level
+from cliffwatch_runner.tree_access import TreeAccess
 
 Side = Literal["base", "head"]
+
+Wanted = Level | Literal["auto"]
+"""The isolation that was asked for: the strongest that works here, or the one named."""
+
+Trust = Literal["followed", "local", "outside"]
+"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""
 
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 """Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
@@ -27,10 +35,11 @@ class ToolChoice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
-    `explain` names the cases that the report will explain.
+    `explain` names the cases that the report will explain; `tree_access` says by whose word the tree is fetched.
     """
 
     tree: str
+    tree_access: TreeAccess
     base: str
     head: str
     patch: Path | None
@@ -51,8 +60,9 @@ class RunRequest:
     memory_mib: int | None
     pin: tuple[int, ...]
     guest_root: Path | None
-    fresh_build: bool
-    require_isolation: bool
+    isolation: Wanted
+    limits: tuple[str, ...]
+    trust: Trust
     hang_after: float
     notable: float | None
     explain: str | None

@@ -63,12 +63,21 @@ def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
     return tuple(line.removeprefix("parent ") for line in header.splitlines() if line.startswith("parent "))[:20]
 
 
-def check_out(mirror: Path, revision: Revision, source: Path, index: Path) -> Failure | None:
-    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on them."""
+def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, keep_free: str) -> Failure | None:
+    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on them.
+
+    `keep_free` is a name at its top that is ours; a tree that has it is refused.
+    """
+    if object_name(mirror, revision, keep_free) is not None:
+        return Failure(
+            whose="kernel",
+            message=f"the tree has a {keep_free} of its own, where the build's output goes",
+            next_step="give it another name",
+        )
     source.mkdir(parents=True, exist_ok=True)
     index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the lane's lock is ours
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
-    done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env)
+    done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env, readable=True)
     if done.ok:
         return None
     return Failure(

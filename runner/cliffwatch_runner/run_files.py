@@ -64,8 +64,7 @@ def write_boot(
 
 
 def _environment(home: Path, parts: int) -> dict[str, object]:
-    first = home / "1"
-    texts = [read_guest_file(first / "guest" / name) or "" for name in ("facts", "config", "stat-after")]
+    texts = [read_guest_file(home / "1", f"guest/{name}") or "" for name in ("facts", "config", "stat-after")]
     return {"format_version": FORMAT_VERSION, "parts": parts, **guest_environment(*texts)}
 
 
@@ -102,5 +101,5 @@ def _part(part: PartEnd) -> dict[str, object]:
         "last_case": end.last_case,
         "evidence": end.evidence[-8000:],
         "splats": [{"title": splat.title, "text": splat.text, "case": splat.case} for splat in end.splats[:20]],
-        "unexpected_files": list(end.unexpected_files[:100]),
+        "unexpected_files": list(end.unexpected_files),
     }

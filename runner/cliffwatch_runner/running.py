@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.samples import Mode
+from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner import clock
 from cliffwatch_runner.arguments import unmatched_explain
 from cliffwatch_runner.arm_failures import arm_failures
@@ -21,25 +22,26 @@ from cliffwatch_runner.cache_pruning import prune_built
 from cliffwatch_runner.cache_uses import Uses, cache_uses
 from cliffwatch_runner.confirming import further_boots
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
-from cliffwatch_runner.host_knobs import primary_threads, tuning_plan
+from cliffwatch_runner.guest_argv import GuestShape, guest_argv
+from cliffwatch_runner.host_knobs import primary_threads
 from cliffwatch_runner.host_lock import host_lock
-from cliffwatch_runner.host_tuning import tuned_host
-from cliffwatch_runner.isolation import strongest_level
+from cliffwatch_runner.isolation import sentence
 from cliffwatch_runner.kernel_build import Kernel
 from cliffwatch_runner.kernel_config import FORBIDDEN
 from cliffwatch_runner.lanes import BuildSettings
 from cliffwatch_runner.measuring import Bench, guests_at_once, measure
 from cliffwatch_runner.places import check_results, open_cache
 from cliffwatch_runner.plan import CONTROL, Plan, make_plan
-from cliffwatch_runner.preparing import Chosen, choose, equip
+from cliffwatch_runner.preparing import Chosen, Equipped, choose, equip
 from cliffwatch_runner.programs import guest_programs
 from cliffwatch_runner.progress import Teller
 from cliffwatch_runner.request import RunRequest
 from cliffwatch_runner.result_folder import DEFAULT_HOME, choose_folder
 from cliffwatch_runner.run_files import finished_boot, write_json
 from cliffwatch_runner.run_record import RunFacts, identity, record
+from cliffwatch_runner.sandbox import Sandbox
 from cliffwatch_runner.selection import Selection, select_cases, with_discovered
+from cliffwatch_runner.tuning_rights import tuned_as_allowed
 
 Keep = Callable[[RunFacts], None]
 """Writes run.json as the facts are now."""
@@ -78,7 +80,7 @@ def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Select
 
 
 def _planned(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
-    teller.begin("tree", request.tree)
+    teller.begin("tree", without_credentials(request.tree))
     chosen = choose(request)
     if isinstance(chosen, tuple):
         return chosen
@@ -150,10 +152,10 @@ def _carried_out(
         return equipped
     settings = BuildSettings(
         cache=request.cache,
-        level=strongest_level(),
-        image=request.tools.build_image,
+        sandbox=equipped.sandbox,
+        limits=equipped.limits,
+        trust=request.trust,
         jobs=request.jobs,
-        own_lane=str(clock.now().timestamp()) if request.fresh_build else "",
         told=teller.advance,
         should_stop=stop.is_set,
         uses=uses,
@@ -161,15 +163,14 @@ def _carried_out(
     built = build(chosen, equipped, settings, teller, request.bench_from)
     if isinstance(built, tuple):
         return built
-    facts = _facts(request, chosen, built, toolchain=equipped.toolchain.record(), isolation=equipped.isolation)
+    facts = _facts(request, chosen, built, equipped)
     if not facts.plan.cases:
         return (_nothing_to_run(facts),)
-    return _measured(request, facts, built, teller, stop)
+    return _measured(request, facts, _bench(request, facts, built, equipped.guest_sandbox), teller, stop)
 
 
-def _facts(
-    request: RunRequest, chosen: Chosen, built: Built, *, toolchain: dict[str, object], isolation: str
-) -> RunFacts:
+def _facts(request: RunRequest, chosen: Chosen, built: Built, equipped: Equipped) -> RunFacts:
+    isolation = sentence(equipped.sandbox.level)
     selection = _select(request, chosen, built.bench.offered)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms = dict(built.arms)
@@ -186,7 +187,7 @@ def _facts(
         bench=built.bench,
         bench_from=built.bench_from,
         config_digest=kernel.config_digest,
-        toolchain=toolchain,
+        toolchain=equipped.toolchain.record(),
         isolation=isolation,
         shape=guest_shape(request, chosen.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
         plan=_plan(request, chosen.mode, selection, tuple(arms)),
@@ -207,19 +208,19 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 
 def _measured(
-    request: RunRequest, facts: RunFacts, built: Built, teller: Teller, stop: threading.Event
+    request: RunRequest, facts: RunFacts, bench: Bench, teller: Teller, stop: threading.Event
 ) -> Finished | tuple[Failure, ...]:
     """Under the lock of the folder that was named: a run that was told to end there may still be ending."""
     if request.out is None:
-        return _in_folder(request, facts, built, teller, stop)
+        return _in_folder(request, facts, bench, teller, stop)
     request.out.mkdir(parents=True, exist_ok=True)
     waiting = partial(teller.note, f"waiting for another run in {request.out} to end")
     with locked(request.out / ".lock", waiting=waiting, should_stop=stop.is_set):
-        return _in_folder(request, facts, built, teller, stop)
+        return _in_folder(request, facts, bench, teller, stop)
 
 
 def _in_folder(
-    request: RunRequest, facts: RunFacts, built: Built, teller: Teller, stop: threading.Event
+    request: RunRequest, facts: RunFacts, bench: Bench, teller: Teller, stop: threading.Event
 ) -> Finished | tuple[Failure, ...]:
     base, head = facts.arms["base"].revision, facts.arms["head"].revision
     folder = choose_folder(request.out, f"{base.short}-{head.short}-{facts.mode}", identity(facts))
@@ -241,7 +242,7 @@ def _in_folder(
         teller.note(
             f"going on in {folder.path}: {done} of {counted(len(facts.plan.boots), 'boot is', 'boots are')} done"
         )
-    measured = _locked_and_measured(request, facts, built, folder.path, keep, teller, stop)
+    measured = _locked_and_measured(facts, bench, folder.path, keep, teller, stop)
     if isinstance(measured, Failure):
         return (measured,)
     keep(measured, "incomplete" if stop.is_set() else "complete", arm_failures(folder.path, facts.arms))
@@ -249,7 +250,7 @@ def _in_folder(
 
 
 def _locked_and_measured(
-    request: RunRequest, facts: RunFacts, built: Built, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
+    facts: RunFacts, bench: Bench, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
 ) -> RunFacts | Failure:
     """Measures under the host's lock and comes back with the facts as they are then: plan and tuning may have grown."""
     what = f"cliffwatch run, {facts.mode}, {folder.name}"
@@ -257,19 +258,17 @@ def _locked_and_measured(
         if isinstance(held, Failure):
             return facts if stop.is_set() else held
         if facts.mode == "icount":
-            return _measure(request, facts, built, folder, keep, teller, stop)
-        plan = tuning_plan(Path("/"), frozenset(facts.shape.pin))
-        with tuned_host(plan, tell=teller.note) as tuned:
+            return _measure(facts, bench, folder, keep, teller, stop)
+        with tuned_as_allowed(frozenset(facts.shape.pin), tell=teller.note) as tuned:
             facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
-            return _measure(request, facts, built, folder, keep, teller, stop)
+            return _measure(facts, bench, folder, keep, teller, stop)
 
 
 def _measure(
-    request: RunRequest, facts: RunFacts, built: Built, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
+    facts: RunFacts, bench: Bench, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
 ) -> RunFacts | Failure:
     """Boots the plan, and whatever boots the plan's stages add to it."""
     kernels = {name: arm.kernel.folder for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
-    bench = _bench(request, facts, built)
     at_once = guests_at_once(facts.mode, facts.shape.cpus)
     while True:
         plan = facts.plan
@@ -294,19 +293,15 @@ def _said(plan: Plan) -> str:
     return f"{counted(len(confirming), 'more boot')} of {counted(len(confirming[-1].cases), 'open case')}"
 
 
-def _bench(request: RunRequest, facts: RunFacts, built: Built) -> Bench:
+def _bench(request: RunRequest, facts: RunFacts, built: Built, sandbox: Sandbox) -> Bench:
     programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
-    view = guest_programs()
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
-
-    def argv(folders: GuestFolders) -> list[str]:
-        inside = [*guest_view(folders, programs=view, shape=facts.shape), *vng_argv(facts.shape, agent_command())]
-        return limited(inside, cpus=housekeeping)
-
+    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=facts.shape, cpus=housekeeping)
     return Bench(
         programs=programs,
         shape=facts.shape,
         forbidden=FORBIDDEN,
-        argv=argv,
+        sandbox=sandbox,
+        argv=start,
         hang_after=request.hang_after,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.programs import Version, installed_llvms, parse_version, version_in
+from cliffwatch_runner.programs import Version, container_engine, installed_llvms, parse_version, version_in
 from cliffwatch_runner.request import ToolChoice
 from cliffwatch_runner.revision import Revision, blob
 
@@ -112,7 +112,7 @@ def _llvm_suffix(choice: ToolChoice) -> str:
 
 def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     """What a program says of itself, in the container image where one is named."""
-    engine = [container_engine(), "run", "--rm", "--network", "none", image] if image else []
+    engine = [container_engine() or "docker", "run", "--rm", "--network", "none", image] if image else []
     try:
         ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
     except OSError:
@@ -123,10 +123,6 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     # LLVM's tools begin with the project's name and say the version on a later line.
     says = next((line for line in lines if version_in(line)), lines[0] if lines else "")
     return Tool(name=name, program=program, version=parse_version(version_in(says)), says=says[:200])
-
-
-def container_engine() -> str:
-    return "docker" if shutil.which("docker") else "podman"
 
 
 def installable(name: str) -> str:

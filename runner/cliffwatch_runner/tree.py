@@ -11,21 +11,25 @@ from cliffwatch_runner.archive_import import import_archive
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.git import git
 from cliffwatch_runner.revision import Revision, commit_tree, describe
+from cliffwatch_runner.tree_access import TreeAccess, fetching
 
 _URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
 _ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
-_HASH = re.compile(r"^[0-9a-f]{40}$")
+_HASH = re.compile(r"[0-9a-f]{40}")
 _RANGE = re.compile(r"\.\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A kernel tree. `kind` is repository, url or imported; `place` is the path, the URL or the imported commit."""
+    """A kernel tree. `kind` is repository, url or imported; `place` is the path, the URL or the imported commit; `access` is by whose
+    word it is fetched.
+    """
 
     spec: str
     kind: str
     place: str
     mirror: Path
+    access: TreeAccess
 
     def resolve(self, name: str) -> Revision | Failure:
         """The revision that a name means in this tree, fetched into the mirror."""
@@ -49,9 +53,12 @@ class Tree:
         return self._fetch(str(repository), found.output.strip().splitlines()[-1])
 
     def _fetch_named(self, name: str) -> str | Failure:
-        if _HASH.match(name):
+        if _HASH.fullmatch(name):
             return self._fetch(self.place, name)
-        listed = git(["ls-remote", "--", self.place, name, f"{name}^{{}}"], fetches=True)
+        reach = fetching(self.place, self.access)
+        if isinstance(reach, Failure):
+            return reach
+        listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
         if not listed.ok:
             return Failure(
                 whose="host",
@@ -72,10 +79,22 @@ class Tree:
             return commit
         upload = "git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack"
         local = [f"--upload-pack={upload}"] if self.kind == "repository" else []
+        reach = fetching(source, self.access)
+        if isinstance(reach, Failure):
+            return reach
         fetched = git(
-            ["fetch", "--quiet", "--no-tags", "--depth=1", *local, "--", source, f"{commit}:refs/cliffwatch/{commit}"],
+            [
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--depth=1",
+                *local,
+                "--",
+                reach.url,
+                f"{commit}:refs/cliffwatch/{commit}",
+            ],
             git_dir=self.mirror,
-            fetches=True,
+            fetching=reach,
         )
         if fetched.ok:
             return commit
@@ -113,14 +132,21 @@ class Tree:
         return describe(self.mirror, commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit))
 
 
-def open_tree(spec: str, cache: Path) -> Tree | Failure:
-    """The tree that a path or URL names. Folders and archives without git are imported here."""
+def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
+    """The tree that a path or URL names. Folders and archives without git are imported here.
+
+    Only a URL that may be fetched by this `access` is one; a path is this user's own word.
+    """
+    if access != "own" or _URL.match(spec):
+        reach = fetching(spec, access)
+        if isinstance(reach, Failure):
+            return reach
     mirror = cache / "mirror.git"
     if not (mirror / "HEAD").exists():
         mirror.parent.mkdir(parents=True, exist_ok=True)
         git(["init", "--quiet", "--bare", str(mirror)])
     if _URL.match(spec):
-        return Tree(spec=spec, kind="url", place=spec, mirror=mirror)
+        return Tree(spec=spec, kind="url", place=spec, mirror=mirror, access=access)
     path = Path(spec).expanduser()
     if not os.access(path, os.R_OK):
         return _no_tree(spec, path)
@@ -128,7 +154,7 @@ def open_tree(spec: str, cache: Path) -> Tree | Failure:
         return _archive(path.resolve(), spec, mirror)
     top = git(["rev-parse", "--absolute-git-dir"], cwd=path if path.is_dir() else path.parent)
     if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
-        return Tree(spec=spec, kind="repository", place=str(path.resolve()), mirror=mirror)
+        return Tree(spec=spec, kind="repository", place=str(path.resolve()), mirror=mirror, access="own")
     return _folder(path.resolve(), spec, mirror)
 
 
@@ -163,7 +189,7 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     name = f"refs/imports/{mark}"
     known = git(["rev-parse", "--verify", "--quiet", name], git_dir=mirror)
     if known.ok:
-        return Tree(spec=spec, kind="imported", place=known.output.strip(), mirror=mirror)
+        return Tree(spec=spec, kind="imported", place=known.output.strip(), mirror=mirror, access="own")
     tree = import_archive(path, mirror)
     if isinstance(tree, Failure):
         return tree
@@ -172,7 +198,7 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     if "PATCHLEVEL" not in makefile.output:
         return _no_kernel_tree(spec)
     git(["update-ref", name, commit], git_dir=mirror)
-    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror)
+    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror, access="own")
 
 
 def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
@@ -199,7 +225,7 @@ def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
         )
     tree = git(["write-tree"], git_dir=mirror, env={"GIT_INDEX_FILE": str(index)}).output.strip()
     commit = commit_tree(mirror, tree, f"Import of {path.name}")
-    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror)
+    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror, access="own")
 
 
 def _no_kernel_tree(spec: str) -> Failure:

@@ -1,7 +1,7 @@
 """The journal of a tuned host: old values, written down before anything is changed, so that a killed run can be mended.
 
 Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns it, and only
-for files under /sys and /proc.
+for the files that are ever tuned.
 """
 
 import json
@@ -9,12 +9,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.host import read_word
-from cliffwatch_runner.host_knobs import Form, same, write_value
+from cliffwatch_runner.host_knobs import KNOB_FILES, SERVICES, Form, same, write_value
 
 JOURNAL = Path("/var/lib/cliffwatch/host-tuning.json")
 """One for the host: whoever tunes it is root."""
@@ -109,11 +109,14 @@ def read_journal(path: Path) -> Journal | str | None:
         return None
     except OSError as error:
         return f"it cannot be opened: {error.strerror}"
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid not in {0, os.geteuid()} or found.st_mode & stat.S_IWOTH:
             return "it is not a plain file that only its owner, root or this user, can write"
-        text = file.read(_LARGEST)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            text = file.read(_LARGEST)
+    finally:
+        os.close(descriptor)
     try:
         return _parsed(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -139,9 +142,8 @@ def _believable(entry: Entry) -> bool:
     if not all(isinstance(text, str) for text in (entry.name, entry.target, entry.old)):
         return False
     if entry.form == "service":
-        return entry.target.replace("-", "").isalnum() and not entry.target.startswith("-")
-    parts = PurePosixPath(entry.target).parts
-    return entry.form in get_args(Form) and parts[:1] in {("sys",), ("proc",)} and ".." not in parts
+        return entry.target in SERVICES
+    return entry.form in get_args(Form) and KNOB_FILES.fullmatch(entry.target) is not None
 
 
 def restore_from_journal(journal: Path, root: Path = Path("/"), services: Services | None = None) -> tuple[str, ...]:

@@ -2,17 +2,28 @@
 
 import io
 import json
+import stat
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cliffwatch.identities import run_digest
 from cliffwatch_runner.client import Answered, Client, Refused, Reply, Unreached
+from cliffwatch_runner.guest_files import MOST_ENTRIES, entries_below, open_regular, read_bytes
 
 _FILES = ("boot.json", "environment.json", "samples.json")
 _LARGEST_RAW = 48 << 20
+_MOST_FILES = 10_000
+_LONGEST_NAME = 500
+_LARGEST_DOCUMENT = 64 << 20
+"""What the service takes, at most."""
+
+DAMAGED = 0
+"""The status of a refusal that is not the service's: what is on the disk cannot be read."""
+
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -39,7 +50,7 @@ def upload_run(
     A file that a crash has damaged is told among what was refused; the others are sent all the same.
     """
     try:
-        record = _read(folder / "run.json")
+        record = _read(folder, "run.json")
         run = run_digest(record, host)
     except _DAMAGED as error:
         return _damaged("run.json", error)
@@ -65,21 +76,24 @@ def upload_run(
     return Uploaded(run=run, sent=sent, there=there, refused=tuple(refused))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    content = json.loads(path.read_text())
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    with open_regular(folder, name) as file:
+        if file is None:
+            raise ValueError(f"{name} is no regular file")
+        content = json.loads(read_bytes(file, _LARGEST_DOCUMENT))
     if not isinstance(content, dict):
-        raise ValueError(f"{path.name} holds no object")  # noqa: TRY004 - what is wrong is the file
+        raise ValueError(f"{name} holds no object")  # noqa: TRY004 - what is wrong is the file
     return content
 
 
 def _damaged(what: str, error: Exception) -> Refused:
-    return Refused(status=0, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500], body={})
+    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500], body={})
 
 
 def _boot(client: Client, run: str, folder: Path, here: dict[int, dict[str, Any]]) -> bool | Refused | Unreached:
     """Whether the boot had to be sent."""
     try:
-        contents = [_read(folder / name) for name in _FILES]
+        contents = [_read(folder, name) for name in _FILES]
         number = int(contents[0]["index"])
         body = boot_body(*contents)
     except _DAMAGED as error:
@@ -107,16 +121,33 @@ def boot_body(about: dict[str, Any], environment: dict[str, Any], held: dict[str
 
 
 def raw_archive(folder: Path) -> bytes:
-    """The boot's regular files as a tar archive that depends on nothing but their names and contents."""
+    """The boot's regular files as a tar archive that depends on nothing but their names and contents.
+
+    What the service would refuse is left out: other kinds of files, and names that do not print.
+    """
     buffer = io.BytesIO()
     room = _LARGEST_RAW
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for path in sorted(folder.rglob("*")):
-            if path.is_symlink() or not path.is_file() or path.name in _FILES:
-                continue
-            content = path.read_bytes()[:room]
+        for name in _raw_names(folder)[:_MOST_FILES]:
+            with open_regular(folder, name) as file:
+                if file is None:
+                    continue
+                content = read_bytes(file, room)
             room -= len(content)
-            member = tarfile.TarInfo(str(path.relative_to(folder)))
+            member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
     return buffer.getvalue()
+
+
+def _raw_names(folder: Path) -> list[str]:
+    found = [
+        entry.name
+        for entry in islice(entries_below(folder), MOST_ENTRIES)
+        if entry is not None
+        and stat.S_ISREG(entry.about.st_mode)
+        and entry.name not in _FILES
+        and entry.name.isprintable()
+        and len(entry.name) <= _LONGEST_NAME
+    ]
+    return sorted(found, key=lambda name: name.split("/"))

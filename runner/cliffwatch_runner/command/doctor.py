@@ -21,6 +21,7 @@ from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
 from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host_lock import host_lock, lock_path
+from cliffwatch_runner.tuning_helper import write_helper
 from cliffwatch_runner.tuning_journal import JOURNAL, restore_from_journal
 
 _SYMBOLS: dict[Status, tuple[str, str]] = {
@@ -47,12 +48,22 @@ _TITLES: dict[Group, str] = {
 @click.option(
     "--restore", is_flag=True, help="Put back what a walltime run that was killed left tuned, and do no more."
 )
-def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool) -> None:
+@click.option(
+    "--tuning-helper",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the helper that tunes this host for users who are not root, and do no more.",
+)
+def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None) -> None:
     """Say whether this host is fit for runs, item by item, and how to mend what is not.
 
     Ends with 0 where it is fit for the mode, else with 4. docs/host.md explains every item.
     """
     console = terminal.console()
+    if tuning_helper is not None:
+        write_helper(tuning_helper)
+        console.print(Text(f"{tuning_helper} is written; docs/host.md says how root installs it."), soft_wrap=True)
+        sys.exit(Exit.DONE)
     if restore:
         _restore(console)
     facts = gather(cache)

@@ -30,6 +30,7 @@ from cliffwatch_runner.progress import Teller, TimedPhases, teller_for
 from cliffwatch_runner.request import RunRequest, ToolChoice
 from cliffwatch_runner.running import Finished, plan_only
 from cliffwatch_runner.running import run as carry_out
+from cliffwatch_runner.tree_access import ACCESSES
 from cliffwatch_runner.uploading import Uploaded, upload_run
 from cliffwatch_runner.worker.secret import read_token
 
@@ -54,6 +55,16 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 
 @click.command()
 @click.option("--tree", required=True, help="A git repository, a URL, an unpacked source folder or a source archive.")
+@click.option(
+    "--tree-access",
+    type=click.Choice(ACCESSES),
+    default="own",
+    show_default=True,
+    help=(
+        "By whose word the tree is fetched. own: yours, with your keys and credentials; allowed: by somebody else's, without them, from"
+        " where an administrator allows; public: so too, from public addresses alone."
+    ),
+)
 @click.option("--base", required=True, help="The revision to compare with: a branch, a tag or a hash.")
 @click.option("--head", required=True, help="The revision with the change.")
 @click.option(
@@ -132,11 +143,29 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     help="Seconds of the guest's clock without a sign of life, beyond those that its case may take, after which it hangs.",
 )
 @click.option(
-    "--fresh-build",
-    is_flag=True,
-    help="Build in a lane and a ccache of this run alone: for trees that you do not trust.",
+    "--trust",
+    type=click.Choice(["local", "followed", "outside"]),
+    default="local",
+    show_default=True,
+    help=(
+        "Whose tree it is. local: yours; followed: of a branch that a service follows; both keep build output and ccache for the "
+        "next build, apart from each other. outside: anybody's; its builds begin with nothing and leave nothing."
+    ),
 )
-@click.option("--require-isolation", is_flag=True, help="Refuse to build where builds cannot be isolated.")
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What a build may use of this host: memory=32G, processes=8192, disk=100G, hours=6; may be repeated.",
+)
+@click.option(
+    "--isolation",
+    type=click.Choice(["auto", "bubblewrap", "container", "none"]),
+    default="auto",
+    show_default=True,
+    help="The wall between the tree's code and this host; none only where you say so, and the results say it too.",
+)
 @click.option(
     "--upload", metavar="URL", help="Send the results to this service; the token is that of CLIFFWATCH_TOKEN."
 )

@@ -12,9 +12,12 @@ from rich.console import Console
 from cliffwatch.command import terminal
 from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
+from cliffwatch.reports.styles import visible
+from cliffwatch.tree_addresses import has_credentials
 from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.git import git
+from cliffwatch_runner.tree_access import fetching
 from cliffwatch_runner.worker.secret import read_token
 
 _LOOK_EVERY = 2.0
@@ -74,9 +77,20 @@ def _target(text: str) -> dict[str, str]:
 
 
 def _commit(tree: str, name: str) -> str:
+    if has_credentials(tree):
+        raise SystemExit(
+            _failed(
+                "the address of the tree carries credentials",
+                "name it without them: hosts fetch what anybody may, or what an administrator allows",
+                Exit.USAGE,
+            )
+        )
     if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
         return name
-    listed = git(["ls-remote", "--", tree, name, f"{name}^{{}}"], fetches=True)
+    reach = fetching(tree, "own")
+    if isinstance(reach, Failure):
+        raise SystemExit(_failed(reach.message, reach.next_step, Exit.USAGE))
+    listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
     rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
     if not rows:
         raise SystemExit(_failed(f"{tree} has no {name!r}", "name a branch, a tag or a whole commit", Exit.USAGE))
@@ -162,5 +176,5 @@ def _compared(client: Client, jobs: list[Any]) -> list[Any]:
 
 
 def _failed(message: str, next_step: str, code: Exit) -> Exit:
-    click.echo(f"cliffwatch: {message}\n  {next_step}", err=True)
+    click.echo(visible(f"cliffwatch: {message}\n  {next_step}"), err=True)
     return code

@@ -19,7 +19,7 @@ from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import asked, checks, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import strongest_level
+from cliffwatch_runner.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
 from cliffwatch_runner.worker.loop import work
@@ -59,6 +59,7 @@ _FOR_CHILDREN = (
 @click.option(
     "--hours", type=click.FloatRange(0.01, 240), default=8.0, show_default=True, help="The longest that a job may take."
 )
+@click.option("--build-image", help="Build in this container image, with its tools.")
 @click.option("--jobs", type=click.IntRange(1), help="End after so many jobs.")
 def worker(
     url: str,
@@ -69,6 +70,7 @@ def worker(
     cache: Path,
     spool: Path | None,
     hours: float,
+    build_image: str | None,
     jobs: int | None,
 ) -> NoReturn:
     """Take jobs from a service and send back what they measured.
@@ -82,11 +84,11 @@ def worker(
     token = read_token(token_file, seen_by_builds=(cache,))
     if isinstance(token, Failure):
         raise SystemExit(_failed(token))
-    if strongest_level() not in ("bubblewrap", "container"):
-        failure = Failure(
-            whose="host", message="this host cannot isolate builds", next_step="`cliffwatch doctor` says how to mend it"
-        )
-        raise SystemExit(_failed(failure))
+    sandbox = choose_sandbox("auto", build_image)
+    guest_sandbox = choose_guest_sandbox("auto")
+    for each in (sandbox, guest_sandbox):
+        if isinstance(each, Failure):
+            raise SystemExit(_failed(each))
     spool = spool or cache.parent / "cliffwatch-spool"
     home = spool / "home"
     for folder in (cache, home):
@@ -98,6 +100,7 @@ def worker(
         cache=cache,
         command=(sys.executable, "-m", "cliffwatch.command"),
         env=_clean_environment(home),
+        build_image=build_image,
         limits=Limits(seconds=hours * 3600),
         about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cliffwatch_runner.doctor.check import Check, Status
 from cliffwatch_runner.doctor.facts import HostFacts
+from cliffwatch_runner.doctor.isolation import isolation
 from cliffwatch_runner.programs import Llvm, parse_version
 
 PYTHON = (3, 11)
@@ -128,24 +129,6 @@ def ccache(facts: HostFacts) -> Check:
         found=version if version is not None else "not installed",
         why="It saves most of a second build when a header of the kernel changes.",
         mend=() if version is not None else ("sudo apt install ccache",),
-    )
-
-
-def isolation(facts: HostFacts) -> Check:
-    """Without namespaces runs are possible and say so, unless --require-isolation is given: hence no failure."""
-    missing = facts.programs.get("bwrap") is None
-    good = not missing and facts.bwrap_refusal is None
-    namespaces = (
-        "sudo sysctl kernel.unprivileged_userns_clone=1  # Debian",
-        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0  # Ubuntu",
-    )
-    return Check(
-        name="isolation",
-        group="build",
-        status="ok" if good else "warn",
-        found="bubblewrap is not installed" if missing else facts.bwrap_refusal or "bubblewrap makes namespaces",
-        why="A tree's Makefiles and its kernel are kept from your files and from the network by it.",
-        mend=() if good else ("sudo apt install bubblewrap",) if missing else namespaces,
     )
 
 

@@ -2,25 +2,33 @@
 
 import os
 import platform
+import pwd
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch_runner import process
 from cliffwatch_runner.host import host_record, read_word
 from cliffwatch_runner.host_knobs import LATENCY_DEVICE
 from cliffwatch_runner.host_lock import LockState, lock_state
+from cliffwatch_runner.isolation import bubblewrap_refusal
 from cliffwatch_runner.kvm_probe import KvmProbe, kvm_usable
 from cliffwatch_runner.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
 from cliffwatch_runner.tuning_journal import JOURNAL, Journal, Systemctl, read_journal
+from cliffwatch_runner.tuning_rights import helper_allowed
+
+NAMESPACE_SWITCHES = (
+    "kernel/unprivileged_userns_clone",
+    "kernel/apparmor_restrict_unprivileged_userns",
+    "user/max_user_namespaces",
+)
+"""Below /proc/sys, what keeps an ordinary user from making namespaces: Debian's, Ubuntu's, the kernel's."""
 
 _HEADERS = {
     "libelf": ("usr/include/libelf.h",),
     "libssl": ("usr/include/openssl/ssl.h",),
     "zlib": ("usr/include/zlib.h",),
 }
-_BWRAP_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +36,8 @@ class HostFacts:
     """What was seen of one host.
 
     `record` is what `host_record` gives; `programs` what `program_versions` gives. `bwrap_refusal` is what bubblewrap said
-    when it could not make namespaces, null where it could or is missing. `may_tune` says that this user can write /sys.
+    when it could not make namespaces, null where it could; `namespace_switches` are what usually forbids it. `may_tune` says that
+    this user can write /sys, or may have it done by the tuning helper.
     `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
     lives is none.
     """
@@ -42,9 +51,11 @@ class HostFacts:
     busybox: str | None
     missing_headers: tuple[str, ...]
     bwrap_refusal: str | None
+    namespace_switches: Mapping[str, str | None]
     cache: str
     cache_free_bytes: int | None
     kvm: KvmProbe
+    user: str
     may_tune: bool
     may_hold_latency: bool
     irqbalance: bool
@@ -77,6 +88,7 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
 
     Takes some seconds. `cache` need not exist; its file system is what counts.
     """
+    may_tune = os.geteuid() == 0 or helper_allowed()
     return HostFacts(
         record=host_record(root),
         programs=program_versions(),
@@ -86,12 +98,14 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
         udev=_named(find_udev(root)),
         busybox=shutil.which("busybox"),
         missing_headers=missing_headers(root),
-        bwrap_refusal=_bwrap_refusal(),
+        bwrap_refusal=bubblewrap_refusal(),
+        namespace_switches={name: read_word(root / "proc/sys" / name) for name in NAMESPACE_SWITCHES},
         cache=str(cache),
         cache_free_bytes=_free_bytes(cache),
         kvm=kvm_usable(),
-        may_tune=os.geteuid() == 0,
-        may_hold_latency=os.access(root / LATENCY_DEVICE, os.W_OK),
+        user=_user(),
+        may_tune=may_tune,
+        may_hold_latency=may_tune or os.access(root / LATENCY_DEVICE, os.W_OK),
         irqbalance=Systemctl().active("irqbalance"),
         nmi_watchdog=read_word(root / "proc/sys/kernel/nmi_watchdog"),
         leftover=_leftover(journal),
@@ -107,16 +121,12 @@ def _named(path: Path | None) -> str | None:
     return None if path is None else str(path)
 
 
-def _bwrap_refusal() -> str | None:
-    """Namespaces may be forbidden although bubblewrap is installed, in containers and by AppArmor on Ubuntu."""
-    argv = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]
+def _user() -> str:
+    """As sudoers names him."""
     try:
-        ended = process.run(argv, deadline=_BWRAP_SECONDS)
-    except OSError:
-        return None
-    if ended.ok:
-        return None
-    return ended.output.strip() or f"bwrap ended with status {ended.status}"
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"#{os.geteuid()}"
 
 
 def _free_bytes(folder: Path) -> int | None:

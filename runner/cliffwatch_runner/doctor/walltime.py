@@ -7,6 +7,7 @@ from cliffwatch_runner.doctor.facts import HostFacts
 from cliffwatch_runner.doctor.switches import switch_check, switches
 from cliffwatch_runner.host import platform_name
 from cliffwatch_runner.tuning_journal import Journal
+from cliffwatch_runner.tuning_rights import lines_to_allow
 
 QUIET_LOAD = 0.5
 
@@ -17,6 +18,7 @@ def walltime_checks(facts: HostFacts) -> Iterator[Check]:
     yield processor(facts)
     yield microcode(facts)
     yield clock_source(facts)
+    yield tuning(facts)
     yield from (switch_check(switch, facts) for switch in switches(facts))
     yield c_states(facts)
     yield isolated_cpus(facts)
@@ -99,6 +101,17 @@ def clock_source(facts: HostFacts) -> Check:
         else (
             "sudo dmesg | grep -i tsc  # says why; update the BIOS, then try tsc=reliable on the kernel command line",
         ),
+    )
+
+
+def tuning(facts: HostFacts) -> Check:
+    return Check(
+        name="tuning",
+        group="walltime",
+        status="ok" if facts.may_tune else "warn",
+        found=f"{facts.user} may tune this host" if facts.may_tune else f"{facts.user} may not tune this host",
+        why="A run sets what follows and puts it back, as root or by a helper that sudo starts and that can do nothing else.",
+        mend=() if facts.may_tune else lines_to_allow(facts.user),
     )
 
 

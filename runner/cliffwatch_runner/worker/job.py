@@ -1,7 +1,8 @@
 """One job on this host: runs `cliffwatch run`, keeps the lease, and uploads each boot as it is done."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,10 @@ from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.client import Answered, Client, Refused, Unreached
-from cliffwatch_runner.uploading import Uploaded, upload_run
+from cliffwatch_runner.uploading import DAMAGED, Uploaded, upload_run
 from cliffwatch_runner.worker.limits import Limits
 from cliffwatch_runner.worker.spool import Spooled
-from cliffwatch_runner.worker.telling import Telling
+from cliffwatch_runner.worker.telling import NEVER_TAKEN, Telling
 
 _LINE = 400
 _UPLOAD_EVERY = 3.0
@@ -32,22 +33,31 @@ class Host:
     cache: Path
     command: tuple[str, ...]
     env: Mapping[str, str]
+    build_image: str | None = None
     limits: Limits = field(default_factory=Limits)
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_argv(host: Host, job: Mapping[str, Any], results: Path) -> list[str]:
-    """The `cliffwatch run` of a job: builds in a lane of their own, and only where they can be isolated."""
+    """The `cliffwatch run` of a job. What the service does not say to be of a followed branch is anybody's."""
     return [
         *host.command,
         "run",
-        *("--tree", job["tree"], "--base", job["base"], "--head", job["head"]),
+        *("--tree", job["tree"], "--tree-access", _access(job)),
+        *("--base", job["base"], "--head", job["head"]),
         *("--suite", ",".join(job["suites"]), "--profile", job["profile"], "--mode", job["mode"]),
         *("--platform", job["platform"], "--boots", job["boots"], "--seed", str(job["seed"])),
         *("--out", str(results), "--cache", str(host.cache)),
-        *("--fresh-build", "--require-isolation"),
+        *("--trust", "followed" if job.get("trust") == "followed" else "outside"),
+        *("--isolation", "auto"),
+        *(() if host.build_image is None else ("--build-image", host.build_image)),
         *("--format", "text"),
     ]
+
+
+def _access(job: Mapping[str, Any]) -> str:
+    """Where the tree may be: a service that says nothing of it vouches for nothing."""
+    return "allowed" if job.get("tree_access") == "allowed" else "public"
 
 
 @dataclass(slots=True)
@@ -105,8 +115,8 @@ def _kept(keep: Callable[[], None], watch: _Watch) -> None:
     """Keeps a job; a host that cannot so much as look at its disk ends it."""
     try:
         keep()
-    except OSError as error:
-        watch.end("host-failed", f"this host failed: {error}")
+    except Exception as error:  # noqa: BLE001 - a thread that died would leave the job without a heartbeat
+        watch.end("host-failed", f"this host failed: {error!r}")
     finally:
         watch.looked.set()
 
@@ -122,6 +132,7 @@ def _keep(
 ) -> None:
     """While a job runs: beats, tells, uploads what is done, and looks at the limits."""
     began = last_beat = now = clock.monotonic()
+    uploads = True
     while True:
         passed = host.limits.exceeded([spooled.folder, host.cache], now - began)
         if passed is not None:
@@ -134,9 +145,18 @@ def _keep(
             last_beat = now
             _beat(client, job, watch)
         telling.send()
+        uploads = uploads and _uploaded_so_far(client, host, job, spooled)
+    telling.send()
+
+
+def _uploaded_so_far(client: Client, host: Host, job: Mapping[str, Any], spooled: Spooled) -> bool:
+    """False where the results cannot be handled: the job goes on all the same, and its end says what is wrong with them."""
+    try:
         if (spooled.results / "run.json").exists():
             upload_run(client, spooled.results, host.name, job=job["job"])
-    telling.send()
+    except Exception:  # noqa: BLE001 - met again, and recorded, when the job is delivered
+        return False
+    return True
 
 
 def _beat(client: Client, job: Mapping[str, Any], watch: _Watch) -> None:
@@ -150,18 +170,27 @@ def _beat(client: Client, job: Mapping[str, Any], watch: _Watch) -> None:
 def _tell_lines(telling: Telling, text: str) -> None:
     for line in text.splitlines():
         if line.strip():
-            telling.tell("line", {"text": line[:_LINE]})
+            telling.tell("line", {"text": printable(line[:_LINE])})
 
 
 def _outcome(finished: process.Finished, watch: _Watch) -> tuple[str, str | None]:
     if watch.outcome is not None:
         return watch.outcome, watch.reason
-    if finished.status in (Exit.DONE, Exit.FAIL_ON_MET):
+    if finished.status == Exit.DONE:
         return "done", None
-    tail = "\n".join(finished.output.splitlines()[-40:])[-6000:]
-    if finished.timed_out or finished.status == Exit.HOST_FAILED or finished.status < 0:
-        return "host-failed", tail or f"`cliffwatch run` ended with {finished.status}"
-    return "kernel-failed", tail or f"`cliffwatch run` ended with {finished.status}"
+    tail = printable("\n".join(finished.output.splitlines()[-40:])[-6000:])
+    reason = tail or f"`cliffwatch run` ended with {finished.status}"
+    theirs = finished.status in (Exit.KERNEL_FAILED, Exit.USAGE) and not finished.timed_out
+    return "kernel-failed" if theirs else "host-failed", reason
+
+
+def printable(text: str) -> str:
+    """What a tree or a guest printed, as it can be stored and shown: no control characters but the ends of lines."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
+
+
+class Undeliverable(Exception):
+    """The service will never take what a job left."""
 
 
 def deliver(
@@ -209,6 +238,8 @@ def _delivered(
     reply = client.post(f"/leases/{job['lease']}/complete", body)
     if isinstance(reply, Unreached):
         return reply.reason
+    if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:
+        raise Undeliverable(reply.detail)
     # A lease that ended without us: the job is another's now, the results are here all the same.
     return None if isinstance(reply, Answered) or reply.status in (404, 409) else reply.detail
 
@@ -219,16 +250,55 @@ def _held_against(uploaded: Uploaded, outcome: str, reason: str | None) -> tuple
     return "host-failed", "the service refuses " + "; ".join(uploaded.refused[:5])
 
 
-def redeliver(client: Client, host: Host, spooled: Sequence[Spooled], say: Callable[[str], object]) -> None:
+def give_up(
+    client: Client, job: Mapping[str, Any], spooled: Spooled | None, error: Exception, say: Callable[[str], object]
+) -> None:
+    """Ends a job whose results this worker cannot handle, and puts them aside: nothing measured is lost, and the next job is done."""
+    what = _in_a_line(error)
+    if spooled is None:
+        say(f"a job that this host cannot begin: {what}")
+    else:
+        _put_aside(spooled, error, say)
+    body = {"outcome": "host-failed", "reason": f"this host cannot handle what the job left: {what}"}
+    client.post(f"/leases/{job['lease']}/complete", body)
+
+
+def _in_a_line(error: Exception) -> str:
+    return printable(f"{type(error).__name__}: {error}").replace("\n", " ")[:500]
+
+
+def _put_aside(spooled: Spooled, error: Exception, say: Callable[[str], object]) -> None:
+    """What went wrong is said in a line; all of it lies beside the results."""
+    what = _in_a_line(error)
+    try:
+        aside = spooled.put_aside("".join(traceback.format_exception(error)))
+        say(f"job {spooled.folder.name}: {what}; its results are kept in {aside}")
+    except OSError as full:
+        say(f"job {spooled.folder.name}: {what}; and its results cannot be put aside: {full}")
+
+
+def redeliver(client: Client, host: Host, spooled: Iterable[Spooled], say: Callable[[str], object]) -> None:
     """Sends what earlier jobs left in the spool; their leases are past caring for."""
     for each in spooled:
-        job = each.job()
-        uploaded = upload_run(client, each.results, host.name, job=None if job is None else str(job["job"]))
-        if isinstance(uploaded, Refused) and uploaded.status == 404:
-            uploaded = upload_run(client, each.results, host.name)  # the service knows nothing of the job any more
-        if isinstance(uploaded, Uploaded):
-            say(f"sent what job {each.folder.name} left: {counted(uploaded.sent, 'boot')}")
-            each.deliver()
-        else:
-            why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
-            say(f"the service has not what job {each.folder.name} left: {why}")
+        try:
+            _redeliver(client, host, each, say)
+        except OSError as error:
+            say(f"what job {each.folder.name} left cannot be read now: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever one job left, the others are sent and new ones taken
+            _put_aside(each, error, say)
+
+
+def _redeliver(client: Client, host: Host, each: Spooled, say: Callable[[str], object]) -> None:
+    job = each.job()
+    uploaded = upload_run(client, each.results, host.name, job=None if job is None else str(job["job"]))
+    if isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):
+        # The service knows nothing of the job any more, or not that this host took it: a result all the same.
+        uploaded = upload_run(client, each.results, host.name)
+    if isinstance(uploaded, Uploaded):
+        say(f"sent what job {each.folder.name} left: {counted(uploaded.sent, 'boot')}")
+        each.deliver()
+    elif isinstance(uploaded, Refused) and uploaded.status in (DAMAGED, *NEVER_TAKEN):
+        raise Undeliverable(uploaded.detail)
+    else:
+        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
+        say(f"the service has not what job {each.folder.name} left: {why}")

@@ -3,27 +3,31 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from cliffwatch_runner.build_limits import host_limits
 
 _GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """`seconds` of a job; bytes of memory and number of processes of all that it starts, where systemd can hold them to it;
-    bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
+    """`seconds` of a job; bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
+
+    What a tree's code uses is limited where it runs (cliffwatch_runner.build_limits). A systemd scope around the whole job
+    holds it to `memory` bytes and `processes` besides, so that its builds and guests together leave the host its share.
     """
 
     seconds: float = 8 * 3600.0
-    memory: int = 64 * _GIB
+    memory: int = field(default_factory=lambda: host_limits(0.0).memory_bytes)
     processes: int = 4096
     file: int = 16 * _GIB
     free_disk: int = 5 * _GIB
     free_memory: int = _GIB // 2
 
     def argv(self, command: Sequence[str]) -> list[str]:
-        """The command under its limits. Without systemd, each process is held to the memory by itself."""
+        """The command under its limits."""
         # A worker that is killed takes its job along: the next one would otherwise find it still at work.
         each = [
             "setpriv",
@@ -32,13 +36,12 @@ class Limits:
             "prlimit",
             f"--fsize={self.file}",
             "--core=0",
-            f"--as={self.memory}",
             *command,
         ]
         scope = _scope(Path("/"), os.geteuid())
         if scope is not None:
             return [*scope, f"--property=MemoryMax={self.memory}", f"--property=TasksMax={self.processes}", "--", *each]
-        return [*each[: -len(command)], f"--nproc={self.processes}", *command] if os.geteuid() else each
+        return each
 
     def exceeded(self, folders: Sequence[Path], seconds: float) -> str | None:
         """Which limit a job that runs for `seconds` has passed, in words."""

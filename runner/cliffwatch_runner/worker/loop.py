@@ -1,16 +1,16 @@
 """Takes one job after the other until it is told to stop."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import strongest_level
-from cliffwatch_runner.worker.job import Host, do_job, redeliver
+from cliffwatch_runner.worker.job import Host, do_job, give_up, redeliver
 from cliffwatch_runner.worker.spool import Spool
 
-_ISOLATIONS = {"bubblewrap": "bubblewrap", "container": "container"}
+_TOLD = ("job", "lease", "base", "head", "tree", "mode")
 
 
 def work(
@@ -34,29 +34,52 @@ def work(
             return Failure(
                 whose="usage", message=f"the service refuses: {reply.detail}", next_step="mend that and start again"
             )
-        if not isinstance(reply, Answered) or reply.body is None:
+        if not isinstance(reply, Answered) or reply.body is None or not _whole(reply.body):
             _idle(client, host, spool, reply, say)
             drain.wait(idle)
             continue
         job = reply.body
-        say(f"job {job['job']}: {job['base'][:12]}..{job['head'][:12]} of {job['tree']}, {job['mode']}")
-        try:
-            done = do_job(client, host, job, spool.begin(job), stop, say)
-        except OSError as error:
-            say(f"job {job['job']}: this host failed: {error}")
-            body = {"outcome": "host-failed", "reason": str(error)}
-            client.post(f"/leases/{job['lease']}/complete", body)
+        say(
+            f"job {job['job']}: {job['base'][:12]}..{job['head'][:12]} of {without_credentials(job['tree'])}, {job['mode']}"
+        )
+        done = _attempt(client, host, job, spool, stop, say)
+        if done is None:
             drain.wait(idle)
-            continue
-        if done and jobs is not None:
+        elif done and jobs is not None:
             jobs -= 1
+    return None
+
+
+def _whole(job: Any) -> bool:
+    """Whether an answer is a job, with all that is told of one before it is begun."""
+    return isinstance(job, dict) and all(isinstance(job.get(name), str) for name in _TOLD)
+
+
+def _attempt(
+    client: Client,
+    host: Host,
+    job: Mapping[str, Any],
+    spool: Spool,
+    stop: threading.Event,
+    say: Callable[[str], object],
+) -> bool | None:
+    """Whether a job is done and delivered; None where this host failed at it. Whatever one job does, the next one is taken."""
+    spooled = None
+    try:
+        spooled = spool.begin(job)
+        return do_job(client, host, job, spooled, stop, say)
+    except OSError as error:
+        say(f"job {job['job']}: this host failed: {error}")
+        client.post(f"/leases/{job['lease']}/complete", {"outcome": "host-failed", "reason": str(error)})
+    except Exception as error:  # noqa: BLE001 - a job's own failure never ends the worker
+        give_up(client, job, spooled, error, say)
     return None
 
 
 def _idle(client: Client, host: Host, spool: Spool, reply: Reply, say: Callable[[str], object]) -> None:
     """Nothing to do, or nobody to ask."""
     if isinstance(reply, Answered):
-        redeliver(client, host, list(spool.waiting()), say)
+        redeliver(client, host, spool.waiting(), say)
     else:
         say(f"no word from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
 
@@ -66,6 +89,6 @@ def _offer(host: Host) -> dict[str, Any]:
         "host": host.name,
         "platform": host.platform,
         "modes": list(host.modes),
-        "isolation": _ISOLATIONS.get(strongest_level(), "none"),
+        "isolation": "bubblewrap" if host.build_image is None else "container",
         "about": {"modes": list(host.modes), **host.about},
     }

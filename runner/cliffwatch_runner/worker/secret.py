@@ -17,7 +17,7 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
 
     A file where a build could see it is refused.
     """
-    held = os.environ.pop(VARIABLE, None)
+    held = _taken_from_environment()
     named = os.environ.pop(FILE_VARIABLE, None)
     file = file or (Path(named) if named else None)
     if file is None:
@@ -33,6 +33,20 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
     if any(folder in place.parents for folder in (*_SEEN_BY_BUILDS, *seen_by_builds)):
         return _failure(f"builds can see {file}", "move it out of /usr, /etc and the cache")
     return text or _failure(f"{file} is empty", "write the token into it")
+
+
+def _taken_from_environment() -> str | None:
+    """The variable's value, wiped where the kernel shows it as /proc/PID/environ for as long as the process lives."""
+    held = os.environ.get(VARIABLE)
+    if held is None:
+        return None
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    place = libc.getenv(VARIABLE.encode())
+    if place:
+        ctypes.memset(place, 0, len(os.fsencode(held)))
+    del os.environ[VARIABLE]
+    return held
 
 
 def shut_memory() -> None:

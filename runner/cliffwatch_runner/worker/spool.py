@@ -32,13 +32,23 @@ class Spooled:
         """The job as it was offered; None where a crash left half of it."""
         try:
             held = json.loads((self.folder / "job.json").read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return held if isinstance(held, dict) and "job" in held else None
 
     def deliver(self) -> None:
         """Marks the job as one that the service has. The results stay until an operator removes them."""
         (self.folder / "delivered").touch()
+
+    def put_aside(self, why: str) -> Path:
+        """Keeps what nobody could handle, with the reason beside it, and is done with it: the job begins anew if it comes again."""
+        number = 1
+        while (aside := self.folder / f"results.aside-{number}").exists():
+            number += 1
+        if self.results.exists():
+            self.results.rename(aside)
+        aside.with_name(f"{aside.name}.why").write_text(why)
+        return aside
 
 
 class Spool:

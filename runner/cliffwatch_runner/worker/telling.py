@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.client import Answered, Client
+from cliffwatch_runner.client import Answered, Client, Refused
 
 _AT_ONCE = 200
 _MOST_WAITING = 5000
+NEVER_TAKEN = (400, 413, 422)
+"""What the service answers where the same would be refused again."""
 
 
 class Telling:
@@ -31,6 +33,6 @@ class Telling:
                 self._held.append({"number": self._number, **self._waiting.get()})
                 self._number += 1
             reply = self._client.post(f"/leases/{self._lease}/events", {"events": self._held})
-            if not isinstance(reply, Answered):
+            if not isinstance(reply, Answered) and not (isinstance(reply, Refused) and reply.status in NEVER_TAKEN):
                 return
-            self._held = []
+            self._held = []  # also what the service will never take: it must not keep back what comes after it

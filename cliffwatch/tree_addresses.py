@@ -1,0 +1,168 @@
+"""Addresses of kernel trees that others name: read strictly, compared part by part, and never shown with their credentials."""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+PORTS = {"https": 443, "http": 80, "git": 9418}
+"""Of the schemes that a tree can be asked for by; `ssh` would need somebody's key."""
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
+_AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_IN_A_PATH = "~@+,=:!$&'()*;"
+_LONGEST = 2000
+
+_NO_CREDENTIALS = "it carries a user name or a password: name it without them"
+
+_SECRET_IN_QUERY = re.compile(
+    r"([?&;][\w.-]{0,40}(?:token|secret|passw|key|auth|sig)[\w.-]{0,40}=)[^&#\s\"'<>]+", re.IGNORECASE
+)
+_WITH_USER = re.compile(r"://([^\s/\"<>]*)@")
+_SSH = ("ssh", "git+ssh", "ssh+git")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeAddress:
+    """Where a tree is fetched from. `host` is a name in lower case or an IP address without brackets."""
+
+    scheme: str
+    host: str
+    port: int
+    path: tuple[str, ...]
+
+    @property
+    def url(self) -> str:
+        """The one way to write it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{host}{port}/{'/'.join(quote(part, safe=_IN_A_PATH) for part in self.path)}"
+
+    @property
+    def literal(self) -> bool:
+        """Whether the host is an address, not a name."""
+        return _ip(self.host) is not None
+
+    def below(self, prefix: "TreeAddress") -> bool:
+        """Whether this address lies at or below another one, by whole parts of its path."""
+        same = (self.scheme, self.host, self.port) == (prefix.scheme, prefix.host, prefix.port)
+        return same and self.path[: len(prefix.path)] == prefix.path
+
+
+def read_address(text: str) -> TreeAddress | str:
+    """The address that a URL names, or what is wrong with it, without naming it.
+
+    Whatever two programs could read in two ways is refused, for the one that checks and the one that fetches are two.
+    """
+    found = _URL.fullmatch(text)
+    if found is None or len(text) > _LONGEST or not text.isascii() or not text.isprintable() or " " in text:
+        return "it is no URL of a tree, such as https://git.example.org/linux.git"
+    scheme = found["scheme"].lower()
+    if scheme not in PORTS:
+        return f"it is no address by {', '.join(PORTS)}; ssh would need somebody's key"
+    if "@" in found["authority"]:
+        return _NO_CREDENTIALS
+    authority = _AUTHORITY.fullmatch(found["authority"])
+    host = _host(authority["host"]) if authority is not None else None
+    port = int(authority["port"] or PORTS[scheme]) if authority is not None else 0
+    if host is None or not 0 < port < 1 << 16:
+        return "its host is no plain name or address, or its port no number up to 65535"
+    path = _path(found["rest"])
+    return path if isinstance(path, str) else TreeAddress(scheme=scheme, host=host, port=port, path=path)
+
+
+def _host(text: str) -> str | None:
+    if text.startswith("["):
+        address = _ip(text[1:-1])
+        return str(address) if address is not None else None
+    host = text.lower().removesuffix(".")
+    labels = host.split(".")
+    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        return None
+    # What ends in a number is an address to some programs, however it is written: 127.1, 0x7f000001, 2130706433.
+    return host if not _NUMBER.fullmatch(labels[-1]) or _ip(host) is not None else None
+
+
+def _path(rest: str) -> tuple[str, ...] | str:
+    if "?" in rest or "#" in rest or "\\" in rest:
+        return "it has a query, a fragment or a backslash: name the repository alone"
+    parts = rest.removeprefix("/").removesuffix("/").split("/") if rest.strip("/") else []
+    plain = tuple(unquote(part, errors="surrogateescape") for part in parts)
+    for part in plain:
+        if part in ("", ".", "..") or not part.isprintable() or any(letter in part for letter in "/\\%?#"):
+            return "its path has empty parts, dots alone, or escapes of what may not be escaped"
+    return plain
+
+
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def has_credentials(url: str) -> bool:
+    """Whether a URL holds what is nobody's business: a user's name or password (of ssh a password), a token in its query."""
+    found = _URL.match(url)
+    if found is None:
+        return False
+    user, at, _ = found["authority"].rpartition("@")
+    if at and (found["scheme"].lower() not in _SSH or ":" in user):
+        return True
+    return _SECRET_IN_QUERY.search(found["rest"]) is not None
+
+
+def without_credentials(text: str) -> str:
+    """A text in which URLs have no credentials: what was stored, printed or logged before they were refused."""
+    if "://" not in text:
+        return text
+    return _SECRET_IN_QUERY.sub(r"\1***", _WITH_USER.sub(_hidden, text))
+
+
+def _hidden(found: re.Match[str]) -> str:
+    before = found.string[max(0, found.start() - 8) : found.start()].lower()
+    if before.endswith("ssh") and ":" not in found[1]:
+        return found[0]
+    return "://***@"
+
+
+_CLOSED_4 = tuple(
+    map(
+        ipaddress.IPv4Network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+            *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        ),
+    )
+)
+"""What IANA's registry of special addresses lists, multicast and what is reserved."""
+
+_OPEN_6 = ipaddress.IPv6Network("2000::/3")
+_CLOSED_6 = tuple(
+    map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
+)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def closed(address: str) -> bool:
+    """Whether a network address is one that other people's trees may not be at: private, loopback, link-local, shared,
+    multicast, reserved, or another address in disguise (mapped, 6to4, Teredo).
+    """
+    found = _ip(address.partition("%")[0])
+    if found is None:
+        return True
+    if isinstance(found, ipaddress.IPv6Address):
+        if found in _NAT64:  # how hosts without IPv4 reach it
+            return closed(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
+        return "%" in address or found not in _OPEN_6 or any(found in network for network in _CLOSED_6)
+    return any(found in network for network in _CLOSED_4)
+
+
+def allowed(address: TreeAddress, prefixes: Iterable[str]) -> bool:
+    """Whether an administrator's list names this address or what it lies below."""
+    known = (read_address(prefix) for prefix in prefixes)
+    return any(isinstance(prefix, TreeAddress) and address.below(prefix) for prefix in known)

@@ -1,0 +1,126 @@
+"""The system calls that no compiler, no make and no emulator needs, refused in every sandbox.
+
+A classic BPF program for bubblewrap's `--seccomp`. It lists what is refused: a list of what is allowed would break with
+the next compiler. Numbers that no kernel had when this was written are answered with ENOSYS, as an older kernel would,
+so that what a new kernel adds is refused until somebody has looked at it.
+"""
+
+import errno
+import platform
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+_DESCRIPTOR = "9"
+"""The descriptor on which bubblewrap reads the program: of one digit, as a POSIX shell's redirections are."""
+
+_X86_64 = 0xC000003E
+_NEWEST = 466
+"""removexattrat (6.13). What is above: newer calls, and the x32 calls, which have bit 30 set."""
+
+# fmt: off
+_REFUSED: Mapping[int, Mapping[str, int]] = {
+    errno.EPERM: {
+        "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "setns": 308, "unshare": 272,
+        "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "open_tree": 428, "move_mount": 429,
+        "mount_setattr": 442, "name_to_handle_at": 303, "open_by_handle_at": 304, "fanotify_init": 300,
+        "kexec_load": 246, "kexec_file_load": 320, "reboot": 169, "swapon": 167, "swapoff": 168, "acct": 163,
+        "init_module": 175, "finit_module": 313, "delete_module": 176, "iopl": 172, "ioperm": 173,
+        "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "syslog": 103, "quotactl": 179, "quotactl_fd": 443,
+        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "pidfd_getfd": 438,
+        "add_key": 248, "request_key": 249, "keyctl": 250, "sethostname": 170, "setdomainname": 171, "vhangup": 153,
+        "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "modify_ldt": 154,
+        # Of many sessions the scheduler gives each as much as all others of the host together get (sched_autogroup).
+        "setsid": 112,
+    },
+    errno.ENOSYS: {
+        # QEMU then waits with epoll, glibc makes threads with clone, whose flags a filter can look at.
+        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
+        "uselib": 134, "_sysctl": 156, "create_module": 174, "get_kernel_syms": 177, "query_module": 178,
+        "nfsservctl": 180, "lookup_dcookie": 212,
+    },
+}
+# fmt: on
+
+_CLONE, _IOCTL, _PERSONALITY = 56, 16, 135
+_SOCKETS = (41, 53)
+_NEW_NAMESPACES = 0x7E020000
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
+
+_TERMINAL_REQUESTS = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX type into the terminal of whoever started the sandbox."""
+
+_PERSONALITIES = (0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
+"""Linux and a 32-bit `uname`, as containers allow; not READ_IMPLIES_EXEC, which undoes W^X. The last one asks."""
+
+_FAMILIES = (1, 2, 10, 16)
+"""Unix, IPv4, IPv6 and netlink. Not vsock, which no network namespace holds back from the hypervisor."""
+
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_LOAD, _RETURN, _IF_EQUAL, _IF_GREATER, _IF_ANY_BIT = 0x20, 0x06, 0x15, 0x25, 0x45
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+"""Offsets in struct seccomp_data. Of an argument the low 32 bits are loaded: the kernel looks at no others here."""
+
+
+def filter_program(machine: str | None = None) -> bytes | None:
+    """The program as bubblewrap reads it; null for a machine whose system calls are numbered otherwise than x86-64's."""
+    return b"".join(_program()) if (machine or platform.machine()) == "x86_64" else None
+
+
+def write_filter(path: Path) -> bool:
+    """Writes the program into a fresh file; False where this machine has none. Raises OSError where it cannot."""
+    program = filter_program()
+    if program is None:
+        return False
+    path.write_bytes(program)
+    return True
+
+
+def filtered(bwrap: Sequence[str], program: Path) -> list[str]:
+    """A bubblewrap call (its first word is `bwrap`) under the filter that `program` holds.
+
+    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the command.
+    """
+    opened = ["sh", "-c", f'program=$1; shift; exec "$@" {_DESCRIPTOR}<"$program"', "sh", str(program)]
+    return [*opened, bwrap[0], "--seccomp", _DESCRIPTOR, *bwrap[1:]]
+
+
+def _program() -> Iterator[bytes]:
+    yield _step(_LOAD, _ARCHITECTURE)
+    yield from _answered(_IF_EQUAL, _X86_64, _KILL, otherwise=True)
+    yield _step(_LOAD, _NUMBER)
+    yield from _answered(_IF_GREATER, _NEWEST, _ERRNO | errno.ENOSYS)
+    for error, calls in _REFUSED.items():
+        for number in calls.values():
+            yield from _answered(_IF_EQUAL, number, _ERRNO | error)
+    refused = _ERRNO | errno.EPERM
+    yield from _of_call(_CLONE, 0, [*_answered(_IF_ANY_BIT, _NEW_NAMESPACES, refused), _step(_RETURN, _ALLOW)])
+    yield from _of_call(_IOCTL, 1, [*_any_of(_TERMINAL_REQUESTS, refused), _step(_RETURN, _ALLOW)])
+    yield from _of_call(_PERSONALITY, 0, [*_any_of(_PERSONALITIES, _ALLOW), _step(_RETURN, refused)])
+    unknown = _step(_RETURN, _ERRNO | errno.EAFNOSUPPORT)
+    for number in _SOCKETS:
+        yield from _of_call(number, 0, [*_any_of(_FAMILIES, _ALLOW), unknown])
+    yield _step(_RETURN, _ALLOW)
+
+
+def _of_call(number: int, argument: int, steps: Sequence[bytes]) -> Iterator[bytes]:
+    """Steps that look at one argument of one call; they return in every case."""
+    yield _step(_IF_EQUAL, number, unless=len(steps) + 1)
+    yield _step(_LOAD, _ARGUMENTS + 8 * argument)
+    yield from steps
+
+
+def _any_of(values: Sequence[int], answer: int) -> Iterator[bytes]:
+    for value in values:
+        yield from _answered(_IF_EQUAL, value, answer)
+
+
+def _answered(test: int, value: int, answer: int, *, otherwise: bool = False) -> Iterator[bytes]:
+    """Returns `answer` where the test is met, or with `otherwise` where it is not."""
+    yield _step(test, value, then=1) if otherwise else _step(test, value, unless=1)
+    yield _step(_RETURN, answer)
+
+
+def _step(code: int, value: int, *, then: int = 0, unless: int = 0) -> bytes:
+    """One struct sock_filter; `then` and `unless` are steps to leap over where a test is met, and where it is not."""
+    return struct.pack("=HBBI", code, then, unless, value)

@@ -1,0 +1,150 @@
+"""How git may fetch a tree, by whose word its address is.
+
+A user who names a tree by hand fetches it with all that is his. A job's tree is named by somebody else: it is fetched without any
+key, credential or setting of this host's user, from the address that was checked and no other.
+"""
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+from cliffwatch.tree_addresses import PORTS, TreeAddress, closed, has_credentials, read_address
+from cliffwatch_runner import process
+from cliffwatch_runner.failure import Failure
+
+TreeAccess = Literal["own", "allowed", "public"]
+"""Whose word the tree's address is: this user's; an administrator's, so that it may be anywhere; anybody's, so that it must be public."""
+
+ACCESSES: tuple[TreeAccess, ...] = get_args(TreeAccess)
+
+_OWN = ("HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")
+_ALLOWED = ("GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")
+_PUBLIC = ("GIT_SSL_CAINFO",)
+_NOBODYS = {
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ASKPASS": "false",
+}
+_STRICT = (
+    "protocol.allow=never",
+    "credential.helper=",
+    "http.followRedirects=false",
+    "http.cookieFile=",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=120",
+    "transfer.bundleURI=false",
+    "fetch.uriProtocols=",
+)
+_PINNING = (2, 37)
+"""The git that takes http.curloptResolve; an older one would look the name up again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetching:
+    """One call of git that reaches out: the URL as git is to read it, and the settings and environment that hold it there."""
+
+    url: str
+    settings: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+def fetching(url: str, access: TreeAccess) -> Fetching | Failure:
+    """How to fetch from a URL now. For each call anew: a name may lead elsewhere by the next one."""
+    if has_credentials(url):
+        return _refused(
+            "the address of the tree carries credentials",
+            "leave them out, for others can read what programs are called with: `git config credential.helper` keeps them",
+        )
+    if access == "own":
+        return Fetching(url=url, settings=(), env=_taken(_OWN))
+    address = read_address(url)
+    if isinstance(address, str):
+        return _refused(f"the tree cannot be fetched for a job: {address}", "ask for it by another address")
+    if access == "allowed":
+        return Fetching(
+            url=address.url,
+            settings=(*_STRICT, *(f"protocol.{scheme}.allow=always" for scheme in ("https", "http", "git"))),
+            env={**_taken(_ALLOWED), **_NOBODYS},
+        )
+    return _public(address)
+
+
+def _taken(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _public(address: TreeAddress) -> Fetching | Failure:
+    if address.scheme not in ("https", "http"):
+        return _refused(
+            f"a tree that no administrator allows is not fetched by {address.scheme}", "use https, or ask one"
+        )
+    addresses = _looked_up(address)
+    if isinstance(addresses, Failure):
+        return addresses
+    if any(is_closed(each) for each in addresses):
+        return _refused(
+            f"{address.host} is at a private or reserved address, where trees of requests may not be",
+            "an administrator of the service can allow it (CLIFFWATCH_TREES)",
+        )
+    pinned = []
+    if not address.literal:
+        if _git_version() < _PINNING:
+            wanted = ".".join(map(str, _PINNING))
+            return Failure(
+                whose="host",
+                message=f"git is older than {wanted} and cannot be held to the address that was checked",
+                next_step=f"install git {wanted} or newer",
+            )
+        where = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
+        pinned = [f"http.curloptResolve={address.host}:{address.port}:{where}"]
+    return Fetching(
+        url=address.url,
+        settings=(*_STRICT, "http.proxy=", f"protocol.{address.scheme}.allow=always", *pinned),
+        env={**_taken(_PUBLIC), **_NOBODYS},
+    )
+
+
+def _looked_up(address: TreeAddress) -> list[str] | Failure:
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        return Failure(
+            whose="host",
+            message=f"{address.host} cannot be looked up",
+            next_step="check the address and the network",
+            evidence=str(error),
+        )
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def is_closed(address: str) -> bool:
+    """Whether other people's trees may not be at an address: none that is not everybody's, and none of this very host."""
+    return closed(address) or _is_ours(address)
+
+
+def _is_ours(address: str) -> bool:
+    """A host reaches its own addresses from these themselves. Nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, PORTS["https"]))
+            return str(probe.getsockname()[0]) == address
+    except OSError:
+        return False
+
+
+@cache
+def _git_version() -> tuple[int, ...]:
+    told = process.run(["git", "--version"], deadline=60)
+    found = re.search(r"(\d+)\.(\d+)", told.output)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _refused(message: str, next_step: str) -> Failure:
+    return Failure(whose="usage", message=message, next_step=next_step)

@@ -1,0 +1,202 @@
+"""The only way by which the host opens what a build could have written: regular files, read through descriptors, as copies.
+
+A build owns its output folder: any name in it may be a link to a secret of the host, a pipe that nobody feeds, a device, a
+folder, or larger than the memory. So an `UntrustedFolder` shows nobody its path but the sandbox, which mounts it.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from cliffwatch_runner import process
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_PIECE = 1 << 20
+_REMOVAL_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotTaken:
+    """A file that was not taken, and why, in words that come after its name."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UntrustedFolder:
+    """A folder that somebody else's code writes. `mount_source` is for the sandbox alone."""
+
+    mount_source: Path
+
+    def read(self, name: str, *, limit: int) -> bytes | NotTaken:
+        """The content of a regular file of at most `limit` bytes."""
+        try:
+            with self._opened(name) as file:
+                return _content(file, name, limit)
+        except OSError as error:
+            return NotTaken(name=name, reason=_why(error))
+
+    def copy(self, name: str, to: Path, *, limit: int, mode: int = 0o644) -> NotTaken | None:
+        """Copies a regular file of at most `limit` bytes to a new file of the host. Raises OSError where that cannot be written."""
+        try:
+            with self._opened(name) as file:
+                wrong = _unfit(file, name, limit)
+                return wrong if wrong is not None else _copied(file, name, to, limit, mode)
+        except _Unreadable as error:
+            return NotTaken(name=name, reason=_why(error.cause))
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[int]:
+        """A descriptor of the file under a relative name, reached folder by folder without following a link."""
+        parts = PurePosixPath(name).parts
+        assert not {"..", "/"} & set(parts), name
+        descriptors: list[int] = []
+        try:
+            try:
+                descriptors.append(os.open(self.mount_source, _FOLDER))
+                for part in parts[:-1]:
+                    descriptors.append(os.open(part, _FOLDER, dir_fd=descriptors[-1]))
+                descriptors.append(os.open(parts[-1], _FILE, dir_fd=descriptors[-1]))
+            except OSError as error:
+                raise _Unreadable(error) from error
+            yield descriptors[-1]
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+class _Unreadable(OSError):
+    """The untrusted side could not be opened, as against the host's own."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(cause.errno, cause.strerror)
+        self.cause = cause
+
+
+def _unfit(file: int, name: str, limit: int) -> NotTaken | None:
+    about = os.fstat(file)
+    if not stat.S_ISREG(about.st_mode):
+        return NotTaken(name=name, reason="is no regular file")
+    if about.st_size > limit:
+        return NotTaken(name=name, reason=f"has {about.st_size} bytes, more than the {limit} that one may have")
+    return None
+
+
+def _content(file: int, name: str, limit: int) -> bytes | NotTaken:
+    wrong = _unfit(file, name, limit)
+    if wrong is not None:
+        return wrong
+    content = bytearray()
+    while piece := os.read(file, _PIECE):
+        content += piece
+        if len(content) > limit:
+            return NotTaken(name=name, reason=f"grew beyond the {limit} bytes that one may have")
+    return bytes(content)
+
+
+def _copied(file: int, name: str, to: Path, limit: int, mode: int) -> NotTaken | None:
+    taken = 0
+    with to.open("xb") as sink:
+        while piece := os.read(file, _PIECE):
+            taken += len(piece)
+            if taken > limit:
+                return NotTaken(name=name, reason=f"grew beyond the {limit} bytes that one may have")
+            sink.write(piece)
+    to.chmod(mode)
+    return None
+
+
+def _why(error: OSError) -> str:
+    match error.errno:
+        case 2:  # ENOENT
+            return "is not there"
+        case 40:  # ELOOP: O_NOFOLLOW met a link
+            return "is a link"
+        case 20:  # ENOTDIR, also for a link where a folder should be
+            return "lies behind something that is no folder"
+        case _:
+            return f"cannot be read ({error.strerror})"
+
+
+def remove_tree(path: Path) -> None:
+    """Removes a folder that somebody else's code wrote, however deep and whatever its modes. Raises OSError where it stays.
+
+    GNU's tools walk by descriptors and follow no link on the way; Python's own walks are recursive.
+    """
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    if os.geteuid() != 0:
+        process.run(["chmod", "-R", "u+rwX", "--", str(path)], deadline=_REMOVAL_SECONDS)
+    process.run(["rm", "-rf", "--one-file-system", "--", str(path)], deadline=_REMOVAL_SECONDS)
+    if os.path.lexists(path):
+        raise OSError(39, "cannot be removed", str(path))  # ENOTEMPTY
+
+
+def disk_bytes(path: Path) -> int:
+    """What a file or folder takes on the disk; links are not followed, what cannot be read counts nothing.
+
+    No recursion, and no path is put together: a tree of folders may be deeper than both allow.
+    """
+    try:
+        about = path.lstat()
+    except OSError:
+        return 0
+    total = about.st_blocks * 512
+    if not stat.S_ISDIR(about.st_mode):
+        return total
+    with suppress(OSError):
+        total += _bytes_below(os.open(path, _FOLDER))
+    return total
+
+
+def _bytes_below(top: int) -> int:
+    """Sums up a folder whose descriptor it closes. Goes down by name and up by `..`, one descriptor at a time.
+
+    Nothing writes meanwhile; a folder that is moved all the same makes the sum wrong, and nothing else.
+    """
+    total = 0
+    here = top
+    waiting: list[list[str]] = []
+    try:
+        total, folders = _one_folder(here)
+        waiting.append(folders)
+        while waiting:
+            if waiting[-1]:
+                try:
+                    below = os.open(waiting[-1].pop(), _FOLDER, dir_fd=here)
+                except OSError:
+                    continue
+                os.close(here)
+                here = below
+                size, folders = _one_folder(here)
+                total += size
+                waiting.append(folders)
+                continue
+            waiting.pop()
+            if waiting:
+                above = os.open("..", _FOLDER, dir_fd=here)
+                os.close(here)
+                here = above
+    finally:
+        os.close(here)
+    return total
+
+
+def _one_folder(descriptor: int) -> tuple[int, list[str]]:
+    """Bytes of a folder's entries, and the names of those that are folders."""
+    total = 0
+    folders: list[str] = []
+    with suppress(OSError), os.scandir(descriptor) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                about = entry.stat(follow_symlinks=False)
+                total += about.st_blocks * 512
+                if stat.S_ISDIR(about.st_mode):
+                    folders.append(entry.name)
+    return total, folders
