@@ -27,6 +27,9 @@ IMPLIED: Mapping[str, frozenset[str]] = {
 MARK = "cliffwatch_"
 """What every token begins with, so that scanners of leaked secrets can know one."""
 
+OF_A_HOST = frozenset({"read", "upload", "work"})
+"""Scopes that a token of one host may have."""
+
 _TOUCHED_EVERY = timedelta(minutes=1)
 
 
@@ -67,6 +70,13 @@ def make_token(
     if unknown or not scopes:
         named = f"unknown scope {unknown[0]!r}" if unknown else "a token needs a scope"
         raise Refusal(422, "no such scope", f"{named}; there are {', '.join(SCOPES)}")
+    if host is not None and not set(scopes) <= OF_A_HOST:
+        raise Refusal(
+            422,
+            "a host's token",
+            f"a token of one host reads, uploads and works: leave out {', '.join(sorted(set(scopes) - OF_A_HOST))}, or the"
+            " host",
+        )
     secret = MARK + secrets.token_urlsafe(32)
     fresh = tokens.insert_token(
         connection, name=name, hashed=hashed(secret), scopes=sorted(set(scopes)), host=host, expires=expires, now=now

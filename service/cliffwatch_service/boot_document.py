@@ -13,11 +13,13 @@ import zstandard
 
 from cliffwatch.results import case_to_json
 from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
+from cliffwatch_service.free_form import plain_text
 
 Key = tuple[CaseKey, str, str]
 """Case, metric and unit of a column."""
 
 _LEVEL = 3
+_OUTCOME = ("suite", "benchmark", "params", "status", "reason")
 
 
 def packed(content: bytes) -> bytes:
@@ -28,11 +30,20 @@ def unpacked(content: bytes) -> bytes:
     return zstandard.ZstdDecompressor().decompress(content)
 
 
+def unpacked_size(head: bytes) -> int:
+    """Of a packed content whose first bytes are these."""
+    return zstandard.frame_content_size(head)
+
+
 def pack(raw: Mapping[str, Any], ordered: Sequence[Mapping[str, Any]]) -> bytes:
     """`raw` is the upload, `ordered` its samples in the order of their columns."""
     measured = {_case(each) for each in ordered}
     content = {name: value for name, value in raw.items() if name not in ("samples", "outcomes")}
-    content["outcomes"] = [each for each in raw["outcomes"] if each["status"] != "ok" or _case(each) not in measured]
+    content["outcomes"] = [
+        {**{name: each[name] for name in _OUTCOME}, "reason": plain_text(each["reason"])}
+        for each in raw["outcomes"]
+        if each["status"] != "ok" or _case(each) not in measured
+    ]
     content["readings"] = [None if each["readings"] == [each["value"]] else each["readings"] for each in ordered]
     content["resolutions"] = [each["resolution"] for each in ordered]
     return packed(orjson.dumps(content))

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,32 +14,42 @@ from cliffwatch_service.boot_document import Key
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import series
 
-_MOST_KNOWN = 200
+_MOST_KNOWN = 60_000
+"""Cases of plans and samples of columns that are known at once: some half a KiB each."""
 
 SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 """Suite, benchmark, parameters, metric and unit."""
 
-Plan = frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
-"""Suite, benchmark and parameters of each case."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Suite, benchmark and parameters of each case; arm, block and stage of each boot, by its number."""
+
+    cases: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
+    boots: Mapping[int, tuple[str, int, str]]
+
+
+def _size(plan: Plan) -> int:
+    return len(plan.cases) + len(plan.boots)
 
 
 class ColumnsKnown:
-    """What this process has seen of the columns and plans of runs; neither ever changes."""
+    """What this process has seen of the columns of runs and of the plans of their records; neither ever changes."""
 
     def __init__(self) -> None:
         self._columns: dict[str, tuple[int, Mapping[SampleKey, int]]] = {}
         self._plans: dict[str, Plan] = {}
         self._lock = threading.Lock()
 
-    def plan(self, run: str) -> Plan | None:
-        return self._plans.get(run)
+    def plan(self, record: str) -> Plan | None:
+        """The plan of a record, which its digest names."""
+        return self._plans.get(record)
 
-    def keep_plan(self, run: str, cases: Plan) -> None:
-        """The cases of a run's plan, which are part of its identity."""
+    def keep_plan(self, record: str, plan: Plan) -> None:
         with self._lock:
-            if len(self._plans) >= _MOST_KNOWN:
+            if sum(map(_size, (*self._plans.values(), plan))) > _MOST_KNOWN:
                 self._plans.clear()
-            self._plans[run] = cases
+            self._plans[record] = plan
 
     def columns(self, run: str) -> tuple[int, Mapping[SampleKey, int]] | None:
         """The columns that the run's last boot had: their id, and the place of each sample in them."""
@@ -46,7 +57,7 @@ class ColumnsKnown:
 
     def keep_columns(self, run: str, identity: int, keys: Sequence[SampleKey]) -> None:
         with self._lock:
-            if len(self._columns) >= _MOST_KNOWN:
+            if sum(len(places) for _, places in self._columns.values()) + len(keys) > _MOST_KNOWN:
                 self._columns.clear()
             self._columns[run] = identity, {key: place for place, key in enumerate(keys)}
 

@@ -20,10 +20,11 @@ from cliffwatch.reports.json_report import comparison_set_to_json
 from cliffwatch.results import arm_from_json, notable_of, plan_order, stages_from_json
 from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
-from cliffwatch_service.boot_document import boot_of, columns_of, packed, unpacked
+from cliffwatch_service.boot_document import boot_of, columns_of, packed
 from cliffwatch_service.columns import keys_of
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, runs, series
+from cliffwatch_service.stored_records import stored_record
 
 CONTROL = "control"
 """The arm of a walltime run that is base under a second name."""
@@ -44,7 +45,7 @@ class StoredArm:
 
 def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[str, Any]) -> StoredArm:
     """An arm from the documents of its boots, as `cliffwatch compare` would read it from the host's disk."""
-    record = orjson.loads(unpacked(bytes(run["record"])))
+    record = stored_record(run)
     order = plan_order(record)
     rows = boots.whole_boots_of_arm(connection, row["id"])
     keys = keys_of(connection, [each["columns_id"] for each in rows])

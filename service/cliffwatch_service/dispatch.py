@@ -8,11 +8,17 @@ from uuid import UUID, uuid4
 
 from psycopg import Connection
 
+from cliffwatch_service.access import Caller
+from cliffwatch_service.authorisation import refuse_foreign_lease, refuse_foreign_request, refuse_host_name
+from cliffwatch_service.provenance import Trust, trust_of
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import queue, runs, tokens
+from cliffwatch_service.store import leases, queue, runs, tokens
 
 MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
+
+MOST_SILENCES = 5
+"""After so many hosts fell silent in it, one after the other or one again and again, a job is parked: it may be what ends them."""
 
 AT_WORK = timedelta(minutes=10)
 """A host that was heard of within this is one that works."""
@@ -32,35 +38,78 @@ class Offer:
     about: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A lease, its job, and whose code that is."""
+
+    lease: UUID
+    job: Mapping[str, Any]
+    trust: Trust
+
+
 def offer(
-    connection: Connection[Any], offered: Offer, *, lease_for: timedelta, now: datetime
-) -> tuple[UUID, Mapping[str, Any]] | None:
-    """A lease and its job; None where there is nothing to do. Raises Refusal.
+    connection: Connection[Any], offered: Offer, *, by: Caller, lease_for: timedelta, now: datetime
+) -> Granted | None:
+    """None where there is nothing to do. Raises Refusal.
 
     A host holds one lease. One that asks again while it holds one has lost its answer, or its memory: it gets the same job.
     """
+    refuse_host_name(connection, by, offered.host, now)
     if offered.isolation == "none":
         raise Refusal(
             403, "no isolation", "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)"
         )
     about = {**offered.about, "modes": list(offered.modes)}
     host = queue.keep_host(connection, offered.host, offered.platform, about, now)
-    if host["platform"] != offered.platform:
-        raise Refusal(
-            409, "another platform", f"host {offered.host} is of platform {host['platform']}, not {offered.platform}"
-        )
+    _keep_holder(connection, host, offered, by, now)
     expire(connection, now)
-    held = queue.open_lease_of_host(connection, host["id"])
+    held = leases.open_lease_of_host(connection, host["id"])
+    if held is not None and held["enrolled"] == (by.host is not None):
+        leases.extend_lease(connection, held["id"], now + lease_for)
+        return Granted(held["id"], _job(connection, held["job_id"]), held["trust"])
     if held is not None:
-        queue.extend_lease(connection, held["id"], now + lease_for)
-        return held["id"], _job(connection, held["job_id"])
-    job = queue.take_next(connection, offered.platform, offered.modes, host["id"])
-    if job is None:
+        _end(connection, held, "expired", f"host {offered.host} has a token of its own since", None, now)
+    identity = queue.take_next(connection, offered.platform, offered.modes, host["id"])
+    if identity is None:
         return None
-    lease = uuid4()
-    queue.insert_lease(connection, lease, job, host["id"], now, lease_for)
-    queue.write_own_event(connection, job, "leased", {"host": offered.host}, now)
-    return lease, _job(connection, job)
+    job = _job(connection, identity)
+    lease = leases.LeaseRow(
+        id=uuid4(),
+        job_id=identity,
+        host_id=host["id"],
+        token_id=by.token_id,
+        enrolled=by.host is not None,
+        trust=trust_of(connection, job),
+    )
+    leases.insert_lease(connection, lease, now, lease_for)
+    queue.write_own_event(connection, identity, "leased", {"host": offered.host}, now)
+    return Granted(lease.id, _job(connection, identity), "followed" if lease.trust == "followed" else "outside")
+
+
+def _keep_holder(
+    connection: Connection[Any], host: Mapping[str, Any], offered: Offer, by: Caller, now: datetime
+) -> None:
+    """A name is its first worker's until an administrator makes a token for it, who then says what platform it is of.
+
+    Raises Refusal for another worker of that name, and for another platform than its own before.
+    """
+    holder = host["token_id"]
+    taken = holder is not None and holder != by.token_id and tokens.is_good(connection, holder, now)
+    if taken and by.host is None:
+        raise Refusal(
+            403,
+            "another host's name",
+            f"host {offered.host!r} works with another token than {by.name!r}: choose another name (`cliffwatch worker --name`)",
+        )
+    if holder == by.token_id and host["platform"] != offered.platform:
+        raise Refusal(
+            409,
+            "another platform",
+            f"host {offered.host} is of platform {host['platform']}, not {offered.platform}: choose another name, or have an"
+            " administrator make a new token for it",
+        )
+    if holder != by.token_id:
+        queue.give_host(connection, host["id"], by.token_id, offered.platform)
 
 
 def _job(connection: Connection[Any], identity: UUID) -> Mapping[str, Any]:
@@ -69,20 +118,26 @@ def _job(connection: Connection[Any], identity: UUID) -> Mapping[str, Any]:
     return row
 
 
-def heartbeat(connection: Connection[Any], lease: UUID, *, lease_for: timedelta, now: datetime) -> bool:
+def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for: timedelta, now: datetime) -> bool:
     """Keeps a lease; whether its job is to be cancelled. Raises Refusal for a lease that has ended: its job is another's."""
-    held = _open(connection, lease)
-    queue.extend_lease(connection, lease, now + lease_for)
+    held = _open(connection, lease, by)
+    leases.extend_lease(connection, lease, now + lease_for)
     queue.see_host(connection, held["host_id"], now)
     job = queue.lock_job(connection, held["job_id"])
     assert job is not None
     return bool(job["cancel"])
 
 
-def _open(connection: Connection[Any], lease: UUID) -> Mapping[str, Any]:
-    held = queue.lock_lease(connection, lease)
+def _own(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
+    held = leases.lock_lease(connection, lease)
     if held is None:
         raise not_found("lease", str(lease))
+    refuse_foreign_lease(by, held)
+    return held
+
+
+def _open(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
+    held = _own(connection, lease, by)
     if held["ended"] is not None:
         raise Refusal(
             409,
@@ -94,32 +149,53 @@ def _open(connection: Connection[Any], lease: UUID) -> Mapping[str, Any]:
 
 
 def tell(
-    connection: Connection[Any], lease: UUID, events: Sequence[tuple[int, str, Mapping[str, Any], datetime]]
+    connection: Connection[Any],
+    lease: UUID,
+    events: Sequence[tuple[int, str, Mapping[str, Any], datetime]],
+    *,
+    by: Caller,
 ) -> None:
     """Events (number, kind, data, time) of a job under way; each number of a lease is kept once."""
-    held = _open(connection, lease)
+    held = _open(connection, lease, by)
     for number, kind, data, at in events:
         queue.write_event(connection, held["job_id"], lease, number, kind, data, at)
 
 
 def complete(
-    connection: Connection[Any], lease: UUID, *, outcome: Outcome, reason: str | None, run: str | None, now: datetime
+    connection: Connection[Any],
+    lease: UUID,
+    *,
+    outcome: Outcome,
+    reason: str | None,
+    run: str | None,
+    by: Caller,
+    now: datetime,
 ) -> str:
     """Ends a lease and answers the job's state. Done twice with the same outcome, it answers the same. Raises Refusal."""
-    held = queue.lock_lease(connection, lease)
-    if held is not None and held["ended"] is not None and held["outcome"] == outcome:
+    held = _own(connection, lease, by)
+    if held["ended"] is not None and held["outcome"] == outcome:
         return str(_job(connection, held["job_id"])["state"])
-    held = _open(connection, lease)
+    held = _open(connection, lease, by)
     if outcome == "done" and run is None:
         raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
-    run_id = None
-    if run is not None:
-        row = runs.run_row(connection, run)
-        if row is None:
-            raise Refusal(409, "run not here", f"run {run} is not uploaded yet: upload it, then complete the job")
-        run_id = row["id"]
+    run_id = None if run is None else _own_run(connection, held, run)
     queue.see_host(connection, held["host_id"], now)
     return _end(connection, held, outcome, reason, run_id, now)
+
+
+def _own_run(connection: Connection[Any], held: Mapping[str, Any], run: str) -> int:
+    """The run's number, if this host made it for this job. Raises Refusal."""
+    row = runs.run_row(connection, run)
+    if row is None:
+        raise Refusal(409, "run not here", f"run {run} is not uploaded yet: upload it, then complete the job")
+    of_job = row["lease_id"] is not None and leases.job_of_lease(connection, row["lease_id"]) == held["job_id"]
+    if not of_job or row["host_id"] != held["host_id"]:
+        raise Refusal(
+            409,
+            "another job's run",
+            f"run {run} was not made by host {held['host']} for job {held['job_id']}: name the one that it uploaded with `job`",
+        )
+    return int(row["id"])
 
 
 def _end(
@@ -130,8 +206,10 @@ def _end(
     run_id: int | None,
     now: datetime,
 ) -> str:
-    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice."""
-    queue.end_lease(connection, lease["id"], outcome, reason, now)
+    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host's silence to
+    any, a few times.
+    """
+    leases.end_lease(connection, lease["id"], outcome, reason, now)
     job = queue.lock_job(connection, lease["job_id"])
     assert job is not None
     failed = list(job["failed_hosts"])
@@ -140,7 +218,10 @@ def _end(
         state = "cancelled"
     if state is None:
         failed = failed if outcome == "expired" else sorted({*failed, lease["host_id"]})
-        state = "parked" if len(failed) >= MOST_HOSTS else "queued"
+        silences = leases.silences_of(connection, job["id"])
+        state = "parked" if len(failed) >= MOST_HOSTS or silences >= MOST_SILENCES else "queued"
+        if silences >= MOST_SILENCES:
+            reason = f"hosts fell silent in it {silences} times: look at their logs before you put it back"
     ended = None if state == "queued" else now
     queue.set_job(connection, job["id"], state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
     queue.write_own_event(connection, job["id"], state, {"outcome": outcome, "reason": reason}, now)
@@ -149,7 +230,7 @@ def _end(
 
 def expire(connection: Connection[Any], now: datetime) -> int:
     """Takes back the leases of hosts that fell silent; how many. Their jobs go back to the queue, at their old place."""
-    silent = queue.expired_leases(connection, now)
+    silent = leases.expired_leases(connection, now)
     for lease in silent:
         reason = "the host fell silent"
         _end(connection, lease, "expired", reason, None, now)
@@ -158,14 +239,16 @@ def expire(connection: Connection[Any], now: datetime) -> int:
 
 def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:
     """Gives every open lease its time again, as a service does that was away: hosts could not reach it. How many."""
-    return queue.renew_leases(connection, now + length)
+    return leases.renew_leases(connection, now + length)
 
 
-def cancel(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> str:
+def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: datetime) -> str:
     """Cancels a job; one that runs hears of it with its host's next heartbeat. Answers its state. Raises Refusal."""
+    who = by.name
     job = queue.lock_job(connection, identity)
     if job is None:
         raise not_found("job", str(identity))
+    refuse_foreign_request(by, _job(connection, identity)["asked_by"])
     tokens.write_audit(
         connection, who=who, action="cancel", what=str(identity), detail={"state": job["state"]}, now=now
     )

@@ -4,12 +4,15 @@ Its library keeps one lock file in the temporary folder of all, which shuts out 
 with long paths beside it, in a folder that everybody may write.
 """
 
+import fcntl
 import hashlib
 import os
 import pwd
 import re
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,19 @@ def open_folder(data_dir: Path) -> Path:
     if folder.exists() and folder.stat().st_uid not in {uid, _server_uid(uid)}:
         raise RuntimeError(f"{folder} belongs to {_name(folder.stat().st_uid)}; {_NEXT_STEP}")
     return folder
+
+
+@contextmanager
+def alone(data_dir: Path) -> Iterator[None]:
+    """While one command starts, migrates or ends the server on `data_dir`, the others wait.
+
+    The first start makes files and a database, and the last user stops the server: neither bears company. Raises RuntimeError
+    as open_folder does, OSError.
+    """
+    open_folder(data_dir)
+    with (data_dir / "start.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def keep_apart(package: Any, server: Any, data_dir: Path) -> None:

@@ -105,7 +105,7 @@ def place(connection: Connection[Any], branch_id: int, line: Sequence[trees.Revi
     else:
         tip = trees.branch_tip(connection, branch_id)
         known = tip["ordinal"] if tip is not None else -1
-    ids = trees.keep_revisions(connection, line[start:])
+    ids = trees.keep_known_revisions(connection, line[start:])
     trees.place_on_branch(connection, branch_id, known + 1, ids)
 
 

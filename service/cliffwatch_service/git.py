@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cliffwatch.tree_addresses import PORTS, read_address, without_credentials
+from cliffwatch_service.free_form import plain_text, storable
 from cliffwatch_service.store.trees import RevisionFacts
 
 DEPTH = 500
@@ -15,8 +17,15 @@ DEPTH = 500
 _SECONDS = 600.0
 _SETTINGS = (
     "core.hooksPath=/dev/null",
-    "protocol.ext.allow=never",
-    "protocol.file.allow=always",
+    "protocol.allow=never",
+    *(f"protocol.{scheme}.allow=always" for scheme in PORTS),
+    "credential.helper=",
+    "http.followRedirects=false",
+    "http.cookieFile=",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=120",
+    "transfer.bundleURI=false",
+    "fetch.uriProtocols=",
     "fetch.recurseSubmodules=false",
     "gc.auto=0",
     "safe.directory=*",
@@ -33,16 +42,16 @@ class GitProblem:
 
 def branch_head(url: str, branch: str) -> str | GitProblem:
     """The commit at which a branch of a remote tree is."""
-    listed = _git(["ls-remote", "--", url, f"refs/heads/{branch}"])
+    listed = _asked(url, ["ls-remote"], f"refs/heads/{branch}")
     if isinstance(listed, GitProblem):
         return listed
     commit = listed.partition("\t")[0].strip()
-    return commit or GitProblem(f"{url} has no branch {branch}")
+    return commit or GitProblem(f"the tree has no branch {branch}")
 
 
 def tags_of(url: str) -> dict[str, str] | GitProblem:
     """The commits that a remote tree's tags name, by tag."""
-    listed = _git(["ls-remote", "--tags", "--", url])
+    listed = _asked(url, ["ls-remote", "--tags"])
     if isinstance(listed, GitProblem):
         return listed
     found = {}
@@ -61,9 +70,8 @@ def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> 
             return made
     into = f"+refs/heads/{branch}:refs/heads/{branch}"
     for depth in (DEPTH, 10 * DEPTH):
-        fetched = _git(
-            ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0", "--", url, into], mirror=mirror
-        )
+        how = ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0"]
+        fetched = _asked(url, how, into, mirror=mirror)
         if isinstance(fetched, GitProblem):
             return fetched
         if known is None or not isinstance(
@@ -89,7 +97,7 @@ def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
     )
     if isinstance(shown, GitProblem):
         return []
-    return [_facts(line.split("\0")) for line in shown.splitlines() if line.count("\0") == 6]
+    return [_facts(line.split("\0")) for line in shown.split("\n") if line.count("\0") == 6]
 
 
 def _facts(parts: Sequence[str]) -> RevisionFacts:
@@ -98,11 +106,27 @@ def _facts(parts: Sequence[str]) -> RevisionFacts:
         commit=commit,
         tree_hash=tree,
         parents=parents.split(),
-        author=author[:200],
-        authored=datetime.fromisoformat(authored),
-        committed=datetime.fromisoformat(committed),
-        subject=subject[:500],
+        author=plain_text(author[:200]),
+        authored=_date(authored),
+        committed=_date(committed),
+        subject=plain_text(subject[:500]),
     )
+
+
+def _date(written: str) -> datetime | None:
+    """None of what no clock can have told: a commit may say anything."""
+    try:
+        return storable(datetime.fromisoformat(written))
+    except ValueError:
+        return None
+
+
+def _asked(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
+    """A call of git to a tree that an administrator named: anywhere, but by no key, no credential and no other address."""
+    address = read_address(url)
+    if isinstance(address, str):
+        return GitProblem(f"the tree cannot be followed: {address}; follow it by another address")
+    return _git([*how, "--", address.url, *what], mirror=mirror)
 
 
 def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitProblem:
@@ -111,6 +135,10 @@ def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitPr
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_ASKPASS": "false",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C.UTF-8",
     }
@@ -121,5 +149,6 @@ def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitPr
     except OSError as error:
         return GitProblem(f"git cannot be started ({error.strerror}): install git where the service runs")
     if done.returncode != 0:
-        return GitProblem(done.stderr.decode(errors="replace").strip()[-500:] or f"git {arguments[0]} failed")
+        said = without_credentials(done.stderr.decode(errors="replace").strip())
+        return GitProblem(said[-500:] or f"git {arguments[0]} failed")
     return done.stdout.decode(errors="replace")

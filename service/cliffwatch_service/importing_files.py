@@ -14,14 +14,13 @@ from cliffwatch.importing import arms_from_parsed
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json, sample_to_json
 from cliffwatch.samples import Arm, CaseKey
+from cliffwatch_service.access import Caller
+from cliffwatch_service.authorisation import IMPORTS
 from cliffwatch_service.columns import ColumnsKnown
 from cliffwatch_service.ingest import content_digest, put_boot, put_run
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import queue, runs
 from cliffwatch_service.uploads import BootUpload, RunUpload
-
-HOST = "import"
-"""Host names of imports begin so: one a platform, for a host has one platform."""
 
 ARM = "head"
 
@@ -48,7 +47,7 @@ class Imported:
 
 
 def import_file(
-    connection: Connection[Any], known: ColumnsKnown, text: str, said: ImportedAs, *, token_id: int, now: datetime
+    connection: Connection[Any], known: ColumnsKnown, text: str, said: ImportedAs, *, by: Caller, now: datetime
 ) -> Imported:
     """Raises Refusal where nothing in it can be read."""
     parsed = parse_any(text)
@@ -67,7 +66,7 @@ def import_file(
         )
     (arm,) = arms.values()
     samples = sum(len(boot.samples) for boot in arm.boots)
-    host_name = f"{HOST} {said.platform}"
+    host_name = f"{IMPORTS} {said.platform}"
     identity = digest_of([content_digest(text.encode()), said.platform, said.mode, said.commit])
     host = queue.keep_host(connection, host_name, said.platform, {}, now)
     stored = runs.run_of_identity(connection, identity, host["id"])
@@ -76,12 +75,12 @@ def import_file(
     record = _record(arm, said, identity, now)
     digest = run_digest(record, host_name)
     upload = {"host": host_name, "record": {**record, "created": now}, "job": None}
-    put_run(connection, digest, cast("RunUpload", upload), record, token_id=token_id, now=now, any_case=True)
+    put_run(connection, digest, cast("RunUpload", upload), record, by=by, now=now, any_case=True)
     for boot in record["plan"]["boots"]:
         content = _boot(arm, boot["index"], now)
-        body = json.dumps(content).encode()
+        raw = json.loads(json.dumps(content))
         typed = {**content, "boot": {**content["boot"], "began": now, "ended": now}}
-        put_boot(connection, known, digest, boot["index"], cast("BootUpload", typed), body, now=now)
+        put_boot(connection, known, digest, boot["index"], cast("BootUpload", typed), raw, by=by, now=now)
     return Imported(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 
 

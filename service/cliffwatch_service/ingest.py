@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import orjson
 from psycopg import Connection
@@ -14,12 +13,19 @@ from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of, run_digest
 from cliffwatch_service import tasks_asked
-from cliffwatch_service.boot_document import pack, packed, unpacked
+from cliffwatch_service.access import Caller
+from cliffwatch_service.arms_uploaded import keep_arms
+from cliffwatch_service.authorisation import refuse_foreign_run
+from cliffwatch_service.boot_document import pack, packed
 from cliffwatch_service.columns import ColumnsKnown, columns_for
 from cliffwatch_service.environments import environment_facts, epoch_of
-from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, queue, runs, trees
-from cliffwatch_service.uploads import BootUpload, RunUpload
+from cliffwatch_service.planned import plan_of, refuse_other_boot, refuse_unplanned
+from cliffwatch_service.provenance import is_of_history, lease_of_upload
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.run_states import refuse_another_record
+from cliffwatch_service.store import boots, leases, queue, runs
+from cliffwatch_service.stored_records import stored_record
+from cliffwatch_service.uploads import BootUpload, RunRecord, RunUpload
 
 _ORDER = {"running": 0, "incomplete": 1, "complete": 2}
 
@@ -42,15 +48,16 @@ def put_run(
     upload: RunUpload,
     raw: Mapping[str, Any],
     *,
-    token_id: int,
+    by: Caller,
     now: datetime,
     any_case: bool = False,
+    of_history: bool = False,
 ) -> Stored:
-    """Stores run.json, or a later state of it. `raw` is the record as it came; `any_case` takes what the catalogue lacks.
+    """Stores run.json, or a later state of it. `raw` is the record as it came; `any_case` takes what the catalogue lacks;
+    `of_history` makes points of a run that has no lease, as the demonstration's have none.
 
     Raises Refusal.
     """
-    record = upload["record"]
     expected = run_digest(raw, upload["host"])
     if digest != expected:
         raise Refusal(
@@ -60,41 +67,54 @@ def put_run(
         )
     if not any_case:
         _refuse_unknown_cases(upload)
+    _refuse_odd_plan(upload["record"])
     content = orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)
     stored = runs.run_row(connection, digest, lock=True)
     if stored is not None:
-        return _renewed(connection, stored, upload, raw, content, now)
-    runs.keep_platform(connection, record["platform"])
-    host = queue.keep_host(connection, upload["host"], record["platform"], {}, now)
-    if host["platform"] != record["platform"]:
-        raise Refusal(
-            409,
-            "another platform",
-            f"host {upload['host']} is of platform {host['platform']}, not {record['platform']}",
-        )
-    facts = environment_facts(raw)
-    epoch = epoch_of(raw)
-    environment = runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts)
-    row = runs.RunRow(
-        digest=digest,
-        identity=record["identity"],
-        platform=record["platform"],
-        mode=record["mode"],
-        status=record["status"],
-        host_id=host["id"],
-        environment_id=environment,
-        created=record["created"],
-        record=packed(content),
-        record_digest=content_digest(content),
-        uploaded_by=token_id,
-    )
-    run_id = runs.insert_run(connection, row, now)
+        refuse_foreign_run(by, stored, upload["host"])
+        return _renewed(connection, stored, upload, raw, content, lease_of_upload(connection, by, upload), now)
+    row = _run_row(connection, digest, upload, raw, content, now)
+    lease = lease_of_upload(connection, by, upload)  # the host's row before the job's, as offers lock them
+    origin: dict[str, Any] = {
+        "uploaded_by": by.token_id,
+        "lease_id": None if lease is None else lease["id"],
+        "of_history": of_history or is_of_history(lease),
+    }
+    run_id = runs.insert_run(connection, runs.RunRow(**row, **origin), now)
     if run_id is None:
         return Stored(digest=digest, fresh=False)  # another request brought it at the same moment
-    _keep_arms(connection, run_id, upload, raw)
-    _attach(connection, upload.get("job"), run_id)
+    keep_arms(connection, run_id, upload, raw, of_history=origin["of_history"])
+    _attach(connection, lease, run_id)
     _when_complete(connection, digest)
     return Stored(digest=digest, fresh=True)
+
+
+def _run_row(
+    connection: Connection[Any],
+    digest: str,
+    upload: RunUpload,
+    raw: Mapping[str, Any],
+    content: bytes,
+    now: datetime,
+) -> dict[str, Any]:
+    """What run.json says, as columns; host, platform and environment are kept."""
+    record = upload["record"]
+    runs.keep_platform(connection, record["platform"])
+    host = queue.keep_host(connection, upload["host"], record["platform"], {}, now)
+    facts = environment_facts(raw)
+    epoch = epoch_of(raw)
+    return {
+        "digest": digest,
+        "identity": record["identity"],
+        "platform": record["platform"],
+        "mode": record["mode"],
+        "status": record["status"],
+        "host_id": host["id"],
+        "environment_id": runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts),
+        "created": record["created"],
+        "record": packed(content),
+        "record_digest": content_digest(content),
+    }
 
 
 def _refuse_unknown_cases(upload: RunUpload) -> None:
@@ -111,77 +131,69 @@ def _refuse_unknown_cases(upload: RunUpload) -> None:
             )
 
 
+def _refuse_odd_plan(record: RunRecord) -> None:
+    """Each boot of a plan has a number of its own and an arm that the run has."""
+    numbers = [boot["index"] for boot in record["plan"]["boots"]]
+    strange = next((boot["arm"] for boot in record["plan"]["boots"] if boot["arm"] not in record["arms"]), None)
+    if len(set(numbers)) != len(numbers) or strange is not None:
+        wrong = "a number twice" if strange is None else f"arm {strange!r}, which the run lacks"
+        raise Refusal(
+            422,
+            "odd plan",
+            f"record.plan.boots has {wrong}: send the plan as it was carried out",
+            errors=[("record.plan.boots", wrong)],
+        )
+
+
 def _renewed(
     connection: Connection[Any],
     stored: Mapping[str, Any],
     upload: RunUpload,
     raw: Mapping[str, Any],
     content: bytes,
+    lease: Mapping[str, Any] | None,
     now: datetime,
 ) -> Stored:
-    digest, status = content_digest(content), upload["record"]["status"]
-    if digest == stored["record_digest"]:
+    """A later state of a run. What it is never changes, and a complete one is as it stays. Raises Refusal."""
+    digest, status, shorter = content_digest(content), upload["record"]["status"], False
+    if digest != stored["record_digest"]:
+        before = stored_record(stored)
+        refuse_another_record(stored, before, raw)
+        shorter = len(raw["plan"]["boots"]) < len(before["plan"]["boots"])
+    if lease is not None and stored["lease_id"] is None:
+        runs.set_lease(connection, stored["id"], lease["id"], of_history=is_of_history(lease))
+    if lease is not None:
+        _attach(connection, lease, stored["id"])
+    if digest == stored["record_digest"] or _ORDER[status] < _ORDER[stored["status"]] or shorter:
+        # The very same, or a late copy of an earlier state, which says nothing new.
         return Stored(digest=stored["digest"], fresh=False)
-    if _ORDER[status] < _ORDER[stored["status"]]:
-        # A late copy of an earlier state says nothing new.
-        return Stored(digest=stored["digest"], fresh=False)
+    if stored["status"] == "complete":
+        raise Refusal(
+            409,
+            "complete",
+            f"run {stored['digest']} is complete, and its record is another one than this: what was measured anew is a new run",
+            stored=stored["record_digest"],
+            received=digest,
+        )
     runs.update_run(connection, stored["id"], status, packed(content), digest, now)
-    _keep_arms(connection, stored["id"], upload, raw)
-    _attach(connection, upload.get("job"), stored["id"])
+    keep_arms(connection, stored["id"], upload, raw, of_history=stored["of_history"])
     _when_complete(connection, stored["digest"])
     return Stored(digest=stored["digest"], fresh=True)
 
 
-def _keep_arms(connection: Connection[Any], run_id: int, upload: RunUpload, raw: Mapping[str, Any]) -> None:
-    record = upload["record"]
-    for name, arm in record["arms"].items():
-        facts = arm["facts"]
-        revision = None
-        if "commit" in facts:
-            revision = trees.keep_revision(
-                connection,
-                trees.RevisionFacts(
-                    commit=facts["commit"],
-                    tree_hash=facts.get("tree"),
-                    parents=facts.get("parents", ()),
-                    author=facts.get("author"),
-                    authored=facts.get("author_date"),
-                    committed=facts.get("commit_date"),
-                    subject=facts.get("subject") or _subject(arm["label"]),
-                    patch_id=facts.get("patch_id"),
-                    release=facts.get("release"),
-                ),
-            )
-            if "kernel" in facts:
-                toolchain = raw.get("toolchain") or {}
-                runs.keep_kernel(connection, facts["kernel"], revision, facts.get("config"), toolchain)
-        runs.keep_arm(
-            connection,
-            run_id,
-            name,
-            revision_id=revision,
-            kernel=facts.get("kernel") if revision is not None else None,
-            label=arm["label"],
-            failure=arm.get("failure"),
-        )
+def _attach(connection: Connection[Any], lease: Mapping[str, Any] | None, run_id: int) -> None:
+    """Names the run in its job, unless the job has gone on to another host."""
+    if lease is not None and leases.newest_lease(connection, lease["job_id"]) == lease["id"]:
+        queue.attach_run(connection, lease["job_id"], run_id)
 
 
-def _subject(label: str) -> str | None:
-    """Labels are `0123456789ab (subject)`."""
-    _, _, rest = label.partition(" (")
-    return rest.removesuffix(")") or None
-
-
-def _attach(connection: Connection[Any], job: str | None, run_id: int) -> None:
-    if job is None:
-        return
-    try:
-        identity = UUID(job)
-    except ValueError:
-        raise not_found("job", job) from None
-    if queue.lock_job(connection, identity) is None:
-        raise not_found("job", job)
-    queue.attach_run(connection, identity, run_id)
+def own_run(connection: Connection[Any], digest: str, by: Caller) -> Mapping[str, Any]:
+    """A run that the caller may add to. Raises Refusal."""
+    run = runs.run_row(connection, digest)
+    if run is None:
+        raise Refusal(404, "no such run", f"there is no run {digest}: upload its run.json first")
+    refuse_foreign_run(by, run, runs.host_of_run(connection, digest))
+    return run
 
 
 def put_boot(
@@ -190,14 +202,16 @@ def put_boot(
     digest: str,
     number: int,
     upload: BootUpload,
-    body: bytes,
+    raw: Mapping[str, Any],
     *,
+    by: Caller,
     now: datetime,
 ) -> Stored:
-    """Stores a boot with all its samples, and asks for the analysis where it was the last one. Raises Refusal."""
-    run = runs.run_row(connection, digest)
-    if run is None:
-        raise Refusal(404, "no such run", f"there is no run {digest}: upload its run.json first")
+    """Stores a boot with all its samples, and asks for the analysis where it was the last one. `raw` is the boot as it came.
+
+    Raises Refusal.
+    """
+    run = own_run(connection, digest, by)
     about = upload["boot"]
     if about["index"] != number:
         raise Refusal(422, "another boot", f"the body is of boot {about['index']}, the address names {number}")
@@ -206,11 +220,12 @@ def put_boot(
         raise Refusal(
             422, "no such arm", f"run {digest} has no arm {about['arm']!r}", errors=[("boot.arm", "not in the run")]
         )
-    raw = orjson.loads(body)
     own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
     stored = boots.boot_digest(connection, run["id"], number)
     if stored is None:
-        _refuse_unplanned(known, run, upload)
+        plan = plan_of(known, run)
+        refuse_unplanned(plan, run, number)
+        refuse_other_boot(plan, run, upload)
         columns, ordered = columns_for(connection, known, run, raw["samples"])
         row = boots.BootRow(
             run_id=run["id"],
@@ -242,23 +257,6 @@ def put_boot(
     return Stored(digest=own, fresh=False)
 
 
-def _refuse_unplanned(known: ColumnsKnown, run: Mapping[str, Any], upload: BootUpload) -> None:
-    """A boot measures what its run planned, and nothing else."""
-    planned = known.plan(run["digest"])
-    if planned is None:
-        cases = orjson.loads(unpacked(bytes(run["record"])))["plan"]["cases"]
-        planned = frozenset((case["suite"], case["benchmark"], tuple(case["params"].items())) for case in cases)
-        known.keep_plan(run["digest"], planned)
-    for place, each in enumerate(upload["samples"]):
-        if (each["suite"], each["benchmark"], tuple(each["params"].items())) not in planned:
-            raise Refusal(
-                422,
-                "unknown case",
-                f"{each['benchmark']} {each['params']} is not in the plan of run {run['digest']}",
-                errors=[(f"samples.{place}", "not in the run's plan")],
-            )
-
-
 def _when_complete(connection: Connection[Any], digest: str) -> None:
     """Asks for the analysis once the run is complete and every boot of its plan is here.
 
@@ -269,7 +267,7 @@ def _when_complete(connection: Connection[Any], digest: str) -> None:
     assert run is not None
     if run["status"] != "complete":
         return
-    record = orjson.loads(unpacked(bytes(run["record"])))
+    record = stored_record(run)
     gone = {name for name, arm in record["arms"].items() if "kernel" not in arm["facts"] and arm.get("failure")}
     planned = {boot["index"] for boot in record["plan"]["boots"] if boot["arm"] not in gone}
     if planned <= boots.boot_numbers(connection, run["id"]):

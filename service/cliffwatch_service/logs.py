@@ -13,9 +13,10 @@ def set_up_logs(*, json: bool, colour: bool = False, level: int = logging.INFO) 
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
+    # Plain tracebacks: drawing one with the values of its variables takes seconds, in which nobody is answered.
     last: structlog.typing.Processor = structlog.processors.JSONRenderer()
     if not json:
-        last = structlog.dev.ConsoleRenderer(colors=colour)
+        last = structlog.dev.ConsoleRenderer(colors=colour, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(
         processors=[*shared, last],
         wrapper_class=structlog.make_filtering_bound_logger(level),

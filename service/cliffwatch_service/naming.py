@@ -9,8 +9,8 @@ from psycopg import Connection
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
 
-_COMMIT = re.compile(rf"^[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}$")
-_RUN = re.compile(rf"^[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}$")
+_COMMIT = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}")
+_RUN = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}")
 _SHOWN = 12
 
 
@@ -19,7 +19,7 @@ def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     Refusal where none or several are meant.
     """
     digits = name.lower()
-    found = trees.revisions_named(connection, digits) if _COMMIT.match(digits) else []
+    found = trees.revisions_named(connection, digits) if _COMMIT.fullmatch(digits) else []
     if len(found) > 1:
         raise Refusal(409, "several revisions", f"several revisions begin with {name}: give more digits")
     if found:
@@ -27,7 +27,7 @@ def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     named = _of_ref(connection, name)
     if named is not None:
         return named
-    if _COMMIT.match(digits):
+    if _COMMIT.fullmatch(digits):
         raise Refusal(404, "no such revision", f"no revision {name} was measured or followed here")
     raise Refusal(
         422,
@@ -67,4 +67,4 @@ def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
 def runs_beginning(connection: Connection[Any], name: str) -> Sequence[Mapping[str, Any]]:
     """The runs whose identity begins so, two at most; none where it is no beginning of one."""
     digits = name.lower()
-    return runs.runs_named(connection, digits) if _RUN.match(digits) else []
+    return runs.runs_named(connection, digits) if _RUN.fullmatch(digits) else []

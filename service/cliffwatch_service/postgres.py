@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch_service.embedded import EmbeddedPostgres, start_embedded
+from cliffwatch_service.embedded_places import alone
 from cliffwatch_service.migrating import migrate
 from cliffwatch_service.settings import Settings
 
@@ -27,9 +28,20 @@ def postgres(settings: Settings) -> Iterator[Postgres]:
         migrate(settings.database_url)
         yield Postgres(settings.database_url, "the database of DATABASE_URL", None)
         return
-    embedded = start_embedded(settings.data_dir)
+    with alone(settings.data_dir):
+        embedded = _migrated(settings.data_dir)
     try:
-        migrate(embedded.url)
         yield Postgres(embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs, embedded)
     finally:
+        with alone(settings.data_dir):
+            embedded.stop()
+
+
+def _migrated(data_dir: Path) -> EmbeddedPostgres:
+    embedded = start_embedded(data_dir)
+    try:
+        migrate(embedded.url)
+    except BaseException:
         embedded.stop()
+        raise
+    return embedded

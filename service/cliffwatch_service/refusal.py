@@ -17,6 +17,14 @@ class Refusal(Exception):
         super().__init__(f"{title}: {detail}")
         self.status, self.title, self.detail, self.errors, self.more = status, title, detail, tuple(errors), more
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Refusals come back from other processes."""
+        return _again, (self.status, self.title, self.detail, self.errors, self.more)
+
+
+def _again(status: int, title: str, detail: str, errors: Sequence[tuple[str, str]], more: dict[str, Any]) -> Refusal:
+    return Refusal(status, title, detail, errors=errors, **more)
+
 
 def not_found(what: str, name: str) -> Refusal:
     return Refusal(404, f"no such {what}", f"there is no {what} {name!r}")

@@ -1,11 +1,20 @@
 """The service's settings: the environment first, then the file that CLIFFWATCH_SETTINGS names, then what is written here."""
 
+import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from cliffwatch.tree_addresses import read_address, without_credentials
 
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
 PREFIX = "CLIFFWATCH_"
@@ -19,6 +28,18 @@ OTHER_PARTS = frozenset(
 def default_data_dir() -> Path:
     home = os.environ.get("XDG_DATA_HOME")
     return (Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/share") / "cliffwatch"
+
+
+def _words(given: Any) -> Any:
+    return tuple(given.replace(",", " ").split()) if isinstance(given, str) else given
+
+
+def _tree_prefixes(given: tuple[str, ...]) -> tuple[str, ...]:
+    for prefix in given:
+        wrong = read_address(prefix)
+        if isinstance(wrong, str):
+            raise ValueError(f"{without_credentials(prefix)!r}: {wrong}")  # noqa: TRY004 - it is of the right type
+    return given
 
 
 class Settings(BaseSettings):
@@ -36,9 +57,21 @@ class Settings(BaseSettings):
     session_hours: Annotated[int, Field(ge=1, le=24 * 90)] = 24 * 14
     """After which somebody signs in again."""
     largest_body_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
-    """Of a request's body, unpacked."""
+    """Of an archive of raw outputs, unpacked."""
+    largest_document_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 28)] = 6 << 20
+    """Of run.json, a boot or an imported file, unpacked: working on one takes about ten times its size of memory."""
+    runs_per_day: Annotated[int, Field(ge=1)] = 2000
+    """That may be begun with one token on a day (UTC)."""
+    upload_bytes_per_day: Annotated[int, Field(ge=1 << 20)] = 50 << 30
+    """Of bodies, unpacked, that are stored under one token on a day (UTC)."""
     requests_per_minute: Annotated[int, Field(ge=1)] = 6000
     """Of one token, or of one address without a token."""
+    http_connections: Annotated[int, Field(ge=10, le=100_000)] = 500
+    """From clients and proxies, all together."""
+    http_connections_per_address: Annotated[int, Field(ge=1)] = 64
+    """Of one address that is no trusted proxy; of IPv6, of one network of 64 bits."""
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed, separated by commas."""
     connections: Annotated[int, Field(ge=2, le=200)] = 8
     statement_seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
     lease_seconds: Annotated[int, Field(ge=10, le=3600)] = 90
@@ -46,6 +79,14 @@ class Settings(BaseSettings):
     """Days after which raw outputs may go; None keeps them for ever. Samples are always kept."""
     poll_seconds: Annotated[int, Field(ge=10)] = 300
     """Between two looks at a followed branch."""
+    trees: Annotated[tuple[str, ...], NoDecode, AfterValidator(_tree_prefixes), BeforeValidator(_words)] = ()
+    """Addresses of trees, with blanks or commas between them: what lies at or below one may be asked for wherever it is."""
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _networks(cls, given: Any) -> Any:
+        names = given.split(",") if isinstance(given, str) else given
+        return tuple(str(ipaddress.ip_network(str(name).strip(), strict=False)) for name in names if str(name).strip())
 
     @classmethod
     def settings_customise_sources(
@@ -78,7 +119,8 @@ def read_settings(**given: Any) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise SettingsError(f"setting {where}: {first['msg']} (it is {first.get('input')!r})") from None
+        given_as = without_credentials(repr(first.get("input")))
+        raise SettingsError(f"setting {where}: {first['msg']} (it is {given_as})") from None
     except ValueError as error:
         raise SettingsError(f"{named}: {error}") from None
 

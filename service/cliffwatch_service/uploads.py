@@ -2,23 +2,29 @@
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints, TypeAdapter, with_config
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, StringConstraints, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch_service.free_form import Moment
 
 LARGEST_PLAN = 5000
 """Cases of a run."""
 
 MOST_BOOTS = 10_000
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+LINE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+"""A pattern: one line, nothing that a terminal would obey."""
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=LINE)]
 """Of a suite, benchmark, parameter, metric, platform or host."""
 
 Text = Annotated[str, StringConstraints(max_length=4000)]
+LongText = Annotated[str, StringConstraints(max_length=1 << 16)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
 Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Params = Annotated[dict[Name, Annotated[str, StringConstraints(max_length=200)]], Field(max_length=32)]
 
@@ -39,6 +45,20 @@ class PlannedCase(TypedDict):
     suite: Name
     benchmark: Name
     params: Params
+    argv: NotRequired[Annotated[list[Text], Field(max_length=100)]]
+
+
+class LookRecord(TypedDict):
+    boots: Count
+    alpha: Share
+
+
+class StagesRecord(TypedDict):
+    """When a plan grows, as the runner writes it."""
+
+    screen: Count
+    screen_alpha: Share
+    looks: Annotated[list[LookRecord], Field(max_length=100)]
 
 
 @with_config(extra="allow")
@@ -51,9 +71,9 @@ class PlannedBoot(TypedDict):
 
 @with_config(extra="allow")
 class PlanRecord(TypedDict):
-    seed: int
-    notable: NotRequired[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None]
-    stages: NotRequired[dict[str, Any] | None]
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    notable: NotRequired[Share | None]
+    stages: NotRequired[StagesRecord | None]
     cases: Annotated[list[PlannedCase], Field(max_length=LARGEST_PLAN)]
     boots: Annotated[list[PlannedBoot], Field(max_length=MOST_BOOTS)]
 
@@ -76,32 +96,71 @@ class ArmFacts(TypedDict, total=False):
 
 
 @with_config(extra="allow")
-class ArmRecord(TypedDict):
-    label: Text
-    facts: ArmFacts
-    failure: NotRequired[dict[str, Any] | None]
+class FailureRecord(TypedDict):
+    """Why an arm gave nothing."""
+
+    message: LongText
+    whose: NotRequired[Name]
+    next_step: NotRequired[LongText]
+    evidence: NotRequired[LongText]
 
 
 @with_config(extra="allow")
-class RunRecord(TypedDict):
+class ArmRecord(TypedDict):
+    label: Text
+    facts: ArmFacts
+    failure: NotRequired[FailureRecord | None]
+
+
+BenchRecord = TypedDict("BenchRecord", {"from": Name, "digest": Digest, "source_digest": Digest}, total=False)
+BenchRecord.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
+
+
+@with_config(extra="allow")
+class GuestRecord(TypedDict, total=False):
+    cpus: Annotated[int, Field(ge=1, le=4096)]
+
+
+@with_config(extra="allow")
+class CpuRecord(TypedDict, total=False):
+    model_name: Text | None
+    microcode: Annotated[list[Name], Field(max_length=4096)]
+
+
+@with_config(extra="allow")
+class HostRecord(TypedDict, total=False):
+    cpu: CpuRecord
+
+
+@with_config(extra="allow")
+class RunParts(TypedDict, total=False):
+    """What of run.json is read where it is there, by pages and comparisons."""
+
+    profile: Name
+    suites: Annotated[list[Name], Field(max_length=200)]
+    notes: Annotated[list[LongText], Field(max_length=1000)]
+    config_digest: Digest
+    toolchain: dict[str, Any]
+    guest: GuestRecord
+    bench: BenchRecord
+    host: HostRecord
+
+
+@with_config(extra="allow")
+class RunRecord(RunParts):
     """run.json of format version 1."""
 
     format: Literal["cliffwatch-run"]
     format_version: Literal[1]
     cliffwatch_version: Name
-    created: AwareDatetime
+    created: Moment
     status: Literal["running", "incomplete", "complete"]
     identity: Digest
     mode: Literal["walltime", "icount"]
     platform: Name
     tree: Text
     arms: Annotated[dict[Name, ArmRecord], Field(min_length=1, max_length=8)]
-    config_digest: NotRequired[Digest]
     plan: PlanRecord
-    toolchain: NotRequired[dict[str, Any]]
-    guest: NotRequired[dict[str, Any]]
-    bench: NotRequired[dict[str, Any]]
-    host: NotRequired[dict[str, Any]]
 
 
 class RunUpload(TypedDict):
@@ -140,8 +199,8 @@ class BootAbout(TypedDict):
     arm: Name
     stage: NotRequired[Literal["screen", "confirm"]]
     layout: NotRequired[Name | None]
-    began: AwareDatetime
-    ended: AwareDatetime
+    began: Moment
+    ended: Moment
     status: Name
 
 
@@ -155,5 +214,6 @@ class BootUpload(TypedDict):
     problems: NotRequired[Annotated[list[dict[str, Any]], Field(max_length=50_000)]]
 
 
+PARTS = TypeAdapter(RunParts)
 RUN = TypeAdapter(RunUpload)
 BOOT = TypeAdapter(BootUpload)

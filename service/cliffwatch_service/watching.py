@@ -20,9 +20,12 @@ PUBLISHED = ("regression", "improvement")
 def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
     """The changes that a comparison publishes, gathered under the report of their culprit; how many there are.
 
-    Only where base is an ancestor of head: a difference between cousins has no culprit. A change that a fuller comparison of
-    the same two revisions no longer shows is refuted, not removed.
+    Only of runs of history: what anybody uploads says nothing in public. Only where base is an ancestor of head: a difference
+    between cousins has no culprit. A change that a fuller comparison of the same two revisions no longer shows is refuted,
+    not removed.
     """
+    if not comparisons.is_of_history(connection, comparison_id):
+        return 0
     comparison = comparisons.comparison_by_id(connection, comparison_id)
     assert comparison is not None
     base, head = comparison["base_revision_id"], comparison["head_revision_id"]
@@ -67,9 +70,11 @@ def _report(connection: Connection[Any], base: int, head: int, now: datetime) ->
 
 
 def branches_with(connection: Connection[Any], run: str) -> list[int]:
-    """The branches on which a revision of this run lies."""
+    """The branches on which a revision of this run lies, if the run is one of their history."""
     row = runs.run_row(connection, run)
     assert row is not None
+    if not row["of_history"]:
+        return []
     arms = runs.arms_of(connection, row["id"])
     return trees.branches_of(connection, [arm["revision_id"] for arm in arms if arm["revision_id"] is not None])
 

@@ -1,15 +1,19 @@
 """Answers: JSON with an ETag, and lists of which each page says where the next one begins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
 from fastapi import Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 
+from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_service.ingest import content_digest
 
 JSON = "application/json"
+
+_WHOLE = 1 << 16
+"""Bytes of an answer that is sent at once."""
 
 
 def answer(request: Request, content: Any, *, status: int = 200) -> Response:
@@ -20,12 +24,40 @@ def answer(request: Request, content: Any, *, status: int = 200) -> Response:
 def answer_bytes(
     request: Request, body: bytes, media_type: str, *, status: int = 200, tag: str | None = None
 ) -> Response:
-    etag = f'W/"{tag or content_digest(body)}"'
-    headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
-    if request.method == "GET" and (etag in known or "*" in known):
+    if media_type == JSON and b"://" in body:
+        body = without_credentials(body.decode()).encode()
+    headers, known = _tagged(request, tag or content_digest(body))
+    if known:
         return Response(status_code=304, headers=headers)
-    return Response(body, status, headers=headers, media_type=media_type)
+    if len(body) <= _WHOLE:
+        return Response(body, status, headers=headers, media_type=media_type)
+    headers["Content-Length"] = str(len(body))
+    return StreamingResponse(_cut(body), status, headers=headers, media_type=media_type)
+
+
+def answer_pieces(
+    request: Request, pieces: Iterator[bytes], media_type: str, *, tag: str, size: int | None = None
+) -> Response:
+    """An answer that is never whole in memory; `tag` is another one for another content."""
+    headers, known = _tagged(request, tag)
+    if known:
+        return Response(status_code=304, headers=headers)
+    if size is not None:
+        headers["Content-Length"] = str(size)
+    return StreamingResponse(pieces, headers=headers, media_type=media_type)
+
+
+def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
+    """The headers of an answer, and whether the client has it already."""
+    etag = f'W/"{tag}"'
+    known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
+    return {"ETag": etag, "Cache-Control": "no-cache"}, request.method == "GET" and (etag in known or "*" in known)
+
+
+def _cut(body: bytes) -> Iterator[bytes]:
+    """In pieces: a large answer is packed piece by piece between other requests, not in one go before all of them."""
+    for place in range(0, len(body), _WHOLE):
+        yield body[place : place + _WHOLE]
 
 
 def page(items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.comparison_document import comparison_document, document_tag, spliced
-from cliffwatch_service.http.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
 from cliffwatch_service.pairing import NEAREST, answers
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs
 
-router = APIRouter(tags=["comparisons"])
+router = APIRouter(prefix=PREFIX, tags=["comparisons"])
 
 
 @router.get(
@@ -26,7 +26,7 @@ router = APIRouter(tags=["comparisons"])
 def list_comparisons(
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     platform: PlatformName = None,
     mode: ModeName = None,
     limit: Limit = 50,
@@ -55,7 +55,7 @@ def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     platform: PlatformName = None,
     mode: ModeName = None,
 ) -> Response:
@@ -77,7 +77,7 @@ def compare_revisions(
     summary="The comparison of a run's own arms",
     responses={200: {"model": models.RunComparison}},
 )
-def compare_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> Response:
+def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
         if row is None:

@@ -6,6 +6,8 @@ import orjson
 from fastapi import Request
 from pydantic import TypeAdapter, ValidationError
 
+from cliffwatch_service.free_form import plain, refuse_odd
+from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.problems import invalid
 from cliffwatch_service.refusal import Refusal
 
@@ -31,8 +33,22 @@ def schemas() -> dict[str, Any]:
     return found
 
 
-def checked(adapter: TypeAdapter[T], body: bytes) -> T:
-    """The body as its type. Raises Refusal with the places that are wrong."""
+def checked(adapter: TypeAdapter[T], body: bytes, *, typed: frozenset[str] = frozenset()) -> tuple[Any, T]:
+    """The body as it is stored, and as its type. Its members but the `typed` ones, which hold nothing free, are made fit
+    for storing. Raises Refusal with the places that are wrong.
+    """
+    raw = plain_json(body)
+    free = {name: value for name, value in raw.items() if name not in typed} if isinstance(raw, dict) else {}
+    refuse_odd(free)
+    upload = _validated(adapter, body)
+    fit = plain(free)
+    if fit == free:
+        return raw, upload
+    raw = {**raw, **fit}
+    return raw, _validated(adapter, orjson.dumps(raw))
+
+
+def _validated(adapter: TypeAdapter[T], body: bytes) -> T:
     try:
         return adapter.validate_json(body, strict=True)
     except ValidationError as error:
@@ -40,7 +56,7 @@ def checked(adapter: TypeAdapter[T], body: bytes) -> T:
 
 
 def plain_json(body: bytes) -> Any:
-    """The body as it came, numbers and all. Raises Refusal."""
+    """Raises Refusal."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -51,4 +67,4 @@ async def body_of(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal(415, "unknown content type", "send the body as application/json")
-    return await request.body()
+    return await body_content(request)

@@ -1,21 +1,25 @@
 """Import and export."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.access import Caller
 from cliffwatch_service.api import work_models
-from cliffwatch_service.api.answers import answer, answer_bytes
+from cliffwatch_service.api.answers import answer, answer_pieces
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.exporting import MEDIA_TYPES, export_run
-from cliffwatch_service.http.context import Reader, Service, ServiceHere, Uploader
-from cliffwatch_service.importing_files import ImportedAs, import_file
+from cliffwatch_service.http.bodies import body_content
+from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
+from cliffwatch_service.http.large import LargeHere
+from cliffwatch_service.importing_files import Imported, ImportedAs, import_file
+from cliffwatch_service.quotas import refuse_run_over_quota, within_quota
+from cliffwatch_service.uploads import LINE
 
-router = APIRouter(tags=["exchange"])
+router = APIRouter(prefix=PREFIX, tags=["exchange"])
 
 Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet)$")]
 _CONTENT: dict[str, Any] = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
@@ -27,10 +31,9 @@ _CONTENT: dict[str, Any] = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.v
     responses={200: {"content": _CONTENT}},
     response_class=Response,
 )
-def read_export(run: RunId, request: Request, service: ServiceHere, _: Reader, form: Form = "json") -> Response:
-    with service.transaction() as connection:
-        body = export_run(connection, run, form)
-    return answer_bytes(request, body, MEDIA_TYPES[form])
+def read_export(run: RunId, request: Request, service: ServiceHere, _: Allowed, form: Form = "json") -> Response:
+    exported = export_run(service.transaction, service.settings.data_dir, run, form)
+    return answer_pieces(request, exported.pieces, MEDIA_TYPES[form], tag=exported.tag)
 
 
 @router.post(
@@ -43,20 +46,23 @@ def read_export(run: RunId, request: Request, service: ServiceHere, _: Reader, f
 async def upload_file(
     request: Request,
     service: ServiceHere,
-    caller: Uploader,
-    platform: Annotated[str, Query(min_length=1, max_length=180)],
+    large: LargeHere,
+    caller: Allowed,
+    platform: Annotated[str, Query(min_length=1, max_length=180, pattern=LINE)],
     mode: Annotated[str, Query(pattern="^(walltime|icount)$")],
-    name: Annotated[str, Query(min_length=1, max_length=200, description="What people call it")],
+    name: Annotated[str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")],
     revision: Annotated[str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")] = None,
 ) -> Response:
     said = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
-    body = await request.body()
-    return await run_in_threadpool(_import, request, service, caller, body, said)
-
-
-def _import(request: Request, service: Service, caller: Caller, body: bytes, said: ImportedAs) -> Response:
-    text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-    assert caller.token_id is not None
-    with service.transaction() as connection:
-        imported = import_file(connection, service.columns, text, said, token_id=caller.token_id, now=service.now())
+    body = await body_content(request)
+    imported = await large.do(service, len(body), _import, caller, body, said)
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
+
+
+def _import(service: Service, caller: Caller, body: bytes, said: ImportedAs) -> Imported:
+    text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    now = service.now()
+    with service.transaction() as connection:
+        keep = partial(import_file, connection, service.columns, text, said, by=caller, now=now)
+        refuse_run_over_quota(connection, service.settings, caller, "", now)
+        return within_quota(connection, service.settings, caller, len(body), now, keep)

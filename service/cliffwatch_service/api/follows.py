@@ -10,11 +10,12 @@ from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.following import Policy, follow_branch, unfollow
-from cliffwatch_service.http.context import Admin, Reader, ServiceHere
+from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
 from cliffwatch_service.store import follows
+from cliffwatch_service.trees_allowed import refuse_address
 from cliffwatch_service.uploads import Name
 
-router = APIRouter(tags=["branches"])
+router = APIRouter(prefix=PREFIX, tags=["branches"])
 
 
 class FollowBody(BaseModel):
@@ -35,7 +36,7 @@ class FollowBody(BaseModel):
     summary="Followed branches, when they were last looked at and what is wrong with them",
     responses={200: {"model": models.Page[work_models.Followed]}},
 )
-def list_follows(request: Request, service: ServiceHere, _: Reader) -> Response:
+def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         found = follows.list_follows(connection)
     return answer(request, {"items": [_shown(row) for row in found], "next": None})
@@ -56,7 +57,8 @@ def _shown(row: Any) -> dict[str, Any]:
     status_code=201,
     responses={200: {"model": work_models.Followed}, 201: {"model": work_models.Followed}},
 )
-def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
+def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+    refuse_address(body.tree)
     row = follows.FollowRow(
         tree=body.tree,
         branch=body.branch,
@@ -75,7 +77,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
     "/follows/{follow}", summary="Follow a branch no longer", responses={200: {"model": work_models.FollowEnded}}
 )
 def end_follow(
-    follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Admin
+    follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:
     with service.transaction() as connection:
         unfollow(connection, follow, who=caller.name, now=service.now())

@@ -6,17 +6,18 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.access import Caller, refuse_other_host
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.dispatch import Offer, Outcome, complete, heartbeat, offer, tell
-from cliffwatch_service.http.context import Reader, Service, ServiceHere, Worker
+from cliffwatch_service.free_form import FreeForm, Moment, Prose, showable
+from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.store import queue
+from cliffwatch_service.trees_allowed import access_of
 from cliffwatch_service.uploads import Count, Name
 
-router = APIRouter(tags=["hosts"])
+router = APIRouter(prefix=PREFIX, tags=["hosts"])
 
 
 class OfferBody(BaseModel):
@@ -28,7 +29,7 @@ class OfferBody(BaseModel):
     platform: Name
     modes: Annotated[list[Literal["walltime", "icount"]], Field(min_length=1, max_length=2)]
     isolation: Literal["bubblewrap", "container", "none"]
-    about: Annotated[dict[str, Any], Field(max_length=50)] = {}
+    about: Annotated[FreeForm, Field(max_length=50)] = {}
 
 
 class EventBody(BaseModel):
@@ -38,8 +39,8 @@ class EventBody(BaseModel):
 
     number: Count
     kind: Annotated[str, StringConstraints(pattern="^[a-z][a-z-]{0,40}$")]
-    at: AwareDatetime
-    data: Annotated[dict[str, Any], Field(max_length=50)] = {}
+    at: Moment
+    data: Annotated[FreeForm, Field(max_length=50)] = {}
 
 
 class EventsBody(BaseModel):
@@ -54,7 +55,7 @@ class CompleteBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     outcome: Outcome
-    reason: Annotated[str, StringConstraints(max_length=8000)] | None = None
+    reason: Annotated[Prose, StringConstraints(max_length=8000)] | None = None
     run: Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")] | None = None
 
 
@@ -63,10 +64,14 @@ class CompleteBody(BaseModel):
     summary="Hosts, when they were last heard of and what they do",
     responses={200: {"model": models.Page[work_models.Host]}},
 )
-def list_hosts(request: Request, service: ServiceHere, _: Reader) -> Response:
+def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         found = queue.list_hosts(connection)
-    return answer(request, {"items": found, "next": None})
+    return answer(request, {"items": [_host(row) for row in found], "next": None})
+
+
+def _host(row: Any) -> dict[str, Any]:
+    return {**row, "about": showable(row["about"])}
 
 
 @router.post(
@@ -74,22 +79,24 @@ def list_hosts(request: Request, service: ServiceHere, _: Reader) -> Response:
     summary="Offer to work: answers a lease and its job, or 204",
     responses={200: {"model": work_models.Work}, 204: {"description": "Nothing to do"}},
 )
-def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
-    refuse_other_host(caller, body.host)
+def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     offered = Offer(
         host=body.host, platform=body.platform, modes=body.modes, isolation=body.isolation, about=body.about
     )
     with service.transaction() as connection:
-        found = offer(connection, offered, lease_for=_length(service), now=service.now())
-    if found is None:
-        return Response(status_code=204)
-    lease, job = found
+        found = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
+        if found is None:
+            return Response(status_code=204)
+        job = found.job
+        access = access_of(connection, job["tree"], service.settings.trees)
     content = {
-        "lease": str(lease),
+        "lease": str(found.lease),
         "job": str(job["id"]),
+        "trust": found.trust,
         "heartbeat_seconds": service.settings.lease_seconds / 3,
         "cancel": job["cancel"],
         **{name: job[name] for name in ("tree", "platform", "mode", "suites", "profile", "boots", "seed")},
+        "tree_access": access,
         "base": job["base_commit"],
         "head": job["head_commit"],
     }
@@ -105,32 +112,29 @@ def _length(service: Service) -> timedelta:
     summary="Keep a lease; says whether the job is to be cancelled",
     responses={200: {"model": work_models.Beat}},
 )
-def beat(lease: UUID, request: Request, service: ServiceHere, caller: Worker) -> Response:
+def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
-        _refuse_foreign(connection, lease, caller)
-        cancelled = heartbeat(connection, lease, lease_for=_length(service), now=service.now())
+        cancelled = heartbeat(connection, lease, by=caller, lease_for=_length(service), now=service.now())
     return answer(request, {"cancel": cancelled})
 
 
 @router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": work_models.Kept}})
-def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
+def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
-        _refuse_foreign(connection, lease, caller)
-        tell(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events])
+        tell(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
     return answer(request, {"kept": len(body.events)})
 
 
 @router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": work_models.JobState}})
-def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Worker) -> Response:
+def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
-        _refuse_foreign(connection, lease, caller)
-        state = complete(connection, lease, outcome=body.outcome, reason=body.reason, run=body.run, now=service.now())
+        state = complete(
+            connection,
+            lease,
+            outcome=body.outcome,
+            reason=body.reason,
+            run=body.run,
+            by=caller,
+            now=service.now(),
+        )
     return answer(request, {"state": state})
-
-
-def _refuse_foreign(connection: Any, lease: UUID, caller: Caller) -> None:
-    if caller.host is None:
-        return
-    held = queue.lock_lease(connection, lease)
-    if held is not None:
-        refuse_other_host(caller, held["host"])

@@ -1,21 +1,24 @@
 """Health, readiness and metrics, for those who keep the service running."""
 
 import psycopg
+import structlog
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from psycopg_pool import PoolTimeout
 
-from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.context import Allowed, ServiceHere
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.tasks import counts
 
 PATHS = ("/healthz", "/readyz", "/metrics")
 router = APIRouter(tags=["operations"])
+_log = structlog.get_logger("cliffwatch")
 
 
 @router.get("/healthz", summary="Whether the process lives", response_class=PlainTextResponse)
-def healthz() -> str:
+async def healthz() -> str:
+    """Answered by the event loop itself: threads may all be waiting for the database."""
     return "alive\n"
 
 
@@ -27,7 +30,8 @@ def readyz(service: ServiceHere) -> str:
         with service.pool.connection(timeout=2) as connection:
             connection.execute("SELECT 1")
     except (psycopg.Error, PoolTimeout) as error:
-        raise Refusal(503, "not ready", f"the database does not answer: {str(error)[:200]}") from None
+        _log.error("database away", reason=str(error)[:500])
+        raise Refusal(503, "not ready", "the database does not answer: the service's log says why") from None
     return "ready\n"
 
 
@@ -36,7 +40,7 @@ TASKS = Gauge("cliffwatch_tasks", "Background tasks in each state", ["state"])
 
 
 @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
-def metrics(service: ServiceHere) -> Response:
+def metrics(service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         found = counts(connection)
     for gauge, name in ((JOBS, "jobs"), (TASKS, "tasks")):

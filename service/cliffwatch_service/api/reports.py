@@ -8,13 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.http.context import Cursor, Limit, Reader, ServiceHere, Triager
+from cliffwatch_service.free_form import Prose
+from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import reports, series
 from cliffwatch_service.triage import OPEN, State, quality, report_named, triage
 
-router = APIRouter(tags=["regressions"])
+router = APIRouter(prefix=PREFIX, tags=["regressions"])
 
 ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The report's identity")]
 
@@ -25,8 +26,8 @@ class Triage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     state: State
-    owner: Annotated[str, Field(max_length=200)] | None = None
-    note: Annotated[str, Field(max_length=4000)] = ""
+    owner: Annotated[Prose, Field(max_length=200)] | None = None
+    note: Annotated[Prose, Field(max_length=4000)] = ""
 
 
 @router.get(
@@ -35,7 +36,7 @@ class Triage(BaseModel):
 def list_changes(
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     series_id: Annotated[str | None, Query(alias="series", max_length=32)] = None,
     state: Annotated[str | None, Query(pattern="^(candidate|confirmed|refuted)$")] = None,
     limit: Limit = 100,
@@ -64,7 +65,7 @@ def _change(row: Any) -> dict[str, Any]:
 def list_reports(
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     state: Annotated[list[State] | None, Query()] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -83,7 +84,7 @@ def _report(row: Any) -> dict[str, Any]:
 @router.get(
     "/reports/quality", summary="How many reports turned out to be noise", responses={200: {"model": models.Quality}}
 )
-def read_quality(request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         return answer(request, quality(connection))
 
@@ -93,7 +94,7 @@ def read_quality(request: Request, service: ServiceHere, _: Reader) -> Response:
     summary="A report with its changes and what was said of it",
     responses={200: {"model": models.ReportWhole}},
 )
-def read_report(report: ReportId, request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
         changes = reports.changes_of_report(connection, row["id"])
@@ -102,7 +103,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: Rea
 
 
 @router.post("/reports/{report}/triage", summary="Say what a report is", responses={200: {"model": models.Report}})
-def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Triager) -> Response:
+def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         triage(
             connection,

@@ -10,18 +10,21 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.authorisation import refuse_foreign_request
 from cliffwatch_service.dispatch import cancel, expire, retry
 from cliffwatch_service.expecting import expectations
-from cliffwatch_service.http.context import Admin, Cursor, Limit, Reader, Service, ServiceHere, Uploader
+from cliffwatch_service.free_form import Prose
+from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, place_of
-from cliffwatch_service.http.streaming import event_stream
+from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.intake import PRIORITIES, Asked, Priority, ask, request_named
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import queue
 from cliffwatch_service.targets import refuse_unoffered, warnings
+from cliffwatch_service.trees_allowed import refuse_tree
 from cliffwatch_service.uploads import Commit, Name
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(prefix=PREFIX, tags=["jobs"])
 
 
 class TargetBody(BaseModel):
@@ -46,7 +49,7 @@ class RequestBody(BaseModel):
     profile: Literal["smoke", "standard", "full"] = "standard"
     boots: Annotated[str, StringConstraints(pattern=r"^(auto|staged|careful|[1-9][0-9]{0,2})$")] = "auto"
     priority: Priority = "person"
-    note: Annotated[str, StringConstraints(max_length=1000)] = ""
+    note: Annotated[Prose, StringConstraints(max_length=1000)] = ""
 
 
 @router.post(
@@ -59,7 +62,7 @@ def make_request(
     body: RequestBody,
     request: Request,
     service: ServiceHere,
-    caller: Uploader,
+    caller: Allowed,
     key: Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)],
 ) -> Response:
     asked = Asked(
@@ -75,6 +78,7 @@ def make_request(
     )
     assert caller.token_id is not None
     with service.transaction() as connection:
+        refuse_tree(connection, asked.tree, service.settings.trees)
         row, fresh = ask(connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=service.now())
         if fresh:
             refuse_unoffered(connection, asked.targets)
@@ -123,7 +127,7 @@ def _job(row: Any, expected: Any = None) -> dict[str, Any]:
     "/requests", summary="Requests, newest first", responses={200: {"model": models.Page[work_models.RequestListed]}}
 )
 def list_requests(
-    request: Request, service: ServiceHere, _: Reader, limit: Limit = 50, cursor: Cursor = None
+    request: Request, service: ServiceHere, _: Allowed, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     at, number = place_of(cursor, moment, UUID)
     with service.transaction() as connection:
@@ -134,7 +138,7 @@ def list_requests(
 @router.get(
     "/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": work_models.RequestWhole}}
 )
-def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         content = _request(connection, service, request_named(connection, request_id))
     return answer(request, content)
@@ -145,11 +149,12 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Re
     summary="Cancel every job of a request",
     responses={200: {"model": work_models.RequestWhole}},
 )
-def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
+def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         row = request_named(connection, request_id)
+        refuse_foreign_request(caller, row["asked_by"])
         for job in queue.jobs_of_request(connection, request_id):
-            cancel(connection, job["id"], who=caller.name, now=service.now())
+            cancel(connection, job["id"], by=caller, now=service.now())
         content = _request(connection, service, row)
     return answer(request, content)
 
@@ -159,7 +164,7 @@ def cancel_request(request_id: UUID, request: Request, service: ServiceHere, cal
     summary="What waits and what runs, in order, with when it is expected",
     responses={200: {"model": models.Page[work_models.Job]}},
 )
-def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_queue(request: Request, service: ServiceHere, _: Allowed) -> Response:
     now = service.now()
     with service.transaction() as connection:
         expire(connection, now)
@@ -172,7 +177,7 @@ def read_queue(request: Request, service: ServiceHere, _: Reader) -> Response:
 def list_jobs(
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     state: Annotated[str | None, Query(pattern="^(queued|leased|done|failed|cancelled|parked)$")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -184,7 +189,7 @@ def list_jobs(
 
 
 @router.get("/jobs/{job}", summary="One job", responses={200: {"model": work_models.Job}})
-def read_job(job: UUID, request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_job(job: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         content = _found(connection, job)
     return answer(request, content)
@@ -198,9 +203,9 @@ def _found(connection: Any, job: UUID) -> dict[str, Any]:
 
 
 @router.post("/jobs/{job}/cancel", summary="Cancel a job", responses={200: {"model": work_models.Job}})
-def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Uploader) -> Response:
+def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
-        cancel(connection, job, who=caller.name, now=service.now())
+        cancel(connection, job, by=caller, now=service.now())
         content = _found(connection, job)
     return answer(request, content)
 
@@ -210,7 +215,7 @@ def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Upload
     summary="Put a parked, failed or cancelled job back into the queue",
     responses={200: {"model": work_models.Job}},
 )
-def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Admin) -> Response:
+def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         retry(connection, job, who=caller.name, now=service.now())
         content = _found(connection, job)
@@ -226,14 +231,14 @@ def read_events(
     job: UUID,
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
     limit: Limit = 1000,
 ) -> Response:
     with service.transaction() as connection:
         _found(connection, job)
         found = queue.events_after(connection, job, after, limit + 1)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), shown_event))
 
 
 @router.get(
@@ -244,8 +249,9 @@ def read_events(
 )
 async def stream_events(
     job: UUID,
+    request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
-    return await event_stream(service, job, last)
+    return await event_stream(request, service, job, last)

@@ -1,5 +1,6 @@
 """Runs: uploading them boot by boot, and reading them back."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import orjson
@@ -7,22 +8,27 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from cliffwatch_service.access import refuse_other_host
+from cliffwatch_service.access import Caller
 from cliffwatch_service.api import models
-from cliffwatch_service.api.answers import answer, answer_bytes, page
-from cliffwatch_service.api.documents import body_of, checked, described, plain_json
-from cliffwatch_service.boot_document import unpacked, upload_of
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
+from cliffwatch_service.api.documents import body_of, checked, described
+from cliffwatch_service.authorisation import refuse_host_name
+from cliffwatch_service.boot_document import unpacked_size, upload_of
 from cliffwatch_service.columns import keys_of
-from cliffwatch_service.http.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere, Uploader
+from cliffwatch_service.http.bodies import Body as ReceivedBody
+from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest import Stored, put_boot, put_run
 from cliffwatch_service.naming import revision_named
+from cliffwatch_service.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.raw import put_raw, raw_file
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, runs
+from cliffwatch_service.stored_records import stored_record
 from cliffwatch_service.uploads import BOOT, MOST_BOOTS, RUN
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(prefix=PREFIX, tags=["runs"])
 
 RunId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The run's identity")]
 BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS, description="The boot's number in the plan")]
@@ -40,14 +46,20 @@ def _stored(request: Request, stored: Stored) -> Response:
     openapi_extra=described("RunUpload", RUN),
     responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
 )
-def upload_run(run: RunId, request: Request, body: Body, service: ServiceHere, caller: Uploader) -> Response:
-    raw = plain_json(body)
-    upload = checked(RUN, body)
-    refuse_other_host(caller, upload["host"])
-    assert caller.token_id is not None
+async def upload_run(
+    run: RunId, request: Request, body: Body, service: ServiceHere, large: LargeHere, caller: Allowed
+) -> Response:
+    return _stored(request, await large.do(service, len(body), _keep_run, caller, run, body))
+
+
+def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored:
+    raw, upload = checked(RUN, body)
+    now = service.now()
     with service.transaction() as connection:
-        stored = put_run(connection, run, upload, raw["record"], token_id=caller.token_id, now=service.now())
-    return _stored(request, stored)
+        refuse_host_name(connection, caller, upload["host"], now)
+        refuse_run_over_quota(connection, service.settings, caller, run, now)
+        keep = partial(put_run, connection, run, upload, raw["record"], by=caller, now=now)
+        return within_quota(connection, service.settings, caller, len(body), now, keep)
 
 
 @router.put(
@@ -56,14 +68,24 @@ def upload_run(run: RunId, request: Request, body: Body, service: ServiceHere, c
     openapi_extra=described("BootUpload", BOOT),
     responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
 )
-def upload_boot(
-    run: RunId, number: BootNumber, request: Request, body: Body, service: ServiceHere, caller: Uploader
+async def upload_boot(
+    run: RunId,
+    number: BootNumber,
+    request: Request,
+    body: Body,
+    service: ServiceHere,
+    large: LargeHere,
+    caller: Allowed,
 ) -> Response:
-    upload = checked(BOOT, body)
+    return _stored(request, await large.do(service, len(body), _keep_boot, caller, run, number, body))
+
+
+def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: bytes) -> Stored:
+    raw, upload = checked(BOOT, body, typed=frozenset({"samples", "outcomes"}))
+    now = service.now()
     with service.transaction() as connection:
-        _refuse_foreign(connection, run, caller.host)
-        stored = put_boot(connection, service.columns, run, number, upload, body, now=service.now())
-    return _stored(request, stored)
+        keep = partial(put_boot, connection, service.columns, run, number, upload, raw, by=caller, now=now)
+        return within_quota(connection, service.settings, caller, len(body), now, keep)
 
 
 @router.put(
@@ -77,36 +99,23 @@ def upload_boot(
     },
     responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
 )
-async def upload_raw(
-    run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Uploader
-) -> Response:
+def upload_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-tar":
         raise Refusal(415, "unknown content type", "send the archive as application/x-tar")
-    return await run_in_threadpool(_keep_raw, run, number, await request.body(), request, service, caller.host)
-
-
-def _keep_raw(run: str, number: int, body: bytes, request: Request, service: ServiceHere, host: str | None) -> Response:
+    archive: ReceivedBody = request.state.body
+    now = service.now()
     with service.transaction() as connection:
-        _refuse_foreign(connection, run, host)
-        stored = put_raw(connection, run, number, body, service.now())
+        keep = partial(put_raw, connection, service.columns, run, number, archive.file, by=caller, now=now)
+        stored = within_quota(connection, service.settings, caller, archive.size, now, keep)
     return _stored(request, stored)
-
-
-def _refuse_foreign(connection: Any, run: str, host: str | None) -> None:
-    """A token of one host adds nothing to the runs of another."""
-    if host is None:
-        return
-    owner = runs.host_of_run(connection, run)
-    if owner is not None and owner != host:
-        raise Refusal(403, "another host's run", f"run {run} is of host {owner!r}, the token is for {host!r}")
 
 
 @router.get("/runs", summary="Runs, newest first", responses={200: {"model": models.Page[models.RunListed]}})
 def list_runs(
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     platform: PlatformName = None,
     mode: ModeName = None,
     revision: Annotated[str | None, Query(max_length=64, description="Runs that measured it")] = None,
@@ -135,7 +144,7 @@ def _listed(row: Any) -> dict[str, Any]:
 @router.get(
     "/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": models.RunWhole}}
 )
-def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
         if row is None:
@@ -148,21 +157,39 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Reader) -> R
         "mode": row["mode"],
         "created": row["created"],
         "received": row["received"],
-        "record": orjson.loads(unpacked(bytes(row["record"]))),
+        "record": stored_record(row),
         "boots": held,
     }
     return answer(request, content)
 
 
 @router.get("/runs/{run}/boots/{number}", summary="A boot as it was uploaded")
-def read_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
+async def read_boot(
+    run: RunId, number: BootNumber, request: Request, service: ServiceHere, large: LargeHere, _: Allowed
+) -> Response:
+    size = await run_in_threadpool(_size_of_boot, service, run, number)
+    body = await large.do(service, size, _boot, run, number, reads=True)
+    return await run_in_threadpool(answer_bytes, request, body, JSON)
+
+
+def _size_of_boot(service: Service, run: str, number: int) -> int:
+    """Of its document in JSON. Raises Refusal."""
+    with service.transaction() as connection:
+        row = runs.run_row(connection, run)
+        head = boots.head_of_document(connection, row["id"], number) if row is not None else None
+    if head is None:
+        raise not_found("boot", f"{run}/{number}")
+    return unpacked_size(head)
+
+
+def _boot(service: Service, run: str, number: int) -> bytes:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
         boot = boots.whole_boot(connection, row["id"], number) if row is not None else None
         if boot is None:
             raise not_found("boot", f"{run}/{number}")
         keys = keys_of(connection, [boot["columns_id"]])[boot["columns_id"]]
-    return answer(request, upload_of(bytes(boot["content"]), keys, boot["samples"]))
+    return orjson.dumps(upload_of(bytes(boot["content"]), keys, boot["samples"]), option=orjson.OPT_UTC_Z)
 
 
 @router.get(
@@ -170,7 +197,7 @@ def read_boot(run: RunId, number: BootNumber, request: Request, service: Service
     summary="The raw outputs of a boot: names and sizes",
     responses={200: {"model": models.RawListed}},
 )
-def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Reader) -> Response:
+def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
         about = boots.raw_about(connection, row["id"], number) if row is not None else None
@@ -191,11 +218,10 @@ def read_raw(
     path: Annotated[str, Path(max_length=500)],
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
 ) -> Response:
-    with service.transaction() as connection:
-        content = raw_file(connection, run, number, path)
-    response = answer_bytes(request, content, "text/plain; charset=utf-8")
+    file = raw_file(service.transaction, run, number, path)
+    response = answer_pieces(request, file.pieces, "text/plain; charset=utf-8", tag=file.digest, size=file.size)
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Content-Security-Policy"] = "sandbox"
     return response

@@ -7,13 +7,13 @@ from fastapi.responses import Response
 
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.http.context import Cursor, Limit, ModeName, PlatformName, Reader, ServiceHere
+from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
 from cliffwatch_service.naming import revision_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
 
-router = APIRouter(tags=["series"])
+router = APIRouter(prefix=PREFIX, tags=["series"])
 
 SeriesId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The series' identity")]
 Name = Annotated[str | None, Query(max_length=200)]
@@ -27,7 +27,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 def list_series(
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     suite: Name = None,
     benchmark: Name = None,
     platform: PlatformName = None,
@@ -55,7 +55,7 @@ def about(row: Any) -> dict[str, Any]:
 
 
 @router.get("/series/{digest}", summary="One series", responses={200: {"model": models.Series}})
-def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Reader) -> Response:
+def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = _found(connection, digest)
     return answer(request, about(row))
@@ -80,7 +80,7 @@ def read_history(
     digest: SeriesId,
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     tree: Annotated[str | None, Query(max_length=2000)] = None,
     branch: Name = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 5000,
@@ -107,7 +107,7 @@ def read_samples(
     digest: SeriesId,
     request: Request,
     service: ServiceHere,
-    _: Reader,
+    _: Allowed,
     revision: Annotated[str, Query(max_length=64)],
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
@@ -123,7 +123,7 @@ def read_samples(
     summary="Branches whose first-parent order is known",
     responses={200: {"model": models.Page[models.Branch]}},
 )
-def list_branches(request: Request, service: ServiceHere, _: Reader) -> Response:
+def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         found = trees.list_branches(connection)
     return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in found], "next": None})
@@ -135,7 +135,7 @@ def list_branches(request: Request, service: ServiceHere, _: Reader) -> Response
     responses={200: {"model": models.Revision}},
 )
 def read_revision(
-    commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Reader
+    commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Allowed
 ) -> Response:
     with service.transaction() as connection:
         row = dict(revision_named(connection, commit))

@@ -4,18 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from cliffwatch_service.access import Scope, make_token
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.http.context import Admin, Cursor, Limit, ServiceHere
+from cliffwatch_service.free_form import Moment
+from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import tasks, tokens
 from cliffwatch_service.uploads import Name
 
-router = APIRouter(tags=["administration"])
+router = APIRouter(prefix=PREFIX, tags=["administration"])
 
 
 class TokenBody(BaseModel):
@@ -26,7 +27,7 @@ class TokenBody(BaseModel):
     name: Name
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
     host: Name | None = None
-    expires: AwareDatetime | None = None
+    expires: Moment | None = None
 
 
 @router.post(
@@ -35,7 +36,7 @@ class TokenBody(BaseModel):
     status_code=201,
     responses={200: {"model": work_models.TokenMade}, 201: {"model": work_models.TokenMade}},
 )
-def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Admin) -> Response:
+def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         secret = make_token(
             connection, body.name, body.scopes, by=caller.name, now=service.now(), host=body.host, expires=body.expires
@@ -48,7 +49,7 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
 @router.get(
     "/tokens", summary="Tokens, without their secrets", responses={200: {"model": models.Page[work_models.Token]}}
 )
-def list_tokens(request: Request, service: ServiceHere, _: Admin) -> Response:
+def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         found = tokens.list_tokens(connection)
     return answer(request, {"items": found, "next": None})
@@ -58,7 +59,7 @@ def list_tokens(request: Request, service: ServiceHere, _: Admin) -> Response:
     "/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": work_models.TokenRevoked}}
 )
 def revoke(
-    name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Admin
+    name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:
     now = service.now()
     with service.transaction() as connection:
@@ -76,7 +77,7 @@ def revoke(
 def list_tasks(
     request: Request,
     service: ServiceHere,
-    _: Admin,
+    _: Allowed,
     status: Annotated[str | None, Query(pattern="^(todo|doing|succeeded|failed|cancelled|aborted)$")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -95,7 +96,7 @@ def list_tasks(
 def list_audit(
     request: Request,
     service: ServiceHere,
-    _: Admin,
+    _: Allowed,
     limit: Limit = 100,
     cursor: Annotated[Cursor, Query()] = None,
 ) -> Response:

@@ -1,7 +1,7 @@
 """What the API answers of requests, jobs, hosts, and those who run the service; see models for results."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -78,13 +78,17 @@ class Host(BaseModel):
 
 
 class Work(BaseModel):
-    """A lease and its job."""
+    """A lease and its job. `trust` is `followed` where base and head are on the followed branch that the job is of, as the
+    service's own git knows it; else `outside`: anybody's code, of which a host keeps nothing.
+    """
 
     lease: str
     job: str
+    trust: Literal["followed", "outside"]
     heartbeat_seconds: float
     cancel: bool
     tree: str
+    tree_access: Literal["allowed", "public"]
     platform: str
     mode: str
     suites: list[str]

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-import logging
+import resource
 import signal
 import socket
 import sys
@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
+import anyio.to_thread
 import psycopg
 import rich_click as click
 import uvicorn
@@ -24,13 +25,22 @@ from cliffwatch_service.app import create_app
 from cliffwatch_service.database import open_pool
 from cliffwatch_service.dispatch import keep_leases
 from cliffwatch_service.http.context import Rates, Service
+from cliffwatch_service.http.large import LargeWork
+from cliffwatch_service.http.server import server_config
 from cliffwatch_service.listening import CannotListen, bound, cannot_listen
 from cliffwatch_service.logs import set_up_logs
+from cliffwatch_service.memory import few_pools
 from cliffwatch_service.migrating import MigrationRefused
 from cliffwatch_service.postgres import Postgres, postgres
 from cliffwatch_service.settings import Settings, SettingsError, read_settings
 from cliffwatch_service.task_process import task_process
 from cliffwatch_service.web.session import session_key
+
+_BESIDE_THE_DATABASE = 4
+"""Threads beyond one for each connection to the database: more would only wait, and take turns with the event loop."""
+
+_SWITCH_SECONDS = 0.001
+"""After which a thread that computes lets the event loop go on; the interpreter's own measure is five times that."""
 
 
 @click.command()
@@ -102,8 +112,12 @@ class _Unheard(Exception):
 
 
 def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, ...]) -> None:
+    few_pools()
+    _allow_open_files()
     pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
+    large = LargeWork(settings, database.url)
     try:
+        large.start()
         with pool.connection() as connection:
             keep_leases(connection, timedelta(seconds=settings.lease_seconds), clock.now())
         service = Service(
@@ -113,34 +127,38 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
             rates=Rates(settings.requests_per_minute),
             session_key=session_key(settings),
         )
-        config = uvicorn.Config(
-            create_app(service),
-            log_config=None,
-            log_level=logging.WARNING,
-            access_log=False,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=10,
-            limit_concurrency=500,
-            server_header=False,
-        )
+        config = server_config(create_app(service, large), settings)
         # An upload makes tens of thousands of objects that are gone with its answer: collecting often only walks them.
         gc.collect()
         gc.freeze()
+        sys.setswitchinterval(_SWITCH_SECONDS)
         gc.set_threshold(100_000, 20, 20)
         with task_process(settings, database.url):
-            asyncio.run(_Announced(config, database.where).serve(sockets=list(taken)))
+            asyncio.run(
+                _Announced(config, database.where, settings.connections + _BESIDE_THE_DATABASE).serve(
+                    sockets=list(taken)
+                )
+            )
     finally:
+        large.close()
         pool.close()
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets this user have: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class _Announced(uvicorn.Server):
     """Says where it is once it is there."""
 
-    def __init__(self, config: uvicorn.Config, where: str) -> None:
+    def __init__(self, config: uvicorn.Config, where: str, threads: int) -> None:
         super().__init__(config)
-        self._where = where
+        self._where, self._threads = where, threads
 
     async def startup(self, sockets: Any = None) -> None:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = self._threads
         try:
             await super().startup(sockets)
         except OSError as error:

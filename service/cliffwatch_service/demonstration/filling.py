@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from io import BytesIO
 from typing import Any, cast
 
 import orjson
@@ -9,7 +10,7 @@ from psycopg import Connection
 
 from cliffwatch.counting import counted
 from cliffwatch.identities import run_digest
-from cliffwatch_service.access import make_token
+from cliffwatch_service.access import Caller, make_token
 from cliffwatch_service.columns import ColumnsKnown
 from cliffwatch_service.comparing import analyse_run
 from cliffwatch_service.demonstration import measured
@@ -114,23 +115,26 @@ def _keep(connection: Connection[Any], run: DemoRun) -> None:
     digest = run_digest(run.record, run.host)
     body = {"host": run.host, "record": run.record, "job": None}
     upload = RUN.validate_json(orjson.dumps(body))
-    token = _token(connection)
+    by = _filler(connection)
     columns = ColumnsKnown()
-    put_run(connection, digest, upload, run.record, token_id=token, now=run.received, any_case=True)
+    put_run(
+        connection, digest, upload, run.record, by=by, now=run.received, any_case=True, of_history=True
+    )  # there was no host to take a lease
     for boot in run.boots:
         content = orjson.dumps(boot.upload, option=orjson.OPT_SORT_KEYS)  # as hosts send it
-        put_boot(connection, columns, digest, boot.number, BOOT.validate_json(content), content, now=run.received)
+        raw = orjson.loads(content)
+        put_boot(connection, columns, digest, boot.number, BOOT.validate_json(content), raw, by=by, now=run.received)
         if boot.raw is not None:
-            put_raw(connection, digest, boot.number, boot.raw, run.received)
+            put_raw(connection, columns, digest, boot.number, BytesIO(boot.raw), by=by, now=run.received)
     comparison = analyse_run(connection, digest, run.received)
     if comparison is not None:
         take_changes(connection, comparison, run.received)
 
 
-def _token(connection: Connection[Any]) -> int:
+def _filler(connection: Connection[Any]) -> Caller:
     row = connection.execute("SELECT id FROM token WHERE name = %s", [_WHO]).fetchone()
     assert row is not None
-    return int(row["id"])
+    return Caller(name=_WHO, token_id=row["id"], scopes=frozenset({"admin"}))
 
 
 def _branches(connection: Connection[Any], now: datetime) -> None:
@@ -180,7 +184,8 @@ def _triage(connection: Connection[Any], now: datetime) -> None:
 
 def _queue(connection: Connection[Any], now: datetime) -> None:
     """A job under way, two that wait, and what the hosts say of themselves."""
-    token = _token(connection)
+    by = _filler(connection)
+    assert by.token_id is not None
     newest, before = commit_of(REVISIONS - 1), commit_of(REVISIONS - 2)
     for number, (platform, mode, priority) in enumerate(
         (
@@ -204,8 +209,8 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
             connection,
             asked,
             key=f"demonstration {number}",
-            token_id=token,
-            who=_WHO,
+            token_id=by.token_id,
+            who=by.name,
             now=now - timedelta(minutes=30 - number),
         )
     found = [
@@ -218,7 +223,7 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
     ]
     about = {"modes": ["icount"], "doctor": {"verdict": "fit for icount runs", "checks": found}}
     given = Offer(host=measured.HOST, platform="emulated-x86-64", modes=["icount"], isolation="bubblewrap", about=about)
-    leased = offer(connection, given, lease_for=_A_YEAR, now=now - timedelta(minutes=4))
+    leased = offer(connection, given, by=by, lease_for=_A_YEAR, now=now - timedelta(minutes=4))
     assert leased is not None
     lines = (
         "[     0 s] tree: demonstration.git",
@@ -235,5 +240,5 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         (number, "line", {"text": line}, now - timedelta(seconds=240 - 20 * number))
         for number, line in enumerate(lines)
     ]
-    tell(connection, leased[0], events)
+    tell(connection, leased.lease, events, by=by)
     queue.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))

@@ -1,63 +1,147 @@
-"""Reads a request's body before anything else does: unpacks it, and holds its size, its time and its text to limits."""
+"""Takes a request's body before anything else does, and holds its size, its time and its text to limits.
+
+What arrives lies in a file from a quarter of a MiB on; it is unpacked in a thread once all of it is here. The event loop only
+moves pieces, so that no body holds up anybody else's request.
+"""
 
 import asyncio
-import re
-import zlib
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
 
-import zstandard
+import anyio
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cliffwatch_service.http.problems import problem_response
+from cliffwatch_service.http.addresses import address_of
+from cliffwatch_service.http.room import Room
+from cliffwatch_service.http.unpacking import ENCODINGS, unpacked
+from cliffwatch_service.memory import give_back
 from cliffwatch_service.refusal import Refusal
+
+WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 SECONDS = 120.0
 """A body that is not here by then is given up: half-sent ones hold nothing up."""
 
-SMALL_BYTES = 1 << 20
-"""What a body may have where no large one belongs."""
+GRACE_SECONDS = 10.0
+SLOWEST_RATE = 16 << 10
+"""Bytes a second that a body must bring on average once the grace is over."""
 
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-_CHUNK = 1 << 16
-_DRAINED = 256 << 20
-_DRAIN_SECONDS = 20.0
+_UNPACKERS = 2
+_IN_MEMORY = 1 << 18
+_PIECE = 1 << 16
+_MUCH = 1 << 20
+_DRAIN_SECONDS = 10.0
+
+
+class Body:
+    """The bytes of a body, in room that is given back when it is closed."""
+
+    def __init__(self, room: Room, who: str, folder: Path) -> None:
+        self._room, self._who = room, who
+        self.size = 0
+        # Under the data directory: what is there for temporary files may be memory.
+        self.file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(folder))  # noqa: SIM115 - closed with us
+
+    def write(self, part: bytes) -> None:
+        self._room.take(self._who, len(part))
+        self.size += len(part)
+        self.file.write(part)
+
+    def content(self) -> bytes:
+        self.file.seek(0)
+        return self.file.read()
+
+    def close(self) -> None:
+        self.file.close()
+        self._room.give_back(self._who, self.size)
+
+
+async def body_content(request: Request) -> bytes:
+    """The whole of a request's body, read in a thread."""
+    body: Body = request.scope["state"]["body"]
+    return await run_sync(body.content)
 
 
 class BodyLimits:
-    """ASGI middleware. `large` says which paths may carry up to `largest` bytes, unpacked."""
+    """ASGI middleware. `limit_of` says how many bytes a path's body may have, unpacked; the body is in the request's state."""
 
-    def __init__(self, app: ASGIApp, *, largest: int, large: Callable[[str], bool]) -> None:
-        self._app, self._largest, self._large = app, largest, large
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        room: Room,
+        folder: Path,
+        limit_of: Callable[[str], int],
+        refused: Callable[[Request, Refusal], Response],
+    ) -> None:
+        self._app, self._room, self._folder, self._limit_of, self._refused = app, room, folder, limit_of, refused
+        self._unpackers: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] not in ("POST", "PUT", "PATCH", "DELETE"):
+        if scope["type"] != "http" or scope["method"] not in WRITING:
             await self._app(scope, receive, send)
             return
-        receive = _Once(receive)
-        limit = self._largest if self._large(scope["path"]) else min(SMALL_BYTES, self._largest)
+        receive = Once(receive)
+        held: list[Body] = []
         try:
-            async with asyncio.timeout(SECONDS):
-                body = await _read(receive, _header(scope, b"content-encoding"), limit)
+            try:
+                body = await self._body(scope, receive, held)
+            except Refusal as refusal:
+                await drain(receive)
+                await self._refused(Request(scope), refusal)(scope, receive, send)
+                return
             if body is None:
                 return  # the client has gone, there is nobody to answer
-            if _header(scope, b"content-type").startswith("application/json"):
-                _refuse_nul(body)
-        except TimeoutError:
-            slow = Refusal(408, "body too slow", f"the body did not arrive within {SECONDS:.0f} seconds: send it again")
-            await problem_response(slow)(scope, receive, send)
-            return
-        except Refusal as refusal:
-            await _drain(receive)
-            await problem_response(refusal)(scope, receive, send)
-            return
-        plain = [
-            (name, value) for name, value in scope["headers"] if name not in (b"content-encoding", b"content-length")
-        ]
-        scope = {**scope, "headers": [*plain, (b"content-length", str(len(body)).encode())]}
-        await self._app(scope, _replaying(body, receive), send)
+            scope.setdefault("state", {})["body"] = body
+            dropped = (b"content-encoding", b"content-length")
+            plain = [(name, value) for name, value in scope["headers"] if name not in dropped]
+            scope = {**scope, "headers": [*plain, (b"content-length", str(body.size).encode())]}
+            await self._app(scope, _replaying(body, receive), send)
+        finally:
+            await run_sync(_close, held)
+
+    async def _body(self, scope: Scope, receive: Receive, held: list[Body]) -> Body | None:
+        """The body, unpacked and checked; None where the client went before its end. Raises Refusal."""
+        limit = self._limit_of(scope["path"])
+        encoding = _encoding(scope)
+        _refuse_announced(scope, limit)
+        packed = await run_sync(self._fresh, scope, held)
+        if not await _received(packed, receive, limit):
+            return None
+        body = packed
+        if encoding:
+            body = await run_sync(self._fresh, scope, held)
+            self._unpackers = self._unpackers or anyio.CapacityLimiter(_UNPACKERS)
+            await run_sync(_unpack, packed, body, encoding, limit, limiter=self._unpackers)
+        if _header(scope, b"content-type").startswith("application/json"):
+            await run_sync(_refuse_nul, body)
+        return body
+
+    def _fresh(self, scope: Scope, held: list[Body]) -> Body:
+        held.append(Body(self._room, _holder(scope), self._folder))
+        return held[-1]
 
 
-class _Once:
+def _close(held: list[Body]) -> None:
+    size = sum(each.size for each in held)
+    for each in held:
+        each.close()
+    if size > _MUCH:
+        give_back()
+
+
+def _holder(scope: Scope) -> str:
+    """Whose room a body takes: the token's, else the address's."""
+    caller = scope.get("state", {}).get("caller")
+    return f"at {address_of(scope)}" if caller is None else f"token {caller.token_id}"
+
+
+class Once:
     """The body's messages, of which the last one is known: after it there is nothing to wait for but the client's going."""
 
     def __init__(self, receive: Receive) -> None:
@@ -70,13 +154,12 @@ class _Once:
         return message
 
 
-async def _drain(receive: _Once) -> None:
-    """Takes the rest of a refused body, within reason: a client that still sends would not see the answer."""
-    left = _DRAINED
+async def drain(receive: Once) -> None:
+    """Takes the rest of a refused body, for a while: a client that still sends would not see the answer."""
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
-            while left > 0 and not receive.ended:
-                left -= len((await receive()).get("body", b""))
+            while not receive.ended:
+                await receive()
     except TimeoutError:
         return
 
@@ -85,91 +168,104 @@ def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin-1").strip().lower() for key, value in scope["headers"] if key == name), "")
 
 
-async def _read(receive: Receive, encoding: str, limit: int) -> bytes | None:
-    """The whole body, unpacked; None where the client went before its end."""
-    unpack = _unpacking(encoding)
-    parts: list[bytes] = []
-    size = packed = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        last = not message.get("more_body", False)
-        packed += len(message.get("body", b""))
-        if packed > limit:
-            raise Refusal(413, "body too large", f"a body may have {limit} bytes here, packed or not; send it in parts")
-        for part in unpack(message.get("body", b""), last):
-            size += len(part)
-            if size > limit:
-                raise Refusal(413, "body too large", f"a body may have {limit} bytes here, unpacked; send it in parts")
-            parts.append(part)
-        if last:
-            return b"".join(parts)
+def _encoding(scope: Scope) -> str:
+    encoding = _header(scope, b"content-encoding").replace("identity", "")
+    if encoding and encoding not in ENCODINGS:
+        raise Refusal(415, "unknown encoding", f"a body may be packed with gzip or zstd, not with {encoding[:40]!r}")
+    return encoding
 
 
-def _unpacking(encoding: str) -> Callable[[bytes, bool], Iterator[bytes]]:
-    if encoding in ("", "identity"):
-        return lambda part, _: iter((part,))
-    if encoding == "gzip":
-        return _Gzip()
-    if encoding == "zstd":
-        return _Zstd()
-    raise Refusal(415, "unknown encoding", f"a body may be packed with gzip or zstd, not with {encoding[:40]!r}")
+def _refuse_announced(scope: Scope, limit: int) -> None:
+    length = _header(scope, b"content-length")
+    if length.isdecimal() and int(length[:20]) > limit:
+        raise _too_large(limit)
 
 
-class _Gzip:
-    """Piece by piece, so that a bomb is found out before it is unpacked."""
-
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(wbits=31)
-
-    def __call__(self, part: bytes, last: bool) -> Iterator[bytes]:
-        try:
-            while part:
-                yield self._inflate.decompress(part, _CHUNK)
-                part = self._inflate.unconsumed_tail
-        except zlib.error as error:
-            raise Refusal(400, "damaged body", f"the gzip body cannot be unpacked: {error}") from None
-        if last and (not self._inflate.eof or self._inflate.unused_data):
-            raise Refusal(400, "damaged body", "the gzip body ends too early or goes on after its end")
+def _too_large(limit: int) -> Refusal:
+    return Refusal(413, "body too large", f"a body may have {limit} bytes here, packed or unpacked; send it in parts")
 
 
-class _Zstd:
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
+async def _received(body: Body, receive: Receive, limit: int) -> bool:
+    """Whether the client stayed to the body's end. Raises Refusal."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    try:
+        async with asyncio.timeout_at(began + GRACE_SECONDS) as deadline:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return False
+                part = message.get("body", b"")
+                if body.size + len(part) > limit:
+                    raise _too_large(limit)
+                await _written(body, part)
+                deadline.reschedule(began + min(SECONDS, GRACE_SECONDS + body.size / SLOWEST_RATE))
+                if not message.get("more_body", False):
+                    return True
+    except TimeoutError:
+        raise Refusal(
+            408,
+            "body too slow",
+            f"a body must bring {SLOWEST_RATE >> 10} KiB a second and be here within {SECONDS:.0f} seconds: send it again",
+        ) from None
 
-    def __call__(self, part: bytes, last: bool) -> Iterator[bytes]:
-        self._parts.append(part)
-        if not last:
-            return
-        try:
-            # One frame only, a piece at a time.
-            decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-            packed = b"".join(self._parts)
-            with decompressor.stream_reader(packed, read_across_frames=False) as reader:
-                while chunk := reader.read(_CHUNK):
-                    yield chunk
-        except zstandard.ZstdError as error:
-            raise Refusal(400, "damaged body", f"the zstd body cannot be unpacked: {error}") from None
+
+async def _written(body: Body, part: bytes) -> None:
+    if body.size + len(part) <= _IN_MEMORY:
+        body.write(part)
+    else:
+        await run_sync(body.write, part)
 
 
-def _refuse_nul(body: bytes) -> None:
+def _unpack(packed: Body, body: Body, encoding: str, limit: int) -> None:
+    packed.file.seek(0)
+    for piece in unpacked(packed.file, encoding):
+        if body.size + len(piece) > limit:
+            raise _too_large(limit)
+        body.write(piece)
+
+
+def _refuse_nul(body: Body) -> None:
     """PostgreSQL holds no NUL in text, and no name or message of ours has one."""
-    # The plain look first: the expression takes thirty times as long, and hardly any body has such a text.
-    found = _NUL.search(body) if b"\\u0000" in body else None
-    if b"\0" in body or found is not None:
-        place = found.start() if found is not None else body.index(b"\0")
+    content = body.content()
+    place = content.find(b"\0")
+    found = content.find(b"\\u0000")
+    while place < 0 and found >= 0:
+        # An even number of backslashes before it is text that says so, and no NUL.
+        if _backslashes_before(content, found) % 2 == 0:
+            place = found
+        found = content.find(b"\\u0000", found + 1)
+    if place >= 0:
         raise Refusal(400, "NUL in the body", f"there is a NUL character at byte {place}")
 
 
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    sent = False
+def _backslashes_before(content: bytes, place: int) -> int:
+    size = 64
+    while True:
+        before = content[max(0, place - size) : place]
+        run = len(before) - len(before.rstrip(b"\\"))
+        if run < len(before) or len(before) == place:
+            return run
+        size *= 4
+
+
+def _replaying(body: Body, receive: Receive) -> Receive:
+    """The body from its file, for whoever reads it as it came; then the client's own messages."""
+    place = 0
+    ended = False
 
     async def replay() -> Message:
-        nonlocal sent
-        if not sent:
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
+        nonlocal place, ended
+        if ended:
+            return await receive()
+        piece = _piece(body, place) if body.size <= _IN_MEMORY else await run_sync(_piece, body, place)
+        place += len(piece)
+        ended = place >= body.size
+        return {"type": "http.request", "body": piece, "more_body": not ended}
 
     return replay
+
+
+def _piece(body: Body, place: int) -> bytes:
+    body.file.seek(place)
+    return body.file.read(_PIECE)

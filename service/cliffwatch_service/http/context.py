@@ -13,13 +13,21 @@ from fastapi.security import HTTPBearer
 from psycopg import Connection
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from cliffwatch_service.access import NOBODY, PUBLIC, Caller, Scope, caller_of, refuse_unless
+from cliffwatch_service.access import NOBODY, PUBLIC, Caller, caller_of
+from cliffwatch_service.authorisation import refuse_without_right
 from cliffwatch_service.columns import ColumnsKnown
+from cliffwatch_service.http.addresses import address_of
+from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
 from cliffwatch_service.store import marks
 
+PREFIX = "/api/v1"
+"""Of the addresses for programs."""
+
 _MOST_WATCHED = 10_000
+"""Callers whose rates are known at once: beyond that, those are forgotten who did not ask for longest."""
+
 _LOOKED_AT_EVERY = timedelta(minutes=1)
 
 
@@ -34,9 +42,9 @@ class Rates:
     def allow(self, who: str, now: datetime) -> bool:
         second = now.timestamp()
         with self._lock:
+            left, then = self._held.pop(who, (float(self._per_minute), second))
             if len(self._held) >= _MOST_WATCHED:
-                self._held.clear()
-            left, then = self._held.get(who, (float(self._per_minute), second))
+                del self._held[next(iter(self._held))]
             left = min(self._per_minute, left + max(0.0, second - then) * self._per_minute / 60)
             self._held[who] = (left - 1 if left >= 1 else left, second)
         return left >= 1
@@ -52,6 +60,7 @@ class Service:
     rates: Rates
     session_key: str
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
+    streams: Room = field(default_factory=lambda: Room("event streams", whole=100, each=16))
     _demonstration: dict[str, Any] = field(default_factory=dict)
 
     def demonstration(self) -> bool:
@@ -88,9 +97,15 @@ _bearer = HTTPBearer(auto_error=False, description="A token of `cliffwatch token
 
 
 def _caller(request: Request, service: ServiceHere, _: Annotated[Any, Depends(_bearer)]) -> Caller:
-    """The caller, within his rate. Raises Refusal."""
+    """The caller, within his rate; who was admitted for writing is known already. Raises Refusal."""
+    admitted: Caller | None = getattr(request.state, "caller", None)
+    return caller_of_request(request, service) if admitted is None else admitted
+
+
+def caller_of_request(request: Request, service: Service) -> Caller:
+    """The caller by his token, within his rate. Raises Refusal."""
     kind, _space, secret = request.headers.get("authorization", "").partition(" ")
-    address = request.client.host if request.client else "unknown"
+    address = address_of(request.scope)
     if not kind:
         caller = PUBLIC if service.settings.public_reading else NOBODY
     elif kind.lower() != "bearer" or not secret.strip():
@@ -104,7 +119,7 @@ def caller_by_secret(service: Service, address: str, secret: str) -> Caller:
     """Whose token this is; an address may guess no faster than it may ask. Raises Refusal."""
     now = service.now()
     if not service.rates.allow(f"guess {address}", now):
-        raise _too_many()
+        raise too_many()
     with service.transaction() as connection:
         return caller_of(connection, secret, now)
 
@@ -113,32 +128,29 @@ def within_rate(service: Service, caller: Caller, address: str) -> Caller:
     """The caller, if he has not asked too often. Raises Refusal."""
     now = service.now()
     if not service.rates.allow(f"token {caller.token_id}" if caller.token_id is not None else f"at {address}", now):
-        raise _too_many()
+        raise too_many()
     return caller
 
 
-def _too_many() -> Refusal:
+def too_many() -> Refusal:
     return Refusal(429, "too many requests", "wait a few seconds and ask less often")
 
 
 CallerHere = Annotated[Caller, Depends(_caller)]
 
 
-def needs(scope: Scope) -> Any:
-    """A dependency that refuses callers without a scope and hands the others on."""
-
-    def allowed(caller: CallerHere) -> Caller:
-        refuse_unless(caller, scope)
-        return caller
-
-    return Depends(allowed)
+def operation_of(request: Request) -> str:
+    """The name of what is asked in the table of rights: method, and path as the description has it."""
+    return f"{request.method} {request.scope['route'].path_format}"
 
 
-Reader = Annotated[Caller, needs("read")]
-Uploader = Annotated[Caller, needs("upload")]
-Worker = Annotated[Caller, needs("work")]
-Triager = Annotated[Caller, needs("triage")]
-Admin = Annotated[Caller, needs("admin")]
+def _allowed(request: Request, caller: CallerHere) -> Caller:
+    refuse_without_right(caller, operation_of(request))
+    return caller
+
+
+Allowed = Annotated[Caller, Depends(_allowed)]
+"""The caller, who may do such a thing (the table of rights); whether to this one, the use case says."""
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most")]
 Cursor = Annotated[str | None, Query(max_length=300, description="`next` of the page before")]

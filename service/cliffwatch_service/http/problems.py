@@ -47,7 +47,8 @@ def problem_response(refusal: Refusal) -> Response:
     }
     if refusal.errors:
         content["errors"] = [{"where": where, "message": message} for where, message in refusal.errors]
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "5"}, 503: {"Retry-After": "5"}}
+    again = {"Retry-After": str(refusal.more.get("retry_after", 5))}
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: again, 503: again}
     body = orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
     return Response(body, refusal.status, headers=headers.get(refusal.status), media_type=MEDIA_TYPE)
 

@@ -1,14 +1,19 @@
 """A job's events as server-sent events, for programs and pages alike."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 from uuid import UUID
 
 import orjson
+from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
+from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.free_form import showable
+from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.http.cursors import identity
 from cliffwatch_service.refusal import not_found
@@ -19,7 +24,12 @@ _LOOK_EVERY = 0.5
 _STREAM_SECONDS = 900
 
 
-async def event_stream(service: Service, job: UUID, last: str | None) -> StreamingResponse:
+def shown_event(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An event as it can be shown, whatever a host once said."""
+    return {**row, "data": showable(row["data"])}
+
+
+async def event_stream(request: Request, service: Service, job: UUID, last: str | None) -> StreamingResponse:
     """From the beginning, or after the event `last`, until the job has ended. Raises Refusal."""
 
     def look(after: int) -> tuple[list[Any], bool]:
@@ -27,7 +37,7 @@ async def event_stream(service: Service, job: UUID, last: str | None) -> Streami
             row = queue.job_row(connection, job)
             if row is None:
                 raise not_found("job", str(job))
-            return queue.events_after(connection, job, after, 1000), row["state"] in ENDED
+            return list(map(shown_event, queue.events_after(connection, job, after, 1000))), row["state"] in ENDED
 
     after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
     first = await run_in_threadpool(look, after)
@@ -38,7 +48,8 @@ async def event_stream(service: Service, job: UUID, last: str | None) -> Streami
         for _turn in range(int(_STREAM_SECONDS / _LOOK_EVERY)):
             for event in events:
                 place = event["id"]
-                data = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
+                said = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
+                data = without_credentials(said.decode()).encode()
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (place, event["kind"].encode(), data)
             if ended and not events:
                 yield b"event: end\ndata: {}\n\n"
@@ -48,4 +59,23 @@ async def event_stream(service: Service, job: UUID, last: str | None) -> Streami
                 await asyncio.sleep(_LOOK_EVERY)
             events, ended = await run_in_threadpool(look, place)
 
-    return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    who = address_of(request.scope)
+    service.streams.take(who, 1)
+    headers = {"Cache-Control": "no-cache"}
+    return _Stream(
+        told(), media_type="text/event-stream", headers=headers, ended=lambda: service.streams.give_back(who, 1)
+    )
+
+
+class _Stream(StreamingResponse):
+    """An answer that says when it has ended, however it did."""
+
+    def __init__(self, *given: Any, ended: Callable[[], None], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()

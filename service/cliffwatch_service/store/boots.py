@@ -8,6 +8,9 @@ from typing import Any
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+RAW_PIECE = 1 << 20
+"""Bytes of a packed archive that are stored, and fetched, at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootRow:
@@ -91,6 +94,16 @@ def whole_boot(connection: Connection[Any], run_id: int, number: int) -> Mapping
     ).fetchone()
 
 
+def head_of_document(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
+    """The first bytes of a boot's packed document, which say how large it is."""
+    row = connection.execute(
+        "SELECT substring(content FOR 18) AS head FROM boot_document WHERE run_id = %s AND number = %s",
+        [run_id, number],
+        binary=True,
+    ).fetchone()
+    return None if row is None else bytes(row["head"])
+
+
 def whole_boots_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
     """Per boot of an arm: columns_id, samples, and its document as content."""
     return connection.execute(
@@ -120,15 +133,22 @@ def insert_raw(
     *,
     digest: str,
     files: Sequence[Mapping[str, Any]],
-    content: bytes,
     now: datetime,
 ) -> bool:
+    """Whether the archive is new; its pieces are kept by insert_raw_piece."""
     found = connection.execute(
-        "INSERT INTO raw_output (run_id, number, digest, files, content, received) VALUES (%s, %s, %s, %s, %b, %s)"
+        "INSERT INTO raw_output (run_id, number, digest, files, received) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
-        [run_id, number, digest, Jsonb(list(files)), content, now],
+        [run_id, number, digest, Jsonb(list(files)), now],
     ).fetchone()
     return found is not None
+
+
+def insert_raw_piece(connection: Connection[Any], run_id: int, number: int, place: int, content: bytes) -> None:
+    connection.execute(
+        "INSERT INTO raw_piece (run_id, number, place, content) VALUES (%s, %s, %s, %b)",
+        [run_id, number, place, content],
+    )
 
 
 def raw_about(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any] | None:
@@ -146,17 +166,25 @@ def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[s
     ).fetchall()
 
 
-def raw_content(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
+def raw_piece(connection: Connection[Any], run_id: int, number: int, place: int) -> bytes:
+    """A piece of a packed archive; empty after the last one. Archives of before migration 0006 lie whole in their row."""
     row = connection.execute(
-        "SELECT content FROM raw_output WHERE run_id = %s AND number = %s", [run_id, number], binary=True
-    ).fetchone()
-    return None if row is None else bytes(row["content"])
-
-
-def samples_of_run(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
-    return connection.execute(
-        "SELECT boot.number, stage, columns_id, samples, arm.name AS arm, commit FROM boot JOIN arm ON arm.id = arm_id"
-        " LEFT JOIN revision ON revision.id = revision_id WHERE boot.run_id = %s ORDER BY boot.number",
-        [run_id],
+        "SELECT coalesce(raw_piece.content, substring(raw_output.content FROM %(begin)s FOR %(size)s)) AS content"
+        " FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id"
+        " AND raw_piece.number = raw_output.number AND place = %(place)s"
+        " WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s",
+        {"run": run_id, "number": number, "place": place, "begin": place * RAW_PIECE + 1, "size": RAW_PIECE},
         binary=True,
-    ).fetchall()
+    ).fetchone()
+    return b"" if row is None or row["content"] is None else bytes(row["content"])
+
+
+def samples_of_boot(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any]:
+    row: Mapping[str, Any] | None = connection.execute(
+        "SELECT stage, columns_id, samples, arm.name AS arm, commit FROM boot JOIN arm ON arm.id = arm_id"
+        " LEFT JOIN revision ON revision.id = revision_id WHERE boot.run_id = %s AND boot.number = %s",
+        [run_id, number],
+        binary=True,
+    ).fetchone()
+    assert row is not None
+    return row

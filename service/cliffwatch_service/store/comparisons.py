@@ -91,6 +91,16 @@ def comparison_by_id(connection: Connection[Any], identity: int) -> Mapping[str,
     ).fetchone()
 
 
+def is_of_history(connection: Connection[Any], identity: int) -> bool:
+    """Whether both of its arms are of runs whose points are history."""
+    row = connection.execute(
+        "SELECT bool_and(of_history) AS both FROM comparison JOIN arm ON arm.id IN (base_arm_id, head_arm_id)"
+        " JOIN run ON run.id = run_id WHERE comparison.id = %s",
+        [identity],
+    ).fetchone()
+    return row is not None and bool(row["both"])
+
+
 def rows_of(connection: Connection[Any], identity: int) -> bytes:
     row = connection.execute("SELECT rows FROM comparison WHERE id = %s", [identity], binary=True).fetchone()
     assert row is not None

@@ -47,6 +47,20 @@ def list_follows(connection: Connection[Any]) -> list[Mapping[str, Any]]:
     return connection.execute(_FOLLOW + " ORDER BY follow.id").fetchall()
 
 
+_HOLDS = """
+SELECT FROM follow
+JOIN branch ON branch.id = follow.branch_id JOIN tree ON tree.id = tree_id
+JOIN branch_revision AS before ON before.branch_id = branch.id JOIN revision AS base ON base.id = before.revision_id
+JOIN branch_revision AS after ON after.branch_id = branch.id JOIN revision AS head ON head.id = after.revision_id
+WHERE tree.url = %s AND base.commit = %s AND head.commit = %s LIMIT 1
+"""
+
+
+def holds_revisions(connection: Connection[Any], tree: str, base: str, head: str) -> bool:
+    """Whether both commits are on one branch of this tree that is followed."""
+    return connection.execute(_HOLDS, [tree, base, head]).fetchone() is not None
+
+
 def due_follows(connection: Connection[Any], before: datetime) -> list[int]:
     rows = connection.execute(
         "SELECT id FROM follow WHERE polled IS NULL OR polled < %s ORDER BY polled NULLS FIRST", [before]

@@ -15,7 +15,9 @@ LEFT JOIN LATERAL (
     JOIN branch_revision AS before ON before.branch_id = %(branch)s AND before.revision_id = base_revision_id
         AND before.ordinal < place.ordinal
     JOIN revision AS base ON base.id = base_revision_id
-    WHERE head_revision_id = place.revision_id
+    WHERE head_revision_id = place.revision_id AND NOT EXISTS (
+        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.id IN (base_arm_id, head_arm_id) AND NOT of_history
+    )
     ORDER BY platform, mode, comparison.id DESC
 ) AS told ON true
 ORDER BY place.ordinal DESC, told.platform, told.mode
@@ -30,26 +32,28 @@ def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Ma
 
 
 def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    """Per platform and mode when it was last measured, null if never, how many of its jobs wait and how many run, and when a
-    host of it was heard of that works in this mode.
+    """Per platform and mode when it was last measured, and when for history, null if never; how many of its jobs wait and how
+    many run, and when a host of it was heard of that works in this mode.
     """
     return connection.execute(
-        "SELECT platform, mode, newest,"
+        "SELECT platform, mode, newest, newest_of_history,"
         " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'queued')"
         " AS waiting,"
         " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'leased')"
         " AS running, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
         " AND (NOT about ? 'modes' OR about -> 'modes' ? told.mode)) AS seen"
-        " FROM (SELECT platform, mode, max(received) AS newest FROM (SELECT platform, mode, received FROM run UNION ALL"
-        " SELECT platform, mode, NULL FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS told ORDER BY 1, 2"
+        " FROM (SELECT platform, mode, max(received) AS newest, max(received) FILTER (WHERE of_history) AS newest_of_history"
+        " FROM (SELECT platform, mode, received, of_history FROM run UNION ALL"
+        " SELECT platform, mode, NULL, false FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS told ORDER BY 1, 2"
     ).fetchall()
 
 
 def branches_measured(connection: Connection[Any], series_id: int) -> list[Mapping[str, Any]]:
     """The branches on which a series has points, the fullest first."""
     return connection.execute(
-        "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(DISTINCT revision_id) AS points"
-        " FROM point JOIN branch_revision USING (revision_id) JOIN branch ON branch.id = branch_id"
+        "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(DISTINCT point.revision_id) AS points"
+        " FROM point JOIN arm ON arm.id = arm_id JOIN run ON run.id = run_id AND run.of_history"
+        " JOIN branch_revision ON branch_revision.revision_id = point.revision_id JOIN branch ON branch.id = branch_id"
         " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20",
         [series_id],
     ).fetchall()

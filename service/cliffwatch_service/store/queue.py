@@ -1,7 +1,7 @@
 """Requests, jobs, leases, events and the hosts that take them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +12,21 @@ from psycopg.types.json import Jsonb
 def keep_host(
     connection: Connection[Any], name: str, platform: str, about: Mapping[str, Any], now: datetime
 ) -> Mapping[str, Any]:
-    """The host's row. Its platform is that of its first word: a host that says another one later is told so by the caller."""
+    """The host's row. Its platform stays that of its first word."""
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
     row: Mapping[str, Any] | None = connection.execute(
         "INSERT INTO host (name, platform, added, last_seen, about) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen, about = host.about || excluded.about"
-        " RETURNING id, name, platform",
+        " RETURNING id, name, platform, token_id",
         [name, platform, now, now, Jsonb(about)],
     ).fetchone()
     assert row is not None
     return row
+
+
+def give_host(connection: Connection[Any], host_id: int, token_id: int | None, platform: str) -> None:
+    """Makes a host the one that works under this token, on this platform."""
+    connection.execute("UPDATE host SET token_id = %s, platform = %s WHERE id = %s", [token_id, platform, host_id])
 
 
 def see_host(connection: Connection[Any], host_id: int, now: datetime) -> None:
@@ -80,7 +85,7 @@ def insert_job(connection: Connection[Any], row: Mapping[str, Any]) -> None:
 
 
 _JOB = """
-SELECT job.*, request.tree, base_commit, head_commit, suites, profile, boots, run.digest AS run, host.name AS host,
+SELECT job.*, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, run.digest AS run, host.name AS host,
        lease.expires AS lease_expires
 FROM job JOIN request ON request.id = request_id LEFT JOIN run ON run.id = run_id
 LEFT JOIN lease ON lease.job_id = job.id AND lease.ended IS NULL LEFT JOIN host ON host.id = lease.host_id
@@ -125,45 +130,6 @@ def take_next(connection: Connection[Any], platform: str, modes: Sequence[str], 
     """Locks the job that this host should do next: two hosts that ask at once get two jobs."""
     row = connection.execute(_NEXT, {"platform": platform, "modes": list(modes), "host": host_id}).fetchone()
     return None if row is None else row["id"]
-
-
-def open_lease_of_host(connection: Connection[Any], host_id: int) -> Mapping[str, Any] | None:
-    return connection.execute(
-        "SELECT * FROM lease WHERE host_id = %s AND ended IS NULL FOR UPDATE", [host_id]
-    ).fetchone()
-
-
-def insert_lease(
-    connection: Connection[Any], identity: UUID, job_id: UUID, host_id: int, now: datetime, length: timedelta
-) -> None:
-    connection.execute(
-        "INSERT INTO lease (id, job_id, host_id, granted, expires) VALUES (%s, %s, %s, %s, %s)",
-        [identity, job_id, host_id, now, now + length],
-    )
-    connection.execute("UPDATE job SET state = 'leased', started = coalesce(started, %s) WHERE id = %s", [now, job_id])
-
-
-def lock_lease(connection: Connection[Any], identity: UUID) -> Mapping[str, Any] | None:
-    return connection.execute(
-        "SELECT lease.*, host.name AS host FROM lease JOIN host ON host.id = host_id WHERE lease.id = %s FOR UPDATE OF lease",
-        [identity],
-    ).fetchone()
-
-
-def extend_lease(connection: Connection[Any], identity: UUID, expires: datetime) -> None:
-    connection.execute("UPDATE lease SET expires = %s WHERE id = %s", [expires, identity])
-
-
-def end_lease(connection: Connection[Any], identity: UUID, outcome: str, reason: str | None, now: datetime) -> None:
-    connection.execute(
-        "UPDATE lease SET ended = %s, outcome = %s, reason = %s WHERE id = %s", [now, outcome, reason, identity]
-    )
-
-
-def expired_leases(connection: Connection[Any], now: datetime) -> list[Mapping[str, Any]]:
-    return connection.execute(
-        "SELECT * FROM lease WHERE ended IS NULL AND expires < %s ORDER BY expires FOR UPDATE SKIP LOCKED", [now]
-    ).fetchall()
 
 
 def set_job(
@@ -274,9 +240,3 @@ def reopen_job(connection: Connection[Any], identity: UUID) -> None:
         "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', reason = NULL, ended = NULL WHERE id = %s",
         [identity],
     )
-
-
-def renew_leases(connection: Connection[Any], expires: datetime) -> int:
-    return connection.execute(
-        "UPDATE lease SET expires = greatest(expires, %s) WHERE ended IS NULL", [expires]
-    ).rowcount

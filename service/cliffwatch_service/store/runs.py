@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
@@ -24,6 +25,8 @@ class RunRow:
     record: bytes
     record_digest: str
     uploaded_by: int
+    lease_id: UUID | None
+    of_history: bool
 
 
 def keep_environment(connection: Connection[Any], digest: str, epoch: str, facts: Mapping[str, Any]) -> int:
@@ -54,6 +57,15 @@ def run_row(connection: Connection[Any], digest: str, *, lock: bool = False) -> 
     return connection.execute(locked if lock else "SELECT * FROM run WHERE digest = %s", [digest]).fetchone()
 
 
+def begun_since(connection: Connection[Any], token_id: int, moment: datetime) -> int:
+    """How many runs were begun with a token since then."""
+    row = connection.execute(
+        "SELECT count(*) AS runs FROM run WHERE uploaded_by = %s AND received >= %s", [token_id, moment]
+    ).fetchone()
+    assert row is not None
+    return int(row["runs"])
+
+
 def runs_named(connection: Connection[Any], prefix: str) -> list[Mapping[str, Any]]:
     """The runs whose identity begins so, two at most."""
     return connection.execute(
@@ -69,7 +81,8 @@ def insert_run(connection: Connection[Any], row: RunRow, now: datetime) -> int |
     """The new run's id; None where it is there already."""
     found = connection.execute(
         "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated,"
-        " record, record_digest, uploaded_by) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " record, record_digest, uploaded_by, lease_id, of_history)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (digest) DO NOTHING RETURNING id",
         [
             row.digest,
@@ -85,9 +98,15 @@ def insert_run(connection: Connection[Any], row: RunRow, now: datetime) -> int |
             row.record,
             row.record_digest,
             row.uploaded_by,
+            row.lease_id,
+            row.of_history,
         ],
     ).fetchone()
     return None if found is None else int(found["id"])
+
+
+def set_lease(connection: Connection[Any], run_id: int, lease_id: UUID, *, of_history: bool) -> None:
+    connection.execute("UPDATE run SET lease_id = %s, of_history = %s WHERE id = %s", [lease_id, of_history, run_id])
 
 
 def update_run(
@@ -123,7 +142,7 @@ def arms_of(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]
 
 
 _LIST = """
-SELECT run.digest, run.platform, run.mode, run.status, run.created, run.received, run.id, host.name AS host,
+SELECT run.digest, run.platform, run.mode, run.status, run.created, run.received, run.id, of_history, host.name AS host,
        (SELECT count(*) FROM boot WHERE run_id = run.id) AS boots,
        (SELECT jsonb_object_agg(arm.name, jsonb_build_object('label', arm.label, 'commit', revision.commit))
         FROM arm LEFT JOIN revision ON revision.id = revision_id WHERE run_id = run.id) AS arms
@@ -131,14 +150,17 @@ FROM run LEFT JOIN host ON host.id = host_id
 WHERE (%(platform)s::text IS NULL OR run.platform = %(platform)s)
   AND (%(mode)s::text IS NULL OR run.mode = %(mode)s)
   AND (%(revision)s::int IS NULL OR EXISTS (SELECT FROM arm WHERE run_id = run.id AND revision_id = %(revision)s))
+  AND (%(of_history)s::boolean IS NULL OR of_history = %(of_history)s)
   AND (%(at)s::timestamptz IS NULL OR (run.received, run.id) < (%(at)s, %(id)s))
 ORDER BY run.received DESC, run.id DESC LIMIT %(limit)s
 """
 
 
 def list_runs(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Newest first; `wanted` has platform, mode, revision, and the place to go on from as `at` and `id`, each or None."""
-    return connection.execute(_LIST, wanted).fetchall()
+    """Newest first; `wanted` has platform, mode, revision, and the place to go on from as `at` and `id`, each or None;
+    of_history where only such are wanted.
+    """
+    return connection.execute(_LIST, {"of_history": None, **wanted}).fetchall()
 
 
 _LATEST_ARM = """
@@ -146,12 +168,12 @@ SELECT arm.id, arm.name, arm.run_id, run.digest AS run, revision.commit
 FROM arm JOIN run ON run.id = run_id JOIN revision ON revision.id = revision_id
 WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control'
   AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
-ORDER BY run.created DESC, arm.id DESC LIMIT 1
+ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
 """
 
 
 def latest_arm(connection: Connection[Any], revision_id: int, platform: str, mode: str) -> Mapping[str, Any] | None:
-    """The newest measurement of a revision on a platform in a mode."""
+    """The newest measurement of a revision on a platform in a mode; one of history goes before what anybody uploaded."""
     return connection.execute(_LATEST_ARM, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
 
 
@@ -160,12 +182,12 @@ SELECT base.id AS base, head.id AS head, run.digest AS run
 FROM arm AS base JOIN arm AS head USING (run_id) JOIN run ON run.id = run_id
 WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base' AND head.name = 'head'
   AND platform = %(platform)s AND mode = %(mode)s AND EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id))
-ORDER BY run.created DESC, run.id DESC LIMIT 1
+ORDER BY run.of_history DESC, run.created DESC, run.id DESC LIMIT 1
 """
 
 
 def shared_run(connection: Connection[Any], base: int, head: int, platform: str, mode: str) -> Mapping[str, Any] | None:
-    """The newest run that measured both revisions together: its two arms."""
+    """The newest run that measured both revisions together, one of history before all others: its two arms."""
     return connection.execute(_SHARED_RUN, {"base": base, "head": head, "platform": platform, "mode": mode}).fetchone()
 
 

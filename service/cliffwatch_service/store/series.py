@@ -123,7 +123,7 @@ JOIN run ON run.id = arm.run_id
 JOIN branch_revision AS place ON place.revision_id = point.revision_id AND place.branch_id = %(branch)s
 JOIN revision ON revision.id = point.revision_id
 JOIN environment ON environment.id = point.environment_id
-WHERE point.series_id = %(series)s
+WHERE point.series_id = %(series)s AND run.of_history
 ORDER BY place.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
 """  # noqa: S608 - of a constant
 
@@ -138,7 +138,7 @@ FROM (
     JOIN run ON run.id = arm.run_id
     JOIN revision ON revision.id = point.revision_id
     JOIN environment ON environment.id = point.environment_id
-    WHERE point.series_id = %(series)s
+    WHERE point.series_id = %(series)s AND run.of_history
     ORDER BY revision.id, point.arm_id DESC
 ) AS newest
 ORDER BY written DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
@@ -147,7 +147,7 @@ ORDER BY written DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
 
 def history(connection: Connection[Any], series_id: int, branch_id: int | None, limit: int) -> list[Mapping[str, Any]]:
     """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date. `at` is when
-    the revision was written, or measured first where that is not known.
+    the revision was written, or measured first where that is not known. Of runs of history alone.
     """
     query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
     return connection.execute(query, {"series": series_id, "branch": branch_id, "limit": limit}, binary=True).fetchall()
@@ -157,11 +157,12 @@ _RECENT = """
 SELECT series_id, place.ordinal, point.revision_id, centre, environment.epoch
 FROM (
     SELECT ordinal, revision_id FROM branch_revision AS own
-    WHERE branch_id = %(branch)s AND EXISTS (SELECT FROM arm WHERE arm.revision_id = own.revision_id)
+    WHERE branch_id = %(branch)s
+      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history)
     ORDER BY ordinal DESC LIMIT %(limit)s
 ) AS place
 JOIN arm ON arm.revision_id = place.revision_id
-JOIN run ON run.id = arm.run_id
+JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
 ORDER BY series_id, place.ordinal, point.arm_id

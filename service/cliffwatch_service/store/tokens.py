@@ -35,6 +35,23 @@ def token_by_id(connection: Connection[Any], token_id: int) -> Mapping[str, Any]
     return connection.execute("SELECT * FROM token WHERE id = %s", [token_id]).fetchone()
 
 
+def token_of_host(connection: Connection[Any], host: str, now: datetime) -> Mapping[str, Any] | None:
+    """A good token that works for this host alone; None where an administrator made none."""
+    return connection.execute(
+        "SELECT id, name FROM token WHERE host = %s AND scopes && '{work}' AND revoked IS NULL"
+        " AND (expires IS NULL OR expires > %s) ORDER BY id LIMIT 1",
+        [host, now],
+    ).fetchone()
+
+
+def is_good(connection: Connection[Any], token_id: int, now: datetime) -> bool:
+    """Whether a token is neither revoked nor expired."""
+    row = connection.execute(
+        "SELECT FROM token WHERE id = %s AND revoked IS NULL AND (expires IS NULL OR expires > %s)", [token_id, now]
+    ).fetchone()
+    return row is not None
+
+
 def touch_token(connection: Connection[Any], token_id: int, now: datetime) -> None:
     connection.execute("UPDATE token SET last_used = %s WHERE id = %s", [now, token_id])
 
@@ -79,3 +96,25 @@ def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
     row = connection.execute("SELECT id FROM token WHERE name = %s", [name]).fetchone()
     assert row is not None
     return int(row["id"])
+
+
+def insert_session(connection: Connection[Any], nonce_hash: bytes, token_id: int, began: datetime) -> None:
+    connection.execute(
+        "INSERT INTO session (nonce_hash, token_id, began) VALUES (%s, %s, %s)", [nonce_hash, token_id, began]
+    )
+
+
+def session_lasts(connection: Connection[Any], nonce_hash: bytes, token_id: int) -> bool:
+    found = connection.execute(
+        "SELECT FROM session WHERE nonce_hash = %s AND token_id = %s", [nonce_hash, token_id]
+    ).fetchone()
+    return found is not None
+
+
+def end_session(connection: Connection[Any], nonce_hash: bytes) -> None:
+    connection.execute("DELETE FROM session WHERE nonce_hash = %s", [nonce_hash])
+
+
+def forget_sessions(connection: Connection[Any], before: datetime) -> None:
+    """Those that began before a time."""
+    connection.execute("DELETE FROM session WHERE began < %s", [before])

@@ -41,10 +41,30 @@ RETURNING id
 """
 
 
-def keep_revision(connection: Connection[Any], facts: RevisionFacts) -> int:
-    """The revision's row; what was known of it stays, what was not is filled in."""
+_KNOWN_REVISION = """
+INSERT INTO revision (commit, tree_hash, parents, author, authored, committed, subject)
+VALUES (%(commit)s, %(tree_hash)s, %(parents)s, %(author)s, %(authored)s, %(committed)s, %(subject)s)
+ON CONFLICT (commit) DO UPDATE SET
+    tree_hash = coalesce(excluded.tree_hash, revision.tree_hash),
+    parents = CASE WHEN excluded.parents = '{}' AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)
+        THEN revision.parents ELSE excluded.parents END,
+    author = coalesce(excluded.author, revision.author),
+    authored = coalesce(excluded.authored, revision.authored),
+    committed = coalesce(excluded.committed, revision.committed),
+    subject = coalesce(excluded.subject, revision.subject),
+    patch_id = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id) THEN revision.patch_id END,
+    release = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id) THEN revision.release END
+RETURNING id
+"""
+"""On no branch yet, nothing stays of what only uploads have said."""
+
+
+def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: bool = False) -> int:
+    """The revision's row. What was known of it stays, what was not is filled in; what is `known` from git itself goes before
+    what uploads have said.
+    """
     row = connection.execute(
-        _REVISION,
+        _KNOWN_REVISION if known else _REVISION,
         {
             "commit": facts.commit,
             "tree_hash": facts.tree_hash,
@@ -59,6 +79,20 @@ def keep_revision(connection: Connection[Any], facts: RevisionFacts) -> int:
     ).fetchone()
     assert row is not None
     return int(row["id"])
+
+
+def revision_on_a_branch(connection: Connection[Any], commit: str) -> int | None:
+    """The revision of this commit, if it is on a branch."""
+    row = connection.execute(
+        "SELECT id FROM revision WHERE commit = %s AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)",
+        [commit],
+    ).fetchone()
+    return None if row is None else int(row["id"])
+
+
+def keep_known_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
+    """Revisions as git itself tells them: that goes before whatever uploads said of them."""
+    return [keep_revision(connection, each, known=True) for each in revisions]
 
 
 def keep_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
@@ -123,7 +157,8 @@ SELECT tip.id, tip.commit, url AS tree
 FROM branch JOIN tree ON tree.id = tree_id
 CROSS JOIN LATERAL (
     SELECT revision.id, commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-    WHERE place.branch_id = branch.id AND EXISTS (SELECT FROM arm WHERE arm.revision_id = revision.id)
+    WHERE place.branch_id = branch.id
+      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id AND of_history)
     ORDER BY ordinal DESC LIMIT 1
 ) AS tip
 WHERE branch.name = %s ORDER BY url
@@ -131,7 +166,7 @@ WHERE branch.name = %s ORDER BY url
 
 
 def measured_tips(connection: Connection[Any], name: str) -> list[Mapping[str, Any]]:
-    """The newest measured revision of every branch of this name, with its tree."""
+    """The newest revision of history of every branch of this name, with its tree."""
     return connection.execute(_MEASURED_TIPS, [name]).fetchall()
 
 
@@ -175,6 +210,7 @@ WHERE distance > 0 AND EXISTS (
     SELECT FROM arm JOIN run ON run.id = run_id
     WHERE revision_id = line.id AND platform = %(platform)s AND mode = %(mode)s
       AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
+      AND (of_history OR NOT EXISTS (SELECT FROM branch_revision WHERE revision_id = line.id))
 )
 ORDER BY distance LIMIT 1
 """
@@ -183,7 +219,9 @@ ORDER BY distance LIMIT 1
 def measured_ancestor(
     connection: Connection[Any], head: int, platform: str, mode: str, *, most: int = 1000
 ) -> Mapping[str, Any] | None:
-    """The nearest first-parent ancestor that was measured there, with its distance in commits."""
+    """The nearest first-parent ancestor that was measured there, with its distance in commits. Of one on a branch that is a
+    measurement of history: what anybody says of it is no base for others.
+    """
     return connection.execute(
         _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": most}
     ).fetchone()
@@ -239,7 +277,7 @@ WITH measured (ordinal, commit) AS NOT MATERIALIZED (
     JOIN branch_revision AS place USING (branch_id)
     JOIN revision ON revision.id = place.revision_id
     WHERE EXISTS (
-        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = place.revision_id
+        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = place.revision_id AND of_history
           AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
     )
 ), own (ordinal) AS (
@@ -256,7 +294,7 @@ FROM own
 def measured_neighbours(
     connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
 ) -> Mapping[str, Any]:
-    """The commits that were measured next `before` and `after` it on its branch, None where there is none, and whether none
+    """The commits of history that were measured next `before` and `after` it on its branch, None where there is none, and whether none
     was before the one before: `before_is_first`. Of one platform or mode where it is named.
     """
     row = connection.execute(_NEIGHBOURS, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()

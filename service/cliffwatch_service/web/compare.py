@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
 from cliffwatch.reports.across import TOLD, Across, across
 from cliffwatch_service import tasks_asked
-from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.comparison_document import comparison_document, document_tag
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.pairing import (
@@ -27,6 +25,7 @@ from cliffwatch_service.pairing import (
 )
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import reports, runs, trees
+from cliffwatch_service.stored_records import stored_record
 from cliffwatch_service.web.compared import Compared, Filters, rows_of, targets_of
 from cliffwatch_service.web.compared import compared as page_of
 from cliffwatch_service.web.conditions import conditions
@@ -198,7 +197,7 @@ def _records(connection: Connection[Any], found: Answer) -> tuple[Mapping[str, A
 def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     row = runs.run_row(connection, name)
     assert row is not None
-    record: Mapping[str, Any] = orjson.loads(unpacked(bytes(row["record"])))
+    record: Mapping[str, Any] = stored_record(row)
     return record
 
 

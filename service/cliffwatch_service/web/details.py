@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import orjson
 from psycopg import Connection
 
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.across import Across, Target
 from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.pairing import Answer
 from cliffwatch_service.store import boots, runs, series
+from cliffwatch_service.stored_records import stored_record
 from cliffwatch_service.web.drawing import Strip, strips
 from cliffwatch_service.web.intervals import interval_words
 from cliffwatch_service.web.requests import Again, again_of
@@ -123,7 +122,7 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     """run.json."""
     run = runs.run_row(connection, name)
     assert run is not None
-    record: Mapping[str, Any] = orjson.loads(unpacked(bytes(run["record"])))
+    record: Mapping[str, Any] = stored_record(run)
     return record
 
 

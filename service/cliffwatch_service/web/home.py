@@ -74,9 +74,8 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         jobs = queue.queue_of(connection, 200)
         hosts = queue.list_hosts(connection)
         targets = overview.measured_on(connection)
-        recent = runs.list_runs(
-            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 6}
-        )
+        wanted_runs = dict.fromkeys(("platform", "mode", "revision", "at", "id"), None)
+        recent = runs.list_runs(connection, wanted_runs | {"limit": 6, "of_history": True if entries else None})
     return page(
         request,
         visitor,
@@ -98,14 +97,15 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
     found = []
     for each in targets:
         name = f"{each['platform']} ({each['mode']})"
+        newest = each["newest_of_history"]
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
         if each["waiting"] and silent and not each["running"]:
             found.append(
                 f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
             )
-        elif (each["platform"], each["mode"]) in followed and each["newest"] and now - each["newest"] > STALE:
-            found.append(f"{name}: nothing was measured for {counted((now - each['newest']).days, 'day')}")
-    known = {(each["platform"], each["mode"]) for each in targets}
+        elif (each["platform"], each["mode"]) in followed and newest and now - newest > STALE:
+            found.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
+    known = {(each["platform"], each["mode"]) for each in targets if each["newest_of_history"] or each["waiting"]}
     found += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
     return found
 

@@ -1,8 +1,13 @@
 """Hosts: who works on what, when it was last heard of, what its doctor found, and which platforms are stale."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from cliffwatch_service.free_form import showable
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.store import follows, overview, queue
 from cliffwatch_service.web.home import alarms, silent_hosts
@@ -10,6 +15,47 @@ from cliffwatch_service.web.pages import page
 from cliffwatch_service.web.session import ReaderHere
 
 router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One of its doctor's checks."""
+
+    name: str
+    status: str
+    found: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostSaid:
+    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it has not said."""
+
+    modes: str
+    verdict: str | None
+    findings: Sequence[Finding]
+
+
+def said_by(about: Any) -> HostSaid:
+    held = about if isinstance(about, dict) else {}
+    doctor = held.get("doctor")
+    checks = doctor.get("checks") if isinstance(doctor, dict) else None
+    findings = [
+        Finding(
+            name=str(check.get("name", "")),
+            status=str(check.get("status", "")),
+            found=str(check.get("found", "")),
+            mend="; ".join(_texts(check.get("mend"))),
+        )
+        for check in (checks if isinstance(checks, list) else [])
+        if isinstance(check, dict)
+    ]
+    verdict = str(doctor.get("verdict", "")) if isinstance(doctor, dict) else None
+    return HostSaid(", ".join(_texts(held.get("modes"))), verdict, findings)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 @router.get("/hosts")
@@ -24,7 +70,7 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         request,
         visitor,
         "hosts.html",
-        hosts=hosts,
+        hosts=[{**host, "said": said_by(showable(host["about"]))} for host in hosts],
         silent={host["name"] for host in silent_hosts(hosts, now)},
         targets=targets,
         jobs=jobs,

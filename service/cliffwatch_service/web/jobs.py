@@ -9,11 +9,12 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
+from cliffwatch_service.authorisation import may_cancel
 from cliffwatch_service.dispatch import cancel, expire, retry
 from cliffwatch_service.expecting import expectations
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, place_of
-from cliffwatch_service.http.streaming import ENDED, event_stream
+from cliffwatch_service.http.streaming import ENDED, event_stream, shown_event
 from cliffwatch_service.intake import PRIORITIES, request_named
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots, queue
@@ -27,7 +28,7 @@ _EVENTS = 1000
 _FIRST_EVENTS = 200
 """Of a long job the last events are shown; its first ones name the phases that are done."""
 
-_LINE = re.compile(r"^\[\s*(?P<elapsed>[^\]]+?)\s*\]\s*(?P<phase>[a-z][a-z ]*?)(?:: (?P<detail>.*))?$")
+_LINE = re.compile(r"\[\s*(?P<elapsed>[^\]]+?)\s*\]\s*(?P<phase>[a-z][a-z ]*?)(?:: (?P<detail>.*))?")
 _SHARE = re.compile(r"\b(\d{1,3})\s?%")
 
 
@@ -94,8 +95,8 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         row = queue.job_row(connection, job)
         if row is None:
             raise not_found("job", str(job))
-        first = queue.events_after(connection, job, 0, _FIRST_EVENTS)
-        events = queue.last_events(connection, job, _EVENTS)
+        first = [shown_event(row) for row in queue.events_after(connection, job, 0, _FIRST_EVENTS)]
+        events = [shown_event(row) for row in queue.last_events(connection, job, _EVENTS)]
         expected = expectations(connection, queue.queue_of(connection, 1000), now).get(job)
         held = boots.boots_of(connection, row["run_id"]) if row["run_id"] is not None else []
     template = "job_live.html" if request.headers.get("hx-request") else "job.html"
@@ -110,6 +111,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         phases=phases([*first, *events]),
         ended=row["state"] in ENDED,
         priority=PRIORITIES[row["priority"]],
+        may_cancel=may_cancel(visitor.caller, row["asked_by"]),
     )
 
 
@@ -117,7 +119,7 @@ def phases(events: Sequence[Mapping[str, Any]]) -> list[Phase]:
     """The phases of a run in the order in which its lines first name them, each with what was last said of it."""
     found: dict[str, Phase] = {}
     for event in events:
-        line = _LINE.match(str(event["data"].get("text", ""))) if event["kind"] == "line" else None
+        line = _LINE.fullmatch(str(event["data"].get("text", ""))) if event["kind"] == "line" else None
         if line is None:
             continue
         detail = line["detail"] or ""
@@ -129,23 +131,24 @@ def phases(events: Sequence[Mapping[str, Any]]) -> list[Phase]:
 @router.get("/jobs/{job}/stream")
 async def stream_job(
     job: UUID,
+    request: Request,
     service: ServiceHere,
     visitor: ReaderHere,  # noqa: ARG001 - who may read, may follow
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> StreamingResponse:
     """A job's events for the page that shows it."""
-    return await event_stream(service, job, last)
+    return await event_stream(request, service, job, last)
 
 
 @router.post("/jobs/{job}/cancel")
-def cancel_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form("upload")]) -> Response:
+def cancel_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
     with service.transaction() as connection:
-        cancel(connection, job, who=visitor.caller.name, now=service.now())
+        cancel(connection, job, by=visitor.caller, now=service.now())
     return RedirectResponse(f"/jobs/{job}", 303)
 
 
 @router.post("/jobs/{job}/retry")
-def retry_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form("admin")]) -> Response:
+def retry_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
     with service.transaction() as connection:
         retry(connection, job, who=visitor.caller.name, now=service.now())
     return RedirectResponse(f"/jobs/{job}", 303)

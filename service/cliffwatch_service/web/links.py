@@ -4,11 +4,11 @@ import re
 
 _COMMIT_PAGES = (
     (
-        re.compile(r"^(?:https?|git|ssh)://(?:git@)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?$"),
+        re.compile(r"(?:https?|git|ssh)://(?:git@)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?"),
         "https://github.com/{}/commit/{}",
     ),
     (
-        re.compile(r"^(?:https?|git)://git\.kernel\.org/(pub/scm/[\w./-]+?\.git)/?$"),
+        re.compile(r"(?:https?|git)://git\.kernel\.org/(pub/scm/[\w./-]+?\.git)/?"),
         "https://git.kernel.org/{}/commit/?id={}",
     ),
 )
@@ -17,7 +17,7 @@ _COMMIT_PAGES = (
 def commit_page(tree: str | None, commit: str) -> str | None:
     """Where people read this commit; None where the tree's host is not known to show any."""
     for pattern, address in _COMMIT_PAGES:
-        found = pattern.match(tree or "")
+        found = pattern.fullmatch(tree or "")
         if found and re.fullmatch(r"[0-9a-f]{7,64}", commit):
             return address.format(found.group(1), commit)
     return None

@@ -12,6 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from cliffwatch.comparing.summing import LEVEL as MEAN_LEVEL
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
+from cliffwatch.reports.styles import visible
+from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.assets import asset
 from cliffwatch_service.web.intervals import LEVEL, interval_words
@@ -34,6 +36,11 @@ HEADERS = {
 """No script, style or picture but ours, no request to another host, no frame around us."""
 
 
+def _shown(value: Any) -> Any:
+    """What a page says of an address that was stored before credentials were refused."""
+    return without_credentials(value) if type(value) is str else value
+
+
 @cache
 def _templates() -> Environment:
     environment = Environment(
@@ -43,6 +50,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        finalize=_shown,
     )
     environment.globals |= {
         "asset": asset,
@@ -99,7 +107,7 @@ def page(
     """A page of a template. `said` has what the template names; times are told from the service's clock."""
     service: Service = request.app.state.service
     path = request.url.path
-    html = (
+    html = visible(
         _templates()
         .get_template(template)
         .render(

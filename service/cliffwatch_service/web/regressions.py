@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch_service.free_form import plain_text
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.refusal import Refusal
@@ -84,10 +85,10 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
 
 @router.post("/regressions/{report}/triage")
 def say_triage(
-    report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form("triage")]
+    report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
 ) -> Response:
     """Keeps what somebody says of a report, and goes back to where he said it."""
-    state, owner, note = (form.get(name, "").strip() for name in ("state", "owner", "note"))
+    state, owner, note = (plain_text(form.get(name, "").strip()) for name in ("state", "owner", "note"))
     if state not in STATES:
         raise Refusal(422, "no such state", f"a report is {', '.join(STATES)}: choose one of these")
     if len(owner) > 200 or len(note) > 4000:

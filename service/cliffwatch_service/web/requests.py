@@ -13,14 +13,15 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.intake import Asked, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.targets import refuse_unoffered
+from cliffwatch_service.trees_allowed import refuse_tree
 from cliffwatch_service.web.session import FormHere, Visitor, signed_form
 
 router = APIRouter()
 
-_TREE = re.compile(r"^(https?|git|ssh)://[^\s]{1,2000}$")
-_COMMIT = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
-_NAME = re.compile(r"^[\w.+-]{1,200}$")
-_BOOTS = re.compile(r"^(auto|staged|careful|[1-9][0-9]{0,2})$")
+_TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_NAME = re.compile(r"[\w.+-]{1,200}")
+_BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Again:
 def again_of(record: Mapping[str, Any], base: str, head: str, suite: str) -> Again | None:
     """The request that measures a run's suite again, with more boots; None where the tree is one host's own folder."""
     tree = str(record.get("tree") or "")
-    if not _TREE.match(tree):
+    if not _TREE.fullmatch(tree):
         return None
     return Again(
         tree=tree,
@@ -60,7 +61,7 @@ def again_of(record: Mapping[str, Any], base: str, head: str, suite: str) -> Aga
 def make_request(
     service: ServiceHere,
     form: FormHere,
-    visitor: Annotated[Visitor, signed_form("upload")],
+    visitor: Annotated[Visitor, signed_form()],
 ) -> Response:
     """Makes the request of a page's form; the same form sent twice asks once."""
     patterns = {
@@ -71,10 +72,10 @@ def make_request(
         "suite": _NAME,
         "boots": _BOOTS,
         "key": _NAME,
-        "mode": re.compile("^(walltime|icount)$"),
-        "profile": re.compile("^(smoke|standard|full)$"),
+        "mode": re.compile("(walltime|icount)"),
+        "profile": re.compile("(smoke|standard|full)"),
     }
-    wrong = [name for name, pattern in patterns.items() if not pattern.match(form.get(name, ""))]
+    wrong = [name for name, pattern in patterns.items() if not pattern.fullmatch(form.get(name, ""))]
     if wrong:
         raise Refusal(422, "no request", f"the form's field {wrong[0]!r} is missing or none of ours: use the page here")
     asked = Asked(
@@ -90,6 +91,7 @@ def make_request(
     )
     assert visitor.caller.token_id is not None
     with service.transaction() as connection:
+        refuse_tree(connection, asked.tree, service.settings.trees)
         row, fresh = ask(
             connection,
             asked,

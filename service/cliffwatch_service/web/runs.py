@@ -8,27 +8,28 @@ from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
 
 from cliffwatch.parsers.splats import find_splats
+from cliffwatch_service.archives import OddArchive
 from cliffwatch_service.boot_document import unpacked
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.naming import run_named
 from cliffwatch_service.raw import raw_file
-from cliffwatch_service.refusal import not_found
+from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
+from cliffwatch_service.stored_records import stored_record
 from cliffwatch_service.uploads import MOST_BOOTS
 from cliffwatch_service.web.conditions import flat_conditions
+from cliffwatch_service.web.outputs import marked, shown_of
 from cliffwatch_service.web.pages import page
 from cliffwatch_service.web.session import ReaderHere
 
 router = APIRouter()
 
 _PAGE = 50
-_SHOWN = 400_000
-"""Characters of an output on a page; the whole of it is one link further."""
 
 RunId = Annotated[str, Path(pattern="^[0-9a-fA-F]{7,32}$")]
 """All digits of a run's identity, or the first ones, as pages show them."""
@@ -83,7 +84,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         run=row,
         record=record,
         arms=[(arm, revisions.get(arm["revision_id"])) for arm in arms],
-        failures=[(arm["name"], arm["failure"]) for arm in arms if arm["failure"]],
+        failures=[(name, arm["failure"]) for name, arm in record["arms"].items() if arm.get("failure")],
         boots=held,
         documents=documents,
         planned=planned,
@@ -98,7 +99,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
 
 def _record(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """run.json."""
-    record: Mapping[str, Any] = orjson.loads(unpacked(bytes(row["record"])))
+    record: Mapping[str, Any] = stored_record(row)
     return record
 
 
@@ -215,16 +216,19 @@ def show_output(
     """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
     with service.transaction() as connection:
         row = run_named(connection, run)
-        content = raw_file(connection, row["digest"], number, path)
+    file = raw_file(service.transaction, row["digest"], number, path)
     if plain:
         headers = {
             "X-Content-Type-Options": "nosniff",
             "Content-Security-Policy": "sandbox; default-src 'none'",
             "Cache-Control": "private, no-cache",
+            "Content-Length": str(file.size),
         }
-        return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
-    text = content.decode(errors="replace")
-    shown, left = _ends(text)
+        return StreamingResponse(file.pieces, media_type="text/plain; charset=utf-8", headers=headers)
+    try:
+        shown = shown_of(file.pieces, file.size)
+    except OddArchive as error:
+        raise Refusal(404, "damaged output", f"{path!r} of boot {number} cannot be read: {error}") from None
     return page(
         request,
         visitor,
@@ -233,29 +237,8 @@ def show_output(
         number=number,
         name=path,
         of_case=case_in_plan(_record(row), path),
-        lines=marked(shown),
-        splats=find_splats(shown),
-        hidden_splats=len(find_splats(text)) - len(find_splats(shown)),
-        left=left,
+        lines=marked(shown.text),
+        splats=find_splats(shown.text),
+        hidden_splats=shown.hidden_splats,
+        left=shown.left,
     )
-
-
-def _ends(text: str) -> tuple[str, int]:
-    """The beginning and the end of an output, where kernels say their last words, and how much lies between."""
-    left = len(text) - _SHOWN
-    if left <= 0:
-        return text, 0
-    return f"{text[: _SHOWN // 2]}\n… {left:,} characters left out here …\n{text[-_SHOWN // 2 :]}", left
-
-
-def marked(text: str) -> list[tuple[str, str]]:
-    """Lines with what they are: `splat` for those that a kernel says when something went wrong, the first of each `first`."""
-    firsts, within = set(), set()
-    for splat in find_splats(text):
-        block = splat.text.split("\n")
-        firsts.add(block[0])
-        within |= set(block)
-    return [
-        ("first" if line[:300] in firsts else "splat" if line[:300] in within else "", line)
-        for line in text.splitlines()
-    ]

@@ -1,7 +1,7 @@
 """Who looks at a page: the public, or somebody who signed in with a token.
 
-The cookie holds the token's number, a nonce and when it was made, signed; that the token is still good is asked at every
-request. Forms carry the nonce, signed for forms, so that no other site can write in somebody's name.
+The cookie holds the token's number, a nonce and when it was made, signed; that the token is still good, and that nobody
+signed out with this cookie, is asked at every request. Forms carry the nonce, signed for forms, so that no other site can write in somebody's name.
 """
 
 import secrets
@@ -15,10 +15,13 @@ from fastapi.responses import Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from starlette.concurrency import run_in_threadpool
 
-from cliffwatch_service.access import NOBODY, PUBLIC, Caller, Scope, caller_again, refuse_unless
-from cliffwatch_service.http.context import Service, ServiceHere, within_rate
+from cliffwatch_service.access import NOBODY, PUBLIC, Caller, caller_again, hashed, refuse_unless
+from cliffwatch_service.authorisation import refuse_without_right
+from cliffwatch_service.http.addresses import address_of
+from cliffwatch_service.http.context import Service, ServiceHere, operation_of, within_rate
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
+from cliffwatch_service.store import tokens
 
 COOKIE = "cliffwatch_session"
 FORM_FIELD = "form_token"
@@ -27,10 +30,11 @@ _MOST_FIELDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks, and what his forms must carry; `form_token` is empty where nobody signed in."""
+    """Who looks, and what his forms must carry; `form_token` and the session's `nonce` are empty where nobody signed in."""
 
     caller: Caller
     form_token: str = ""
+    nonce: str = ""
 
     @property
     def signed_in(self) -> bool:
@@ -60,11 +64,15 @@ def _forms(service: Service) -> URLSafeSerializer:
 
 
 def begin(request: Request, response: Response, service: Service, caller: Caller) -> None:
-    """Signs somebody in: his browser shows the cookie from now on."""
-    content = [caller.token_id, secrets.token_urlsafe(16), service.now().timestamp()]
+    """Signs somebody in: his browser shows the cookie from now on, until he signs out."""
+    assert caller.token_id is not None
+    now, nonce = service.now(), secrets.token_urlsafe(16)
+    with service.transaction() as connection:
+        tokens.forget_sessions(connection, now - _lasting(service))
+        tokens.insert_session(connection, hashed(nonce), caller.token_id, now)
     response.set_cookie(
         COOKIE,
-        _cookies(service).dumps(content),
+        _cookies(service).dumps([caller.token_id, nonce, now.timestamp()]),
         max_age=service.settings.session_hours * 3600,
         httponly=True,
         samesite="lax",
@@ -72,7 +80,14 @@ def begin(request: Request, response: Response, service: Service, caller: Caller
     )
 
 
-def end(response: Response) -> None:
+def _lasting(service: Service) -> timedelta:
+    return timedelta(hours=service.settings.session_hours)
+
+
+def end(response: Response, service: Service, visitor: Visitor) -> None:
+    """Signs somebody out: no copy of his cookie is worth anything from now on."""
+    with service.transaction() as connection:
+        tokens.end_session(connection, hashed(visitor.nonce))
     response.delete_cookie(COOKIE)
 
 
@@ -82,12 +97,8 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
     request.state.visitor = visitor
-    within_rate(service, visitor.caller, address_of(request))
+    within_rate(service, visitor.caller, address_of(request.scope))
     return visitor
-
-
-def address_of(request: Request) -> str:
-    return request.client.host if request.client else "unknown"
 
 
 def _signed_in(request: Request, service: Service) -> Visitor | None:
@@ -97,13 +108,21 @@ def _signed_in(request: Request, service: Service) -> Visitor | None:
     now = service.now()
     try:
         token_id, nonce, began = _cookies(service).loads(held)
-        if not 0 <= now.timestamp() - began < timedelta(hours=service.settings.session_hours).total_seconds():
+        if not 0 <= now.timestamp() - began < _lasting(service).total_seconds():
             return None
         with service.transaction() as connection:
+            if not tokens.session_lasts(connection, hashed(nonce), token_id):
+                return None
             caller = caller_again(connection, token_id, now)
     except (BadSignature, Refusal):
         return None
-    return Visitor(caller, _forms(service).dumps(nonce))
+    return Visitor(caller, _forms(service).dumps(nonce), nonce)
+
+
+def signed_in(request: Request, service: Service) -> bool:
+    """Whether the request shows the cookie of somebody who may read."""
+    visitor = _signed_in(request, service)
+    return visitor is not None and visitor.caller.may("read")
 
 
 VisitorHere = Annotated[Visitor, Depends(visitor_of)]
@@ -137,14 +156,14 @@ async def form_of(request: Request) -> dict[str, str]:
 FormHere = Annotated[dict[str, str], Depends(form_of)]
 
 
-def signed_form(scope: Scope) -> Any:
+def signed_form() -> Any:
     """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was given."""
 
     async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:
         visitor = await run_in_threadpool(visitor_of, request, service)
         if not visitor.signed_in:
             raise Refusal(401, "sign in first", "writing needs a token: sign in with yours, then do this again")
-        refuse_unless(visitor.caller, scope)
+        refuse_without_right(visitor.caller, operation_of(request))
         if not secrets.compare_digest(form.get(FORM_FIELD, "").encode(), visitor.form_token.encode()):
             raise Refusal(
                 403, "stale form", "this form was not made for your session: reload the page and send it again"

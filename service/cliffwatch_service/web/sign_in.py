@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import ServiceHere, caller_by_secret
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.web import session
 from cliffwatch_service.web.pages import page
-from cliffwatch_service.web.session import FormHere, VisitorHere, address_of, own_address
+from cliffwatch_service.web.session import FormHere, VisitorHere, own_address
 
 router = APIRouter()
 
@@ -26,7 +27,7 @@ def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: 
     """Takes a token and gives the browser a cookie for it."""
     going = own_address(form.get("next"))
     try:
-        caller = caller_by_secret(service, address_of(request), form.get("token", "").strip())
+        caller = caller_by_secret(service, address_of(request.scope), form.get("token", "").strip())
     except Refusal as refusal:
         return page(request, visitor, "sign_in.html", status=refusal.status, next_page=going, problem=refusal.detail)
     response = RedirectResponse(going, 303)
@@ -35,9 +36,9 @@ def sign_in(request: Request, service: ServiceHere, visitor: VisitorHere, form: 
 
 
 @router.post("/sign-out")
-def sign_out(form: FormHere, visitor: VisitorHere) -> Response:
-    """Takes the cookie back; a form of another site, or an old one, does nothing."""
+def sign_out(service: ServiceHere, form: FormHere, visitor: VisitorHere) -> Response:
+    """Ends the session; a form of another site, or an old one, does nothing."""
     response = RedirectResponse("/", 303)
     if visitor.signed_in and form.get(session.FORM_FIELD) == visitor.form_token:
-        session.end(response)
+        session.end(response, service, visitor)
     return response

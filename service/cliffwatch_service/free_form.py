@@ -1,0 +1,151 @@
+"""The one check of documents whose form nobody fixed: depth, numbers, text and dates, before anything of them is stored.
+
+What passes can be stored as JSON, read back and shown. What was stored before there was this check is made fit for showing.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime
+
+from cliffwatch_service.refusal import Refusal
+
+DEEPEST = 40
+"""Levels of lists and objects in a document."""
+
+LARGEST_NUMBER = 2**63 - 1
+LONGEST_TEXT = 1 << 20
+LONGEST_NAME = 1000
+"""Of an object's member."""
+
+FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+"""Between them lies whatever was written or measured."""
+
+LEFT_OUT = "(left out: nested too deep)"
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+
+
+def refuse_odd(document: Any, where: str = "") -> None:
+    """Raises Refusal where a document is nested too deep, or holds a number or text that is none. No recursion: it is hostile."""
+    for place, value, depth in _walk(document, where):
+        wrong = _wrong(value, depth)
+        if wrong:
+            shown = place[:200] or "the document"
+            raise Refusal(422, "invalid request", f"{shown}: {wrong}", errors=[(shown, wrong)])
+
+
+def _walk(document: Any, where: str) -> Iterator[tuple[str, Any, int]]:
+    left: list[tuple[str, Any, int]] = [(where, document, 1)]
+    while left:
+        place, value, depth = left.pop()
+        yield place, value, depth
+        if isinstance(value, dict):
+            left += [(f"{place}.{name}"[:300].lstrip("."), each, depth + 1) for name, each in value.items()]
+        elif isinstance(value, list) and not _plain_numbers(value):
+            left += [(f"{place}.{index}"[:300].lstrip("."), each, depth + 1) for index, each in enumerate(value)]
+
+
+def _plain_numbers(values: list[Any]) -> bool:
+    """Whether these are storable numbers alone, as the cases of a boot are: there may be millions of them."""
+    if not values or not set(map(type, values)) <= {int, float}:
+        return False
+    try:
+        return all(map(math.isfinite, values)) and min(values) >= -LARGEST_NUMBER and max(values) <= LARGEST_NUMBER
+    except OverflowError:
+        return False
+
+
+def _wrong(value: Any, depth: int) -> str | None:
+    """What is wrong with a value by itself, and what to do; None where nothing is."""
+    if isinstance(value, str):
+        return _wrong_text(value, LONGEST_TEXT)
+    if isinstance(value, int):
+        return None if abs(value) <= LARGEST_NUMBER else "a whole number has at most 63 bits: send a larger one as text"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "no finite number: send null where there is none"
+    if isinstance(value, dict):
+        wrong = next(filter(None, (_wrong_text(name, LONGEST_NAME) for name in value)), None)
+        return wrong or _too_deep(depth)
+    return _too_deep(depth) if isinstance(value, list) else None
+
+
+def _too_deep(depth: int) -> str | None:
+    return f"nested deeper than {DEEPEST} levels: send it flatter" if depth > DEEPEST else None
+
+
+def _wrong_text(text: str, longest: int) -> str | None:
+    if len(text) > longest:
+        return f"longer than {longest} characters: send its beginning"
+    if _UNSTORABLE.search(text):
+        return "a NUL or half of a surrogate pair in a text: leave it out"
+    return None
+
+
+def plain_text(text: str) -> str:
+    """A text without control characters but tabs and ends of lines: a terminal would obey them."""
+    return _CONTROL.sub(_REPLACED, text)
+
+
+def plain(document: Any) -> Any:
+    """A document of refuse_odd's with plain texts in it."""
+    if isinstance(document, str):
+        return plain_text(document) if _CONTROL.search(document) else document
+    if isinstance(document, dict):
+        return {plain_text(name): plain(value) for name, value in document.items()}
+    if isinstance(document, list):
+        return document if _plain_numbers(document) else [plain(value) for value in document]
+    return document
+
+
+def showable(document: Any, depth: int = 1) -> Any:
+    """A stored document as it can be shown, whatever it is: what is nested too deep is left out, odd numbers become text."""
+    if isinstance(document, dict | list) and depth > DEEPEST:
+        return LEFT_OUT
+    if isinstance(document, dict):
+        return {name: showable(value, depth + 1) for name, value in document.items()}
+    if isinstance(document, list):
+        return [showable(value, depth + 1) for value in document]
+    return document if _wrong(document, depth) is None else str(document)[:LONGEST_NAME]
+
+
+def free_form(document: dict[str, Any]) -> dict[str, Any]:
+    """For pydantic: a document without a fixed form, fit for storing."""
+    try:
+        refuse_odd(document)
+    except Refusal as refusal:
+        raise ValueError(refusal.detail) from None
+    fit: dict[str, Any] = plain(document)
+    return fit
+
+
+def prose(text: str) -> str:
+    """For pydantic: a text of people, fit for storing."""
+    if _UNSTORABLE.search(text):
+        raise ValueError("a NUL or half of a surrogate pair in a text: leave it out")
+    return plain_text(text)
+
+
+FreeForm = Annotated[dict[str, Any], AfterValidator(free_form)]
+Prose = Annotated[str, AfterValidator(prose)]
+"""What people and programs write for people to read."""
+
+
+def in_time(moment: datetime) -> datetime:
+    """For pydantic: a time that a clock could tell."""
+    if not FIRST <= moment < LAST:
+        raise ValueError(f"no time between {FIRST.year} and {LAST.year}: set the clock that told it")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(in_time)]
+
+
+def storable(moment: datetime | None) -> datetime | None:
+    """A date that somebody wrote into a commit, or None where nobody can have: a commit may say anything."""
+    return moment if moment is not None and FIRST <= moment < LAST else None

@@ -1,0 +1,94 @@
+"""Decides from a request's headers alone whether it comes any further: who asks, how often, and what he may.
+
+Nothing of a body is looked at before that, so that only those who hold a token can make the service unpack and parse. Of a
+private service strangers learn nothing, not even which addresses there are.
+"""
+
+from collections.abc import Callable
+
+import psycopg
+from psycopg_pool import PoolTimeout
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from cliffwatch_service.access import refuse_unless
+from cliffwatch_service.http.addresses import address_of
+from cliffwatch_service.http.bodies import WRITING, Once, drain
+from cliffwatch_service.http.context import Service, caller_of_request, too_many
+from cliffwatch_service.refusal import Refusal
+
+ALWAYS_OPEN = ("/healthz", "/readyz")
+"""What tells monitors that the service lives, and nothing else."""
+
+_OF_SIGNING_IN = ("/sign-in", "/sign-out", "/favicon.ico", "/static/")
+
+
+class Admission:
+    """ASGI middleware. Addresses `for_programs` take tokens, the others cookies, of which `signed_in` says whether one is good.
+
+    `of_uploads` says whose bodies only uploaders may send; `refused` answers a refusal in the form that the address speaks.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        service: Service,
+        for_programs: tuple[str, ...],
+        of_uploads: Callable[[str], bool],
+        signed_in: Callable[[Request], bool],
+        refused: Callable[[Request, Refusal], Response],
+    ) -> None:
+        self._app, self._service, self._for_programs = app, service, for_programs
+        self._of_uploads, self._signed_in, self._refused = of_uploads, signed_in, refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            await self._admit(request)
+        except Refusal as refusal:
+            await self._answer(request, refusal, receive, send)
+        except (psycopg.Error, PoolTimeout):
+            away = Refusal(503, "database away", "the service cannot reach its database now: send it again later")
+            await self._answer(request, away, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _answer(self, request: Request, refusal: Refusal, receive: Receive, send: Send) -> None:
+        if request.method in WRITING:
+            await drain(once := Once(receive))
+            receive = once
+        response = await run_in_threadpool(self._refused, request, refusal)
+        await response(request.scope, receive, send)
+
+    async def _admit(self, request: Request) -> None:
+        path, writing = request.url.path, request.method in WRITING
+        private = not self._service.settings.public_reading
+        if path in ALWAYS_OPEN and not writing:
+            return
+        if path.startswith(self._for_programs):
+            if writing or private:
+                await self._admit_program(request, upload=writing and self._of_uploads(path))
+            return
+        if private and not path.startswith(_OF_SIGNING_IN) and not await run_in_threadpool(self._signed_in, request):
+            raise Refusal(401, "sign in first", "this service is private: sign in with a token")
+        if writing:
+            self._admit_form(request)
+
+    async def _admit_program(self, request: Request, *, upload: bool) -> None:
+        caller = await run_in_threadpool(caller_of_request, request, self._service)
+        if upload or caller.token_id is None:
+            refuse_unless(caller, "upload" if request.method in WRITING else "read")
+        request.state.caller = caller
+
+    def _admit_form(self, request: Request) -> None:
+        """Forms are small and come as they are: nobody without a token has anything unpacked."""
+        if not self._service.rates.allow(f"form of {address_of(request.scope)}", self._service.now()):
+            raise too_many()
+        if request.headers.get("content-encoding"):
+            raise Refusal(415, "unknown encoding", "a form is sent as it is, not packed")

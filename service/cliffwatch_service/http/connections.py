@@ -1,0 +1,165 @@
+"""Holds connections to limits that uvicorn has none for: how many of one address, how long a head may take, how long a
+client may leave an answer unread.
+
+A connection on which nothing is asked costs others nothing: where there are too many, the one that waited longest goes.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from cliffwatch_service.http.addresses import origin_of
+
+HEAD_SECONDS = 10.0
+"""From a connection's beginning, or from the first byte of a further request, to the end of its headers."""
+
+UNREAD_SECONDS = 60.0
+"""In which a client must take 48 KiB of an answer that it does not read."""
+
+_FAREWELL_SECONDS = 5.0
+_HEAD_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
+_FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
+
+
+class Connections:
+    """Those that are open. Proxies may have any number: what their clients may is theirs to say."""
+
+    def __init__(self, *, whole: int, each: int, proxies: Sequence[str]) -> None:
+        self._whole, self._each = whole, each
+        self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self._by_origin: Counter[str] = Counter()
+        self._open = 0
+        self._waiting: dict[Guarded, None] = {}
+
+    def refusal(self, peer: str) -> bytes | None:
+        """The answer to a connection that there is no room for; makes room where it can."""
+        if self._by_origin[origin_of(peer)] >= self._each and not self._is_proxy(peer):
+            return _TOO_MANY
+        if self._open >= self._whole:
+            if not self._waiting:
+                return _FULL
+            next(iter(self._waiting)).leave(_FULL)
+        return None
+
+    def add(self, origin: str) -> None:
+        self._by_origin[origin] += 1
+        self._open += 1
+
+    def remove(self, origin: str) -> None:
+        self._open -= 1
+        self._by_origin[origin] -= 1
+        if self._by_origin[origin] <= 0:
+            del self._by_origin[origin]
+
+    def waits(self, protocol: "Guarded") -> None:
+        self._waiting.pop(protocol, None)
+        self._waiting[protocol] = None
+
+    def is_busy(self, protocol: "Guarded") -> None:
+        self._waiting.pop(protocol, None)
+
+    def _is_proxy(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer.partition("%")[0])
+        except ValueError:
+            return False
+        return any(address in proxy for proxy in self._proxies)
+
+
+class Guarded(H11Protocol):
+    """Uvicorn's protocol within these limits. `guard` is that of the subclass that a server uses."""
+
+    guard: Connections
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._origin: str | None = None
+        self._head: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        name = transport.get_extra_info("peername")
+        peer = str(name[0]) if name else "unknown"
+        refusal = self.guard.refusal(peer)
+        if refusal is not None:
+            transport.write(refusal)
+            transport.close()
+            return
+        self._origin = origin_of(peer)
+        self.guard.add(self._origin)
+        self.guard.waits(self)
+        _end_unread(transport)
+        super().connection_made(transport)
+        self._head = self.loop.call_later(HEAD_SECONDS, self.leave, _HEAD_LATE)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._origin is None:
+            return
+        self._cancel_head()
+        self._cancel_unread()
+        self.guard.is_busy(self)
+        self.guard.remove(self._origin)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._origin is None or self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self._serving():
+            self._cancel_head()
+            self.guard.is_busy(self)
+        elif self._head is None:
+            self._head = self.loop.call_later(HEAD_SECONDS, self.leave, _HEAD_LATE)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._serving() and not self.transport.is_closing():
+            self.guard.waits(self)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self._unread or self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel_unread()
+
+    def leave(self, answer: bytes) -> None:
+        """Ends a connection on which nothing is under way."""
+        self.guard.is_busy(self)
+        self._cancel_head()
+        if not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.close()
+            self.loop.call_later(_FAREWELL_SECONDS, self.transport.abort)
+
+    def _serving(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _cancel_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _cancel_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+
+def _end_unread(transport: asyncio.Transport) -> None:
+    """What lies in the system's buffers after the answer's end is not ours to time: the system gives it up."""
+    held = transport.get_extra_info("socket")
+    if held is not None and held.family in (socket.AF_INET, socket.AF_INET6):
+        held.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
+
+
+def guarded(guard: Connections) -> type[Guarded]:
+    """The protocol of one server."""
+    return type("GuardedHere", (Guarded,), {"guard": guard})

@@ -1,0 +1,124 @@
+"""Large documents are worked on in a process beside this one, one at a time.
+
+Checking eight MiB of JSON takes a second in which nothing else of its process runs, and ten times the memory: here that
+holds up the next large document and nobody else.
+"""
+
+import asyncio
+import ctypes
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, TypeVar, cast
+
+import structlog
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from cliffwatch_service import clock
+from cliffwatch_service.database import open_pool
+from cliffwatch_service.http.context import Rates, Service
+from cliffwatch_service.logs import set_up_logs
+from cliffwatch_service.memory import few_pools, give_back
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.settings import Settings
+
+T = TypeVar("T")
+
+LARGE = 1 << 20
+"""Bytes from which a document is."""
+
+_MOST_WAITING = 20
+_MOST_READERS = 8
+"""Of those who wait: uploads still find a place then."""
+
+_RENEWED_AFTER = 32
+"""Documents after which the process is a fresh one, with the memory of one."""
+
+_PR_SET_PDEATHSIG = 1
+_log = structlog.get_logger("cliffwatch.large")
+_here: list[Service] = []
+"""In the process beside: its own service, without anything that listens."""
+
+
+class LargeWork:
+    """The process beside, which is started when it is first needed."""
+
+    def __init__(self, settings: Settings, url: str) -> None:
+        self._settings, self._url = settings, url
+        self._process: ProcessPoolExecutor | None = None
+        self._turn: asyncio.Lock | None = None
+        self._waiting = 0
+
+    def start(self) -> None:
+        """Before anybody waits for it."""
+        self._process = ProcessPoolExecutor(
+            1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(self._settings, self._url, os.getpid()),
+            max_tasks_per_child=_RENEWED_AFTER,
+        )
+        self._process.submit(os.getpid)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.shutdown(cancel_futures=True)
+
+    async def do(self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False) -> T:
+        """`work(service, *given)`, in a thread of this process for a document of a small size. Raises what it raises."""
+        if size < LARGE:
+            return await run_in_threadpool(work, service, *given)
+        if self._waiting >= (_MOST_READERS if reads else _MOST_WAITING):
+            raise Refusal(503, "too many large documents", "others wait already: send it again later")
+        self._turn = self._turn or asyncio.Lock()
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._beside(service.now(), work, given)
+        finally:
+            self._waiting -= 1
+
+    async def _beside(self, now: datetime, work: Callable[..., T], given: tuple[Any, ...]) -> T:
+        if self._process is None:
+            self.start()
+        assert self._process is not None
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._process, _do, now, work, given)
+        except BrokenProcessPool:
+            _log.error("the process for large documents died and is started anew")
+            self._process.shutdown(wait=False)
+            self.start()
+            raise Refusal(
+                503, "gave up", "the service ran out of means for a document of this size: send less at once"
+            ) from None
+
+
+def _large(request: Request) -> LargeWork:
+    return cast("LargeWork", request.app.state.large)
+
+
+LargeHere = Annotated[LargeWork, Depends(_large)]
+
+
+def _begin(settings: Settings, url: str, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which ends us in its turn
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    few_pools()
+    set_up_logs(json=True)
+    pool = open_pool(url, connections=2, statement_seconds=settings.statement_seconds)
+    _here.append(Service(settings=settings, pool=pool, now=clock.now, rates=Rates(1), session_key=""))
+
+
+def _do(now: datetime, work: Callable[..., T], given: tuple[Any, ...]) -> T:
+    try:
+        return work(replace(_here[0], now=lambda: now), *given)
+    finally:
+        give_back()

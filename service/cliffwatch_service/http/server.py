@@ -1,0 +1,33 @@
+"""How the application listens: one place for the command and for whatever else serves it."""
+
+import logging
+from typing import Any
+
+import uvicorn
+
+from cliffwatch_service.http.connections import Connections, guarded
+from cliffwatch_service.settings import Settings
+
+_KEEP_ALIVE_SECONDS = 15
+"""Without a further request."""
+
+
+def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+    """Uvicorn within our limits. What X-Forwarded-For and -Proto say is taken from the proxies of the settings alone."""
+    proxies = settings.trusted_proxies
+    guard = Connections(whole=settings.http_connections, each=settings.http_connections_per_address, proxies=proxies)
+    return uvicorn.Config(
+        app,
+        http=guarded(guard),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level=logging.WARNING,
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=10,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        server_header=False,
+        **more,
+    )
