@@ -6,9 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 KERNEL_TREE ?=
+ISOLATION ?= auto
 TEST_ARGS ?=
+TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
+FOLLOWED_ARGS ?=
 
 .PHONY: help
 help: ## this list
@@ -31,9 +34,9 @@ packages: ## Debian or Ubuntu packages for building and booting kernels (says wh
 	@tools/install-packages.sh python kernel guest
 
 .PHONY: demo
-demo: setup ## measure a real kernel against a patched one (KERNEL_TREE=DIR for another tree)
+demo: setup ## measure a real kernel against a patched one (KERNEL_TREE=DIR for another tree, ISOLATION=none where nothing isolates)
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
-	@tools/demo.sh "$(KERNEL_TREE)"
+	@ISOLATION="$(ISOLATION)" tools/demo.sh "$(KERNEL_TREE)"
 
 .PHONY: lint
 lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
@@ -49,7 +52,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 test: setup ## every test, the real kernel's among them
 	@tools/install-packages.sh python kernel guest source browser
 	@tools/install-benchstat.sh
-	$(BIN)/pytest $(TEST_ARGS)
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadgroup $(TEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## the tests that need no kernel
@@ -74,9 +77,22 @@ fuzz: setup ## throw 100,000 broken requests at a service, and schemathesis for 
 	$(BIN)/python tools/fuzz_api.py 100000
 	tools/fuzz_api.sh 120
 
+.PHONY: siege
+siege: setup ## attack a service with archives, bombs and slow clients, and measure what others notice of it (about 6 minutes)
+	$(BIN)/python tools/siege.py 20
+
 .PHONY: break
 break: setup ## kill worker, service and PostgreSQL 200 times with jobs in flight, and count the results
 	$(BIN)/python tools/break_service.py 200
+
+.PHONY: followed-branch
+followed-branch: setup ## what building costs on a followed branch: ten commits to one BPF file (FOLLOWED_ARGS=--seed N)
+	@tools/install-packages.sh python kernel source
+	$(BIN)/python tools/followed_branch.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" $(FOLLOWED_ARGS)
+
+.PHONY: backup-test
+backup-test: setup ## back a service up while runs come in, restore it, and hold the copy's samples against the original's
+	$(BIN)/python tools/backup_under_load.py 60
 
 .PHONY: busy-test
 busy-test: setup ## hold icount runs against a busy host: eight busy loops, stopped emulators, a kernel that hangs (about 40 minutes)

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,16 +11,23 @@ from typing import Any
 
 import httpx2
 import psycopg
+import structlog
 import uvicorn
+from service_runs import MadeRun, put_all
 
 from cliffwatch_runner.client import Client, Patience
 from cliffwatch_service.access import make_token
 from cliffwatch_service.app import create_app
 from cliffwatch_service.database import open_pool
 from cliffwatch_service.embedded import EmbeddedPostgres
+from cliffwatch_service.following import ASKER, follow_branch, place
 from cliffwatch_service.http.context import Rates, Service
+from cliffwatch_service.http.large import LargeWork
+from cliffwatch_service.http.server import server_config
+from cliffwatch_service.intake import Asked, ask
 from cliffwatch_service.settings import Settings
-from cliffwatch_service.store import queue
+from cliffwatch_service.store import queue, tokens, trees
+from cliffwatch_service.store.follows import FollowRow
 from cliffwatch_service.task_process import work
 
 
@@ -34,6 +41,16 @@ def fresh_database(cluster: EmbeddedPostgres, template: str) -> Iterator[str]:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         yield database_url(cluster, name)
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+# As the service's own logs: drawing a traceback with the values of its variables takes seconds, in which nobody is answered.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 class Clock:
@@ -58,6 +75,7 @@ class Running:
     service: Service
     clock: Clock
     tokens: dict[str, str]
+    server: uvicorn.Server
     clients: list[Client] = field(default_factory=list)
 
     def client(self, scope: str | None = "admin") -> Client:
@@ -88,6 +106,85 @@ class Running:
         with self.service.transaction() as connection:
             queue.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
 
+    def token(self, name: str, *scopes: str, host: str | None = None) -> str:
+        """The secret of a token of this name, made where there is none."""
+        if name not in self.tokens:
+            with self.service.transaction() as connection:
+                secret = make_token(connection, name, scopes, by="test", now=self.clock.now(), host=host)
+            self.tokens[name] = secret
+        return self.tokens[name]
+
+    def follow(self, tree: str, branch: str, commits: Sequence[str]) -> int:
+        """Follows a branch as if the service's own git had found these commits on it, the oldest first."""
+        row = FollowRow(
+            tree=tree,
+            branch=branch,
+            policy="commit",
+            targets=[("amd-rome", "walltime")],
+            suites=["local-storage"],
+            profile="standard",
+        )
+        with self.service.transaction() as connection:
+            follow_branch(connection, row, who="test", now=self.clock.now())
+            identity = trees.keep_branch(connection, trees.keep_tree(connection, tree, self.clock.now()), branch)
+            line = [
+                trees.RevisionFacts(commit=commit, parents=[before] if before else [])
+                for before, commit in zip([None, *commits], commits, strict=False)
+            ]
+            place(connection, identity, line)
+        return identity
+
+    def lease(self, run: MadeRun, host: str | None = None, *, token: str | None = None) -> dict[str, Any]:
+        """A job of what a run measures, asked for by the service itself, and taken by its host, with a token of its own unless
+        another is named.
+        """
+        arms, target = run.record["arms"], (run.record["platform"], run.record["mode"])
+        base, head = (arms[name]["facts"]["commit"] for name in ("base", "head"))
+        asked = Asked(
+            tree=run.record["tree"],
+            base=base,
+            head=head,
+            targets=[target],
+            suites=["local-storage"],
+            profile="standard",
+            boots="auto",
+            priority="person",
+        )
+        host = host or run.host
+        with self.service.transaction() as connection:
+            asker = tokens.keep_asker(connection, ASKER, self.clock.now())
+            ask(
+                connection,
+                asked,
+                key=f"{base} {head} {run.record['identity']}",
+                token_id=asker,
+                who=ASKER,
+                now=self.clock.now(),
+            )
+        if token is None:
+            token = f"of {host}"
+            self.token(token, "work", host=host)
+        body = {"host": host, "platform": target[0], "modes": [target[1]], "isolation": "bubblewrap"}
+        with self.http(token) as http:
+            work: dict[str, Any] = http.post("/api/v1/offers", json=body).raise_for_status().json()
+        assert (work["base"], work["head"]) == (base, head)
+        run.record["plan"]["seed"] = work["seed"]
+        return work
+
+    def measure(self, run: MadeRun) -> str:
+        """A run from the job to its end, by an enrolled host; its job."""
+        work = self.lease(run)
+        with self.http(f"of {run.host}") as http:
+            put_all(http, run, job=work["job"])
+            end = {"outcome": "done", "run": run.digest}
+            http.post(f"/api/v1/leases/{work['lease']}/complete", json=end).raise_for_status()
+        return str(work["job"])
+
+    def make_history(self) -> None:
+        """What was uploaded so far counts as measured for a followed branch, as if a lease had been there."""
+        with self.service.transaction() as connection:
+            connection.execute("UPDATE run SET of_history = true")
+
     def do_tasks(self) -> None:
         """Every background task that waits now. In a thread of its own: a browser's loop may run in this one."""
         failed: list[BaseException] = []
@@ -110,11 +207,12 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
     """A service on this database, listening at a free port, with a token of each scope."""
     pool = open_pool(database, connections=6, statement_seconds=120)
     rates = Rates(settings.requests_per_minute)
+    large = LargeWork(settings, database)
     service = Service(settings=settings, pool=pool, now=clock.now, rates=rates, session_key="k" * 40)
     scopes = ("read", "upload", "work", "triage", "admin")
     with service.transaction() as connection:
-        tokens = {scope: make_token(connection, scope, [scope], by="test", now=clock.now()) for scope in scopes}
-    server = uvicorn.Server(uvicorn.Config(create_app(service), port=0, log_config=None, lifespan="off"))
+        made = {scope: make_token(connection, scope, [scope], by="test", now=clock.now()) for scope in scopes}
+    server = uvicorn.Server(server_config(create_app(service, large), settings, port=0))
     thread = threading.Thread(target=server.run)
     ready = threading.Event()
     startup = server.startup
@@ -127,7 +225,7 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
     thread.start()
     assert ready.wait(300)
     port = server.servers[0].sockets[0].getsockname()[1]
-    running = Running(f"http://127.0.0.1:{port}", database, service, clock, tokens)
+    running = Running(f"http://127.0.0.1:{port}", database, service, clock, made, server)
     try:
         yield running
     finally:
@@ -135,4 +233,5 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
             client.close()
         server.should_exit = True
         thread.join()
+        large.close()
         pool.close()

@@ -150,8 +150,10 @@ def boots_of(run: MadeRun) -> Iterator[tuple[int, dict[str, Any]]]:
         )
 
 
-def put_all(http: Any, run: MadeRun, bodies: Sequence[tuple[int, Any]] | None = None) -> None:
+def put_all(
+    http: Any, run: MadeRun, bodies: Sequence[tuple[int, Any]] | None = None, *, job: str | None = None
+) -> None:
     """Uploads a run whole: its record, then its boots in the order given."""
-    http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
+    http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, job=job)).raise_for_status()
     for number, body in bodies if bodies is not None else boots_of(run):
         http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=body).raise_for_status()

@@ -45,6 +45,7 @@ class Town:
         self.log = (folder / "log").open("a")
         self.repository = toy.toy_repository(folder / "served")
         self.git_url, self.git = self._git_server()
+        self.env["CLIFFWATCH_TREES"] = self.git_url  # hosts fetch nothing from loopback that no administrator allows
         self.service = self._start_service()
         self.wait_ready()
         made = subprocess.run(

@@ -8,4 +8,4 @@ tree=${1:-}
 [ -n "$tree" ] || { echo "demo: no kernel source under /usr/src; name one: make demo KERNEL_TREE=DIR" >&2; exit 2; }
 exec .venv/bin/cliffwatch run --tree "$tree" --base HEAD --head HEAD \
   --patch examples/uninline-local-storage-lookup.patch \
-  --suite local-storage --profile smoke --mode icount ${DEMO_OUT:+--out "$DEMO_OUT"}
+  --suite local-storage --profile smoke --mode icount --isolation "${ISOLATION:-auto}" ${DEMO_OUT:+--out "$DEMO_OUT"}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Throws made-up requests at a service of its own: schemathesis from the API's own description, for SECONDS (default 120).
+# Throws made-up requests at a service of its own: schemathesis from the API's own description, for SECONDS (default 120), with
+# tokens of every scope by turns.
 # Ends with 1 where it finds a server error or an answer that the description does not allow.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,11 +17,14 @@ until grep -q "Cliffwatch at" "$folder/log"; do
   sleep 0.2
 done
 url=$(sed -n 's/^Cliffwatch at \(http:[^,]*\),.*/\1/p' "$folder/log")
-token=$("$bin/cliffwatch" token make fuzzer --scope admin 2> /dev/null)
 status=0
-"$bin/schemathesis" run "$url/api/v1/openapi.json" --header "Authorization: Bearer $token" --workers 2 --max-time "$seconds" \
-  --checks not_a_server_error,content_type_conformance,response_schema_conformance,status_code_conformance \
-  --exclude-path-regex "(/stream|boots/\{number\}/raw)\$" --phases fuzzing,stateful --max-failures 30 --continue-on-failure --no-color || status=$?
+for scope in admin work upload triage read; do
+  token=$("$bin/cliffwatch" token make "fuzzer $scope" --scope "$scope" 2> /dev/null)
+  echo "with scope $scope:"
+  "$bin/schemathesis" run "$url/api/v1/openapi.json" --header "Authorization: Bearer $token" --workers 2 --max-time "$((seconds / 5))" \
+    --checks not_a_server_error,content_type_conformance,response_schema_conformance,status_code_conformance \
+    --exclude-path-regex "(/stream|boots/\{number\}/raw)\$" --phases fuzzing,stateful --max-failures 30 --continue-on-failure --no-color || status=$?
+done
 echo "server errors in the log: $(grep -c '"status": 5' "$folder/log" || true)"
 grep '"unforeseen"' "$folder/log" | head -5 || true
 cp "$folder/log" "${FUZZ_LOG:-/dev/null}"

@@ -10,8 +10,9 @@ group() {
     guest) echo qemu-system-x86 udev busybox-static iproute2 util-linux procps ;;
     source) kernel_source ;;
     lint) echo shellcheck ;;
+    proxy) echo nginx openssl ;;
     browser) browser ;;
-    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint browser" >&2; exit 2 ;;
+    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint browser proxy" >&2; exit 2 ;;
   esac
 }
 

@@ -1,6 +1,7 @@
 """Reports for mail, pull requests and browsers, and how a verdict came about."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from cliffwatch.comparing.comparison import VERDICTS, ComparisonSet
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.reports.explain import explain_report
+from cliffwatch.reports.go_bench import go_bench_report
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail import mail_report
@@ -88,6 +90,23 @@ def test_text_fits_the_terminal(compared: ComparisonSet, width: int, colour: boo
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @torvalds https://evil.example | `\n# big"
 
 
+Report = Callable[[ComparisonSet, ReportContext], str]
+
+
+def text_report_without_colour(compared: ComparisonSet, context: ReportContext) -> str:
+    return text_report(compared, context, colour=False)
+
+
+def explained(compared: ComparisonSet, _: ReportContext) -> str:
+    return explain_report(compared, "*") or ""
+
+
+def exported(compared: ComparisonSet, _: ReportContext) -> str:
+    """The Go benchmark format of an arm that has the first row's case."""
+    made = arm("base", {compared.rows[0].case: [1.0, 2.0]}, mode="walltime")
+    return go_bench_report([replace(made, label=compared.base.label)], noisy)
+
+
 def test_what_a_branch_can_name_becomes_no_markup(compared: ComparisonSet) -> None:
     case = CaseKey("<b>suite", "bench|`@all", (("a", "<script>"),))
     rows = (replace(compared.rows[0], case=case, unit="<i>", reason=HOSTILE, verdict="failed"),)
@@ -104,6 +123,27 @@ def test_what_a_branch_can_name_becomes_no_markup(compared: ComparisonSet) -> No
     assert not re.search(r"(?<!\\)\]\(", text)
     assert "https://" not in text
     assert "\x1b" not in mail
+
+
+UNSEEN = "\x1b[31m\x1b]0;title\x07\x9b2J\r\x08\u202egnp.exe\u2066\u200f\u2028\ufeff"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [text_report_without_colour, commit_report, markdown_report, mail_report, html_report, explained, exported],
+)
+def test_nothing_is_printed_but_what_a_reader_sees(compared: ComparisonSet, report: Report) -> None:
+    case = CaseKey(f"suite{UNSEEN}", f"bench{UNSEEN}", ((f"a{UNSEEN}", f"b{UNSEEN}"),))
+    row = replace(compared.rows[0], case=case, unit=f"ns{UNSEEN}", reason=UNSEEN, notes=(UNSEEN,), steps=(UNSEEN,))
+    rows = tuple(replace(row, verdict=verdict) for verdict in VERDICTS)
+    hostile = replace(compared, rows=rows, base=replace(compared.base, label=UNSEEN), platform=UNSEEN)
+    failure = ArmFailure(arm=f"head{UNSEEN}", message=UNSEEN, evidence=f"error:\n{UNSEEN}\n")
+    context = replace(CONTEXT, notes=(UNSEEN,), failures=(failure,), setting=(UNSEEN,))
+    found = report(hostile, context)
+    assert "bench" in found
+    assert not set(found) & set(
+        UNSEEN.replace("[31m", "").replace("]0;title", "").replace("2J", "").replace("gnp.exe", "")
+    )
 
 
 def test_a_comment_fits_however_many_rows_there_are(compared: ComparisonSet) -> None:

@@ -8,14 +8,14 @@ from toy import FAKELINUX, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.results import Run
-from cliffwatch_runner.build_errors import first_error
+from cliffwatch_runner.build_errors import failure_of, first_error
 from cliffwatch_runner.cache_entries import Stopped, locked
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import GIVEN, LANE, Workshop, build_environment, strongest_level, told
+from cliffwatch_runner.isolation import bubblewrap_refusal, sentence
 from cliffwatch_runner.kernel_config import Fragments, check_config, parse_config, read_fragments
-from cliffwatch_runner.lanes import failure_of
 from cliffwatch_runner.request import ToolChoice
 from cliffwatch_runner.revision import Revision
+from cliffwatch_runner.sandbox import Mount, Sandbox
 from cliffwatch_runner.toolchain import find_toolchain, needs_of
 from cliffwatch_runner.tree import Tree, open_tree
 
@@ -36,7 +36,7 @@ def test_two_runs_at_once_build_a_kernel_once(repository: Path, tmp_path: Path) 
 
     assert [process.exitcode for process in both] == [0, 0]
     (lane,) = (tmp_path / "cache" / "lanes").iterdir()
-    assert (lane / "src" / ".cliffwatch" / "builds").read_text() == "built\n"
+    assert (lane / "output" / "builds").read_text() == "built\n"
 
 
 def test_commits_with_the_same_tree_share_a_kernel(repository: Path, tmp_path: Path) -> None:
@@ -48,10 +48,23 @@ def test_commits_with_the_same_tree_share_a_kernel(repository: Path, tmp_path: P
     assert run.arms["base"].facts["commit"] != run.arms["head"].facts["commit"]
 
 
-def test_a_fresh_build_leaves_no_lane_behind(repository: Path, tmp_path: Path) -> None:
-    run_toy(request(repository, tmp_path, fresh_build=True))
+def test_a_build_of_anybodys_tree_leaves_no_lane_and_no_ccache(repository: Path, tmp_path: Path) -> None:
+    assert isinstance(run_toy(request(repository, tmp_path, trust="outside")), Run)
 
-    assert [path for lane in (tmp_path / "cache" / "lanes").iterdir() for path in lane.glob("src/*")] == []
+    assert list((tmp_path / "cache" / "lanes").iterdir()) == []
+    assert not (tmp_path / "cache" / "ccaches").exists()
+
+
+def test_each_trust_has_its_own_lane_ccache_and_kernels(repository: Path, tmp_path: Path) -> None:
+    names = set()
+    for trust in ("local", "followed", "outside"):
+        run = run_toy(request(repository, tmp_path, trust=trust, out=tmp_path / trust))
+        assert isinstance(run, Run)
+        names.add(run.arms["base"].facts["kernel"])
+
+    assert len(names) == 3
+    assert len(list((tmp_path / "cache" / "lanes").iterdir())) == 2
+    assert {path.name for path in (tmp_path / "cache" / "ccaches").iterdir()} == {"local", "followed"}
 
 
 def test_a_build_has_no_network_no_home_and_no_secret(
@@ -66,7 +79,7 @@ def test_a_build_has_no_network_no_home_and_no_secret(
     change(repository, "Makefile", makefile, "Look around")
     assert isinstance(run_toy(request(repository, tmp_path)), Run)
 
-    (seen,) = (tmp_path / "cache" / "lanes").glob("*/src/.cliffwatch/seen")
+    (seen,) = (tmp_path / "cache" / "lanes").glob("*/output/seen")
     text = seen.read_text()
     assert "hunter2" not in text
     assert "key: No such file or directory" in text
@@ -76,31 +89,28 @@ def test_a_build_has_no_network_no_home_and_no_secret(
 
 
 def test_the_strongest_isolation_is_found_by_trying() -> None:
-    assert strongest_level() == "bubblewrap"
-    assert "WITHOUT isolation" in told("none")
+    assert bubblewrap_refusal() is None
+    assert "WITHOUT isolation" in sentence("none")
 
 
 def test_a_container_image_brings_its_own_tools(tmp_path: Path) -> None:
-    workshop = Workshop(
-        level="container", lane=tmp_path, ccache=tmp_path / "c", given=tmp_path / "g", image="kernels:7"
+    sandbox = Sandbox(level="container", user=None, image="kernels:7")
+    mounts = [
+        Mount(host=tmp_path / "out", seen=Path("/out"), writable=True),
+        Mount(host=tmp_path / "g", seen=Path("/given")),
+    ]
+    argv = sandbox.argv(
+        ["make", "bzImage"], env={"MAKEFLAGS": "-j4", "PATH": "/bin"}, mounts=mounts, workdir=Path("/out")
     )
-    argv = workshop.argv(["make", "bzImage"], build_environment(LANE, 4))
 
-    assert argv[1:6] == ["run", "--rm", "--network", "none", "--cap-drop"]
+    assert argv[:3] == ["docker", "run", "--rm"]
+    assert argv[argv.index("--network") + 1] == "none"
+    assert argv[argv.index("--cap-drop") + 1] == "ALL"
     assert argv[-3:] == ["kernels:7", "make", "bzImage"]
-    assert f"{tmp_path / 'g'}:{GIVEN}:ro" in argv
+    assert f"{tmp_path / 'g'}:/given:ro" in argv
+    assert f"{tmp_path / 'out'}:/out" in argv
     assert "MAKEFLAGS=-j4" in argv
     assert not any(word.startswith("PATH=") for word in argv)
-
-
-def test_a_build_sees_its_lane_at_one_place_wherever_it_lies(tmp_path: Path) -> None:
-    workshop = Workshop(
-        level="bubblewrap", lane=tmp_path / "lane", ccache=tmp_path / "c", given=tmp_path / "g", image=None
-    )
-
-    assert workshop.inside(tmp_path / "lane" / "src") == LANE / "src"
-    with pytest.raises(ValueError, match="is not shown"):
-        workshop.inside(Path("/etc"))
 
 
 GCC = """\
@@ -189,7 +199,7 @@ def test_a_config_is_read_whatever_is_in_it() -> None:
 def test_what_a_tree_needs_is_read_from_the_tree(repository: Path, tmp_path: Path) -> None:
     script = '#!/bin/sh\ncase "$1" in\ngcc)\n\tif [ "$ARCH" = parisc64 ]; then\n\t\techo 12.0.0\n\telse\n\t\techo 5.1.0\n\tfi\n\t;;\nllvm)\n\techo 13.0.1\n\t;;\nesac\n'
     change(repository, "scripts/min-tool-version.sh", script, "Say what is needed")
-    tree = open_tree(str(repository), tmp_path / "cache")
+    tree = open_tree(str(repository), tmp_path / "cache", "own")
     assert isinstance(tree, Tree)
     revision = tree.resolve("HEAD")
     assert isinstance(revision, Revision)
@@ -206,7 +216,7 @@ def test_all_missing_tools_are_told_at_once() -> None:
 
 
 def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> None:
-    one, two = (open_tree(str(FAKELINUX), tmp_path / name) for name in ("one", "two"))
+    one, two = (open_tree(str(FAKELINUX), tmp_path / name, "own") for name in ("one", "two"))
     assert isinstance(one, Tree)
     assert isinstance(two, Tree)
 
@@ -215,7 +225,7 @@ def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> Non
 
 def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD")
-    tree = open_tree(f"file://{repository}", tmp_path / "cache")
+    tree = open_tree(f"file://{repository}", tmp_path / "cache", "own")
     assert isinstance(tree, Tree)
 
     for name in ("master", "v6.12"):
@@ -264,4 +274,4 @@ def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
         change(repository, "blob", f"{content} content\n", f"Pull in the {content}")
         assert isinstance(run_toy(request(repository, tmp_path, base="HEAD", out=tmp_path / content)), Run)
         (lane,) = (tmp_path / "cache" / "lanes").iterdir()
-        assert f"{content} content".encode() in (lane / "src/.cliffwatch/core.o").read_bytes()
+        assert f"{content} content".encode() in (lane / "output/core.o").read_bytes()

@@ -218,7 +218,7 @@ def test_a_lane_in_which_somebody_builds_stays_and_goes_afterwards(
         assert builder.stdout is not None
         builder.stdout.readline()
         cliffwatch("prune", "--cache", str(tmp_path / "cache"), "--keep", "0")
-        assert (lane.path / "src" / "Makefile").exists()
+        assert (lane.path / "source" / "Makefile").exists()
         builder.kill()
 
     cliffwatch("prune", "--cache", str(tmp_path / "cache"), "--keep", "0")

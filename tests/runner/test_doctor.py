@@ -57,9 +57,11 @@ def good(tmp_path: Path) -> HostFacts:
         busybox="/usr/bin/busybox",
         missing_headers=(),
         bwrap_refusal=None,
+        namespace_switches={},
         cache="/var/cache/cliffwatch",
         cache_free_bytes=200 << 30,
         kvm=KvmProbe(usable=True, reason="a probe guest ran in 0.1 s"),
+        user="bench",
         may_tune=True,
         may_hold_latency=True,
         irqbalance=True,
@@ -96,9 +98,11 @@ def bad(tmp_path: Path) -> HostFacts:
         busybox=None,
         missing_headers=("libelf", "libssl"),
         bwrap_refusal=None,
+        namespace_switches={},
         cache="/var/cache/cliffwatch",
         cache_free_bytes=3 << 30,
         kvm=KvmProbe(usable=False, reason="qemu-system-x86_64 is not installed"),
+        user="bench",
         may_tune=False,
         may_hold_latency=False,
         irqbalance=True,
@@ -306,3 +310,23 @@ def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
     assert "not fit for walltime runs" in told["verdict"]
     assert {check["status"] for check in told["checks"]} <= {"warn", "fail"}
     assert all(check["mend"] for check in told["checks"])
+
+
+@pytest.mark.parametrize(
+    ("switches", "mend"),
+    [
+        ({"kernel/unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"),
+        ({"kernel/apparmor_restrict_unprivileged_userns": "1"}, "/etc/apparmor.d/bwrap"),
+        ({"user/max_user_namespaces": "0"}, "user.max_user_namespaces=10000"),
+        ({"user/max_user_namespaces": "96365"}, "--isolation none"),
+    ],
+)
+def test_what_forbids_namespaces_is_named_with_what_allows_them(
+    good: HostFacts, switches: dict[str, str], mend: str
+) -> None:
+    facts = replace(good, bwrap_refusal="bwrap: No permissions to create a new namespace", namespace_switches=switches)
+
+    (check,) = [each for each in checks(facts) if each.name == "isolation"]
+
+    assert check.status == "fail"
+    assert any(mend in each for each in check.mend)

@@ -2,56 +2,87 @@
 
 from pathlib import Path
 
-from cliffwatch_runner.guest_argv import GuestFolders, GuestShape, agent_command, guest_view, limited, vng_argv
+import pytest
+
+from cliffwatch_runner import guest_argv as module
+from cliffwatch_runner.guest_argv import SEEN, GuestFolders, GuestShape, agent_command, guest_argv, limited, vng_argv
+from cliffwatch_runner.sandbox import Sandbox
+from cliffwatch_runner.unprivileged_user import User
 
 ICOUNT = GuestShape(mode="icount", cpus=1, memory_mib=2048)
 WALLTIME = GuestShape(mode="walltime", cpus=2, memory_mib=8192, pin=(2, 3))
 FOLDERS = GuestFolders(kernel=Path("/k"), input=Path("/i"), results=Path("/r"), monitor=Path("/m"))
+OURS = Sandbox(level="bubblewrap", user=None)
+ROOTS = Sandbox(level="bubblewrap", user=User(uid=64750, gid=64750))
 
 
-def view(shape: GuestShape) -> list[str]:
-    return guest_view(FOLDERS, programs=[Path("/srv/venv")], shape=shape)
+def call(shape: GuestShape) -> list[str]:
+    return vng_argv(shape, SEEN, None, agent_command())
+
+
+def view(shape: GuestShape, sandbox: Sandbox = OURS) -> list[str]:
+    argv = guest_argv(FOLDERS, sandbox=sandbox, programs=[Path("/srv/venv")], shape=shape, cpus=())
+    return argv[: argv.index("vng")]
+
+
+@pytest.fixture(autouse=True)
+def kvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A device that its group may open."""
+    device = tmp_path / "kvm"
+    device.touch(mode=0o660)
+    monkeypatch.setattr(module, "KVM", device)
+    return device
 
 
 def test_machine_and_root_file_system_are_fixed_in_both_modes() -> None:
     for shape in (ICOUNT, WALLTIME):
-        argv = vng_argv(shape, agent_command())
+        argv = call(shape)
 
         assert {"--disable-microvm", "--force-9p"} <= set(argv)
         assert "nokaslr" in argv[argv.index("--append") + 1]
 
 
 def test_icount_counts_one_instruction_as_one_nanosecond_without_kvm() -> None:
-    argv = vng_argv(ICOUNT, agent_command())
+    argv = call(ICOUNT)
 
     assert "--disable-kvm" in argv
     assert any(word.startswith("--qemu-opts=-icount shift=0,sleep=off ") for word in argv)
 
 
 def test_under_icount_the_host_can_read_the_guests_clock() -> None:
-    (options,) = [word for word in vng_argv(ICOUNT, agent_command()) if word.startswith("--qemu-opts=")]
+    (options,) = [word for word in call(ICOUNT) if word.startswith("--qemu-opts=")]
 
     assert "-rtc clock=vm" in options
     assert "-qmp unix:/cliffwatch/monitor/qmp,server=on,wait=off" in options
 
 
-def test_walltime_uses_kvm_and_pins_every_virtual_cpu() -> None:
-    argv = vng_argv(WALLTIME, agent_command())
+def test_walltime_uses_kvm_and_pins_every_virtual_cpu(kvm: Path) -> None:
+    argv = call(WALLTIME)
 
     assert "--disable-kvm" not in argv
     assert argv[argv.index("--pin") + 1] == "2,3"
-    assert "/dev/kvm" in view(WALLTIME)
-    assert "/dev/kvm" not in view(ICOUNT)
+    assert str(kvm) in view(WALLTIME)
+    assert str(kvm) not in view(ICOUNT)
 
 
 def test_a_guest_has_no_network_and_sees_no_home() -> None:
     argv = view(ICOUNT)
 
-    assert "--unshare-all" in argv
+    assert {"--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-user"} <= set(argv)
     assert "--clearenv" in argv
     assert "/etc/shadow" not in argv
     bound = [argv[index + 1] for index, word in enumerate(argv) if word in {"--ro-bind", "--bind", "--dev-bind"}]
-    assert bound == ["/usr", "/srv/venv", "/k", "/i", "/r", "/m"]
+    assert bound == ["/proc/sys", "/usr", "/srv/venv", "/k", "/i", "/r", "/m"]
+
+
+def test_root_starts_an_emulator_as_a_user_without_rights_who_may_open_kvm(kvm: Path) -> None:
+    for shape, groups in ((ICOUNT, ["--clear-groups"]), (WALLTIME, ["--groups", str(kvm.stat().st_gid)])):
+        argv = view(shape, ROOTS)
+        become = argv[argv.index("setpriv") :]
+
+        assert become[1:5] == ["--reuid", "64750", "--regid", "64750"]
+        assert become[5 : 5 + len(groups)] == groups
+        assert {"--no-new-privs", "--bounding-set=-all"} <= set(become)
 
 
 def test_only_the_results_and_the_emulators_socket_can_be_written() -> None:

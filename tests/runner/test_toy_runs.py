@@ -131,7 +131,7 @@ def test_a_host_too_busy_to_run_a_guest_is_at_fault_itself_and_the_boot_is_done_
         starved = failure(run_toy(request(repository, tmp_path)))
 
     assert starved.whose == "host"
-    assert starved.message == "boot 2 (head) had not ended after 0.0 hours: this host is too busy"
+    assert starved.message == "boot 2 (head) was ended after 0.0 hours: this host has too much other work"
     assert "the same command again" in starved.next_step
     assert [path.parent.name for path in (tmp_path / "results" / "boots").glob("*/boot.json")] == ["001-base"]
 

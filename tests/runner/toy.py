@@ -65,6 +65,7 @@ def change(repository: Path, file: str, text: str, subject: str) -> str:
 def request(repository: Path, folder: Path, **named: object) -> RunRequest:
     plain = RunRequest(
         tree=str(repository),
+        tree_access="own",
         base="v6.12",
         head="HEAD",
         patch=None,
@@ -85,8 +86,9 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
         memory_mib=None,
         pin=(),
         guest_root=None,
-        fresh_build=False,
-        require_isolation=False,
+        isolation="auto",
+        limits=(),
+        trust="local",
         hang_after=60.0,
         notable=None,
         explain=None,

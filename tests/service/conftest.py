@@ -7,43 +7,25 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
-from cliffwatch_service.embedded import EmbeddedPostgres, start_embedded
-from cliffwatch_service.migrating import migrate
+from cliffwatch_service.embedded import EmbeddedPostgres
 from cliffwatch_service.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
+from postgres_running import cluster, database
 from service_running import Clock, Running, fresh_database, serving
 
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    """One PostgreSQL a test process. What it loses in a crash nobody needs, so it does not wait for the disk."""
-    postgres = start_embedded(tmp_path_factory.mktemp("postgres"))
-    with psycopg.connect(postgres.url, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")
-        connection.execute("ALTER SYSTEM SET synchronous_commit = off")
-        connection.execute("SELECT pg_reload_conf()")
-    migrate(postgres.url)
-    yield postgres
-    postgres.stop()
+__all__ = ["cluster", "database"]
 
 
 @pytest.fixture
 def empty_database(cluster: EmbeddedPostgres) -> Iterator[str]:
     """The URL of a database without any schema."""
     yield from fresh_database(cluster, "template0")
-
-
-@pytest.fixture
-def database(cluster: EmbeddedPostgres) -> Iterator[str]:
-    """The URL of a fresh database with the current schema."""
-    yield from fresh_database(cluster, "cliffwatch")
 
 
 @pytest.fixture
@@ -55,12 +37,17 @@ def unused_tcp_url() -> str:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A toy tree and its URL at a git server."""
-    repository = toy.toy_repository(tmp_path / "served")
+def git_port() -> int:
+    """Where the test's git server listens, if it has one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def served(tmp_path: Path, git_port: int) -> Iterator[tuple[str, Path]]:
+    """A toy tree and its URL at a git server, which the service's settings allow."""
+    repository = toy.toy_repository(tmp_path / "served")
     daemon = subprocess.Popen(
         [
             "git",
@@ -72,7 +59,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
             "--export-all",
             "--reuseaddr",
             "--listen=127.0.0.1",
-            f"--port={port}",
+            f"--port={git_port}",
             f"--base-path={repository.parent}",
             "--verbose",
             "--log-destination=stderr",
@@ -82,7 +69,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     )
     assert daemon.stderr is not None
     assert b"Ready" in daemon.stderr.readline()
-    yield f"git://127.0.0.1:{port}/linux", repository
+    yield f"git://127.0.0.1:{git_port}/linux", repository
     os.killpg(daemon.pid, 15)
     daemon.stderr.close()
     daemon.wait()
@@ -113,8 +100,8 @@ def host(tmp_path: Path) -> Host:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path, requests_per_minute=100_000)
+def settings(tmp_path: Path, git_port: int) -> Settings:
+    return Settings(data_dir=tmp_path, requests_per_minute=100_000, trees=(f"git://127.0.0.1:{git_port}/",))
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from service_runs import commit_of, put_all, run_of
+from service_runs import commit_of, run_of
 from test_jobs import ask, offer
 
 from cliffwatch_runner.uploading import upload_run
-from cliffwatch_service.store.trees import RevisionFacts, keep_branch, keep_revision, keep_tree, place_on_branch
 
 
 def described(running: Any) -> Any:
@@ -36,13 +35,8 @@ def test_every_answer_is_described(running: Any) -> None:
 @pytest.fixture
 def filled(running: Any, data: Path) -> Any:
     """A service with something at every address."""
-    with running.service.transaction() as connection:
-        tree = keep_tree(connection, "https://git.example.org/x.git", running.clock.now())
-        branch = keep_branch(connection, tree, "master")
-        ids = [keep_revision(connection, RevisionFacts(commit=commit_of(name))) for name in ("base", "head")]
-        place_on_branch(connection, branch, 0, ids)
-    with running.http("upload") as http:
-        put_all(http, run_of(boots=8, cases=6, shift=0.1))
+    running.follow("https://git.example.org/bpf-next.git", "master", [commit_of("base"), commit_of("head")])
+    running.measure(run_of(boots=8, cases=6, shift=0.1))
     upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
     running.do_tasks()
     return running
@@ -50,7 +44,7 @@ def filled(running: Any, data: Path) -> Any:
 
 def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
     made = ask(filled)
-    offer(filled)
+    offer(filled, "rome-2")
     run = run_of(boots=8, cases=6, shift=0.1).digest
     real = next(row["run"] for row in filled.get("/runs")["items"] if row["run"] != run)
     series = filled.get("/series")["items"][0]["series"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import toy
+from service_runs import record_of, run_of
 
 from cliffwatch_service.following import MOST_COMMITS, Wish, poll, wishes
 from cliffwatch_service.store import follows
@@ -104,3 +105,27 @@ def test_a_tree_that_cannot_be_reached_says_why_and_is_tried_again(
     with running.service.transaction() as connection:
         later = running.clock.now() + timedelta(minutes=6)
         assert follows.due_follows(connection, later - timedelta(seconds=300)) == [number]
+
+
+def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
+    """Somebody claims a commit before the service has looked at it, with lies for subject, author, date and release."""
+    url, repository = served
+    head = toy.git(repository, "rev-parse", "HEAD")
+    run = run_of(boots=1, cases=1)
+    lies = {"commit": head, "subject": "bpf: a lie", "author": "Nobody", "release": "9.9.9", "parents": ["f" * 40]}
+    run.record["arms"]["head"]["facts"].update(lies)
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
+        assert running.get(f"/revisions/{head}")["subject"] == "bpf: a lie"
+    number = follow(running, url)
+    look(running, number, tmp_path)
+    other = run_of(boots=1, cases=1, seed=2)
+    other.record["arms"]["head"]["facts"].update(lies)
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{other.digest}", json=record_of(other)).raise_for_status()
+    known = running.get(f"/revisions/{head}")
+    assert known["subject"] == toy.git(repository, "log", "-1", "--format=%s")
+    assert known["author"] == toy.git(repository, "log", "-1", "--format=%an")
+    assert (known["release"], known["parents"]) == (None, toy.git(repository, "log", "-1", "--format=%P").split())

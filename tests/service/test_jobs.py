@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from service_runs import commit_of, put_all, run_of
 
+from cliffwatch_service.dispatch import MOST_SILENCES
+
 TREE = "https://git.example.org/bpf-next.git"
 
 
@@ -115,8 +117,9 @@ def test_a_host_takes_a_job_keeps_it_and_ends_it(running: Any) -> None:
     assert post(running, f"/leases/{work['lease']}/heartbeat").json() == {"cancel": False}
 
     run = run_of(boots=2, cases=2)
-    with running.http("upload") as http:
-        put_all(http, run)
+    run.record["plan"]["seed"] = work["seed"]
+    with running.http("work") as http:
+        put_all(http, run, job=work["job"])
     assert post(running, f"/leases/{work['lease']}/complete", outcome="done", run=run.digest).json() == {
         "state": "done"
     }
@@ -159,6 +162,25 @@ def test_a_silent_hosts_job_goes_back_and_its_late_word_is_refused(running: Any)
     assert late.status_code == 409
     assert late.json()["outcome"] == "expired"
     assert job_state(running, lost["job"]) == "leased"
+
+
+def test_a_job_in_which_hosts_fall_silent_again_and_again_is_parked_until_somebody_looks(running: Any) -> None:
+    """It may be what ends them: it is not handed from host to host for ever."""
+    ask(running)
+    for turn in range(MOST_SILENCES):
+        taken = offer(running, f"rome-{turn % 2 + 1}")
+        running.clock.pass_(seconds=91)
+    assert offer(running, "rome-3") is None
+    parked = running.get(f"/jobs/{taken['job']}")
+    assert (parked["state"], parked["reason"]) == (
+        "parked",
+        "hosts fell silent in it 5 times: look at their logs before you put it back",
+    )
+
+    post(running, f"/jobs/{taken['job']}/retry", "admin").raise_for_status()
+    assert offer(running, "rome-1")["job"] == taken["job"]
+    running.clock.pass_(seconds=91)
+    assert offer(running, "rome-2")["job"] == taken["job"]
 
 
 def test_a_heartbeat_keeps_a_lease_for_hours(running: Any) -> None:
@@ -293,9 +315,10 @@ def test_what_is_expected_comes_from_what_such_jobs_took(running: Any) -> None:
         running.clock.pass_(seconds=80)
         post(running, f"/leases/{work['lease']}/heartbeat")
         running.clock.pass_(seconds=20 + number)
-        run = run_of(boots=1, cases=1, seed=number)
-        with running.http("upload") as http:
-            put_all(http, run)
+        run = run_of(boots=1, cases=1, seed=number, head=f"d{number}")
+        run.record["plan"]["seed"] = work["seed"]
+        with running.http("work") as http:
+            put_all(http, run, job=work["job"])
         assert post(running, f"/leases/{work['lease']}/complete", outcome="done", run=run.digest).status_code == 200
     ask(running, "waiting", head=commit_of("w"))
     (waiting,) = [job for job in running.get("/queue")["items"] if job["state"] == "queued"]

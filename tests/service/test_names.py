@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import toy
-from service_runs import commit_of, put_all, run_of
+from service_runs import commit_of, run_of
 
 from cliffwatch_service.following import poll
 from cliffwatch_service.git import tags_of
@@ -19,16 +19,13 @@ OTHER = run_of(boots=6, cases=2, base="join", head="loom", seed=2, created="2026
 @pytest.fixture
 def measured(running: Any) -> Any:
     """Two runs of two revisions on the branch for-next/bpf of a tree with a tag, with a newer commit that nobody measured."""
-    with running.http("upload") as http:
-        for run in (RUN, OTHER):
-            put_all(http, run)
+    for name in ("for-next/bpf", "master"):
+        running.follow("https://git.example.org/bpf-next.git", name, [BASE, HEAD, commit_of("newer")])
+    for run in (RUN, OTHER):
+        running.measure(run)
     running.do_tasks()
     with running.service.transaction() as connection:
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", running.clock.now())
-        facts = [trees.RevisionFacts(commit=commit) for commit in (BASE, HEAD, commit_of("newer"))]
-        ids = trees.keep_revisions(connection, facts)
-        for name in ("for-next/bpf", "master"):
-            trees.place_on_branch(connection, trees.keep_branch(connection, tree, name), 1, ids)
         trees.keep_tags(connection, tree, {"v6.12": BASE, "v6.13": "f" * 40})
     return running
 
@@ -112,15 +109,14 @@ def test_a_name_in_two_trees_is_told_apart_by_commits(measured: Any) -> None:
 
 def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -> None:
     """Between two revisions that Rome measured lies one that only Skylake did."""
-    with measured.http("upload") as http:
-        put_all(http, run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1"))
+    measured.measure(run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1"))
     with measured.service.transaction() as connection:
         rows = connection.execute("SELECT id, commit FROM revision").fetchall()
         ids = {row["commit"]: row["id"] for row in rows}
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
         line = [ids[BASE], ids[commit_of("newer")], ids[HEAD]]
         for name in ("for-next/bpf", "master"):
-            trees.place_on_branch(connection, trees.keep_branch(connection, tree, name), 1, line)
+            trees.place_on_branch(connection, trees.keep_branch(connection, tree, name), 0, line)
         everywhere = trees.measured_neighbours(connection, ids[HEAD])
         on_rome = trees.measured_neighbours(connection, ids[HEAD], platform="amd-rome")
     assert (everywhere["before"], everywhere["before_is_first"]) == (commit_of("newer"), False)

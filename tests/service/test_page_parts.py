@@ -11,7 +11,8 @@ from cliffwatch_service.web.conditions import conditions
 from cliffwatch_service.web.curves import WIDTH, Point, curve
 from cliffwatch_service.web.drawing import bar, common_scale, history, strips
 from cliffwatch_service.web.links import commit_page
-from cliffwatch_service.web.runs import marked, outputs_of
+from cliffwatch_service.web.outputs import marked
+from cliffwatch_service.web.runs import outputs_of
 from cliffwatch_service.web.series import words_of
 from cliffwatch_service.web.session import own_address, session_key
 from cliffwatch_service.web.wording import ago, counted_order, lasting, parameters

@@ -11,26 +11,24 @@ import pytest
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch.parsers.go_bench import parse_go_bench
-from cliffwatch_service.store.trees import RevisionFacts, keep_branch, keep_revision, keep_tree, place_on_branch
 
 TREE = "https://git.example.org/bpf-next.git"
 
 
 def branch_of(running: Any, names: list[str]) -> int:
-    """A branch of these revisions, the oldest first."""
-    with running.service.transaction() as connection:
-        branch = keep_branch(connection, keep_tree(connection, TREE, running.clock.now()), "master")
-        ids = [
-            keep_revision(
-                connection, RevisionFacts(commit=commit_of(name), parents=[commit_of(before)] if before else [])
-            )
-            for before, name in zip([None, *names], names, strict=False)
-        ]
-        place_on_branch(connection, branch, 0, ids)
-    return branch
+    """A followed branch of these revisions, the oldest first."""
+    return int(running.follow(TREE, "master", [commit_of(name) for name in names]))
+
+
+def measure(running: Any, *made: Any) -> None:
+    """As enrolled hosts do for jobs of the branch."""
+    for run in made:
+        running.measure(run)
+    running.do_tasks()
 
 
 def upload(running: Any, *made: Any) -> None:
+    """As anybody does by hand."""
     with running.http("upload") as http:
         for run in made:
             put_all(http, run)
@@ -48,7 +46,7 @@ def test_history_goes_along_the_branch_whatever_came_first(running: Any) -> None
     pairs = list(pairwise(names))
     for seed in (2, 0, 3, 1):
         base, head = pairs[seed]
-        upload(running, run_of(boots=3, cases=1, base=base, head=head, seed=seed))
+        measure(running, run_of(boots=3, cases=1, base=base, head=head, seed=seed))
     points = running.get(f"/series/{seq_get(running)}/history", tree=TREE, branch="master")["points"]
     ordinals = [point["ordinal"] for point in points]
     assert ordinals == sorted(ordinals, reverse=True)
@@ -59,8 +57,8 @@ def test_history_goes_along_the_branch_whatever_came_first(running: Any) -> None
 
 def test_another_compiler_begins_another_epoch(running: Any) -> None:
     branch_of(running, ["r0", "r1", "r2"])
-    upload(running, run_of(boots=3, cases=1, base="r0", head="r1", seed=1))
-    upload(running, run_of(boots=3, cases=1, base="r1", head="r2", seed=2, config="e" * 64))
+    measure(running, run_of(boots=3, cases=1, base="r0", head="r1", seed=1))
+    measure(running, run_of(boots=3, cases=1, base="r1", head="r2", seed=2, config="e" * 64))
     points = running.get(f"/series/{seq_get(running)}/history", tree=TREE, branch="master")["points"]
     assert len({point["epoch"] for point in points}) == 2
 
@@ -84,7 +82,7 @@ def test_the_samples_of_a_revision_are_all_there(running: Any) -> None:
 def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
     branch_of(running, ["r0", "r1"])
     run = run_of(boots=8, cases=6, base="r0", head="r1", shift=0.1)
-    upload(running, run)
+    measure(running, run)
     inbox = running.get("/reports")["items"]
     assert [(each["head"], each["state"], each["changes"]) for each in inbox] == [(commit_of("r1"), "new", 1)]
     assert inbox[0]["largest"] == pytest.approx(0.1, abs=0.03)
@@ -95,7 +93,7 @@ def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
 
 def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> None:
     branch_of(running, ["r0", "r1"])
-    upload(
+    measure(
         running,
         run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=1),
         run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1, seed=2, platform="intel-skylake", host="sky-1"),
@@ -111,7 +109,7 @@ def test_cousins_have_no_culprit(running: Any) -> None:
 
 def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
     branch_of(running, ["r0", "r1"])
-    upload(running, run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1))
+    measure(running, run_of(boots=8, cases=3, base="r0", head="r1", shift=0.1))
     (report,) = running.get("/reports")["items"]
     address = f"/api/v1/reports/{report['report']}/triage"
     with running.http("triage") as http:
@@ -131,17 +129,18 @@ def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
 
 
 def test_a_step_in_history_is_a_candidate_and_no_report(running: Any) -> None:
-    """Twenty revisions on one level and ten on another, each measured against its own base elsewhere."""
-    names = [f"r{index:02d}" for index in range(30)]
+    """Twenty revisions on one level and ten on another, each measured against the one before in too few boots to tell."""
+    names = [f"r{index:02d}" for index in range(31)]
     branch_of(running, names)
     made = []
-    for index, name in enumerate(names):
-        run = run_of(boots=3, cases=1, base=f"x{index:02d}", head=name, seed=index, spread=0.002)
+    for index, (base, head) in enumerate(pairwise(names)):
+        run = run_of(boots=3, cases=1, base=base, head=head, seed=index, spread=0.002)
+        run.logs[0, :, 0] += 0.08 * (index > 20)
         run.logs[1, :, 0] += 0.08 * (index >= 20)
         made.append(run)
-    upload(running, *made)
+    measure(running, *made)
     found = running.get("/changes", state="candidate")["items"]
-    assert [(change["head"], change["kind"]) for change in found] == [(commit_of("r20"), "step")]
+    assert [(change["head"], change["kind"]) for change in found] == [(commit_of("r21"), "step")]
     assert found[0]["size"] == pytest.approx(0.083, abs=0.01)
     assert running.get("/reports")["items"] == []
 

@@ -57,7 +57,14 @@ def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
 
 @pytest.mark.parametrize(("waiting", "words"), [(1, "1 job waits and"), (2, "2 jobs wait and")])
 def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> None:
-    target = {"platform": "amd-rome", "mode": "walltime", "newest": None, "seen": None, "running": 0}
+    target = {
+        "platform": "amd-rome",
+        "mode": "walltime",
+        "newest": None,
+        "newest_of_history": None,
+        "seen": None,
+        "running": 0,
+    }
     (alarm,) = alarms([{**target, "waiting": waiting}], [], NOW)
     assert alarm.startswith(f"amd-rome (walltime): {words} no host")
     assert alarms([{**target, "waiting": waiting, "running": 1}], [], NOW) == []

@@ -133,8 +133,8 @@ def _runs(
             copy.write_row((head, digest_of(["load run", target, len(chosen), head])))
     connection.execute(
         "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated, record,"
-        " record_digest, uploaded_by) SELECT filling.digest, filling.digest, %s, %s, 'complete', host.id, environment.id,"
-        " '2024-01-01'::timestamptz + head * interval '1 hour', now(), now(), %s, '', %s"
+        " record_digest, uploaded_by, of_history) SELECT filling.digest, filling.digest, %s, %s, 'complete', host.id,"
+        " environment.id, '2024-01-01'::timestamptz + head * interval '1 hour', now(), now(), %s, '', %s, true"
         " FROM filling, host, environment WHERE host.name = %s AND environment.digest = %s",
         [platform, mode, record, token, f"{platform}-load", digest_of({"target": target})],
     )

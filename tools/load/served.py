@@ -40,7 +40,12 @@ def environment(data_dir: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if name != "DATABASE_URL" and not name.startswith("CLIFFWATCH")
     }
-    return {**kept, "CLIFFWATCH_DATA_DIR": str(data_dir), "CLIFFWATCH_REQUESTS_PER_MINUTE": "10000000"}
+    unlimited = {
+        "CLIFFWATCH_REQUESTS_PER_MINUTE": "10000000",
+        "CLIFFWATCH_RUNS_PER_DAY": "10000000",
+        "CLIFFWATCH_UPLOAD_BYTES_PER_DAY": str(1 << 50),
+    }
+    return {**kept, **unlimited, "CLIFFWATCH_DATA_DIR": str(data_dir)}
 
 
 @contextmanager

@@ -66,6 +66,7 @@ def test_an_empty_service_says_how_to_begin(running: Any, watched: Any) -> None:
 def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(running: Any) -> None:
     with running.http("admin") as http:
         put_all(http, run_of(boots=2, cases=2))
+        running.make_history()
         follow = {
             "tree": "https://git.example.org/bpf-next.git",
             "branch": "master",

@@ -114,6 +114,7 @@ def hostile(running: Any) -> Any:
     with running.http("admin") as http:
         upload_hostile(http)
         upload_broken(http)
+        running.make_history()
         running.do_tasks()
         work = say_hostile(http, running.get("/reports")["items"][0]["report"])
     with running.service.transaction() as connection:
@@ -182,7 +183,7 @@ def test_rows_that_unfold_and_events_that_stream_stay_text(hostile: Any, watched
     page.locator("tr.unfolded svg.strips").wait_for()
     harmless(page)
     page.goto(f"/jobs/{work['job']}")
-    with running.http("work") as http:
+    with running.http("admin") as http:  # whose lease it is
         tell(http, work["lease"], 2, f"[ 2 s] boot: {EVIL}")
     page.locator("#events li", has_text="boot:").wait_for()
     page.locator(".phases li", has_text="boot").wait_for()

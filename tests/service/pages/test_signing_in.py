@@ -14,6 +14,7 @@ def reported(running: Any) -> Any:
     """A service with one regression report."""
     with running.http("upload") as http:
         put_all(http, run_of(boots=12, cases=3, shift=0.1, parents={"head": ["base"]}))
+    running.make_history()
     running.do_tasks()
     return running
 

@@ -1,0 +1,432 @@
+"""A build that takes all of the host is ended, the host answers all the while, and nothing of the build is left."""
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from bare_sandbox import compiled, needs_namespaces, sandboxed, user
+
+from cliffwatch_runner import control_groups, process
+from cliffwatch_runner.build_limits import Limits, changed, guarded, host_limits, refusal
+from cliffwatch_runner.control_groups import make_group
+from cliffwatch_runner.failure import Failure
+
+MIB = 1 << 20
+ANSWERS_WITHIN = 2.0
+
+LIMITS = Limits(
+    memory_bytes=400 * MIB,
+    processes=4000,
+    disk_bytes=200 * MIB,
+    file_bytes=1024 * MIB,
+    seconds=300.0,
+    spare_memory=64 * MIB,
+    spare_disk=256 * MIB,
+)
+
+FEW = replace(LIMITS, processes=400)
+"""For bombs alone: beside them the host's other work may well start so many threads, which the watcher counts too."""
+
+BOMB = """
+#include <unistd.h>
+int main(void)
+{
+	for (;;)
+		if (fork() < 0)
+			usleep(1000);
+}
+"""
+
+DAEMONS = """
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 20; i++)
+		if (fork() == 0) {
+			setsid();
+			if (fork() == 0)
+				setsid();
+			pause();
+		}
+	pause();
+}
+"""
+
+EATER = """
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 8; i++)
+		if (fork() == 0) {
+			for (int taken = 0; taken < 200; taken++) {
+				memset(malloc(1 << 20), 1, 1 << 20);
+				usleep(1000);
+			}
+			pause();
+		}
+	pause();
+}
+"""
+
+HIDDEN_EATER = EATER.replace(
+    "int main(void)\n{", "#include <sys/prctl.h>\nint main(void)\n{\n\tprctl(PR_SET_DUMPABLE, 0);"
+)
+FILLER = "while :; do head -c 20M /dev/zero > {place}/$((i += 1)) || exit; done"
+UNLINKED = "exec 3> gone; rm gone; while :; do head -c 20M /dev/zero >&3 || exit; done"
+
+
+@dataclass
+class Answers:
+    """How long the host took to start a program, at worst."""
+
+    worst: float = 0.0
+    count: int = 0
+
+
+@contextmanager
+def asked() -> Iterator[Answers]:
+    """Asks the host to start a program, again and again."""
+    answers, done = Answers(), threading.Event()
+
+    def ask() -> None:
+        while answers.count == 0 or not done.wait(0.05):
+            before = time.monotonic()
+            subprocess.run(["true"], check=True)
+            answers.worst = max(answers.worst, time.monotonic() - before)
+            answers.count += 1
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        done.set()
+        thread.join()
+
+
+def _may_make_groups() -> bool:
+    group = make_group(64 * MIB, 8)
+    if group is not None:
+        group.remove()
+    return group is not None
+
+
+needs_groups = pytest.mark.skipif(not _may_make_groups(), reason="this user may make no control groups here")
+
+
+@pytest.fixture(params=[pytest.param(True, marks=needs_groups, id="control group"), pytest.param(False, id="watcher")])
+def by_group(request: pytest.FixtureRequest) -> bool:
+    """Who holds the sandbox to its limits."""
+    return bool(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "given"
+    place.mkdir()
+    return place
+
+
+def alive(program: str, then: signal.Signals | None = None) -> list[int]:
+    """Who runs with this word in his command line."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if program in os.fsdecode((place / "cmdline").read_bytes()):
+                found.append(int(place.name))
+                if then is not None:
+                    os.kill(found[-1], then)
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def nothing_left(program: str) -> Iterator[None]:
+    """Nothing of it is left after the block. A test that fails leaves no bomb to whoever else uses this host, either."""
+    try:
+        yield
+    finally:
+        left = alive(program)
+        for number in (signal.SIGSTOP, signal.SIGSTOP, signal.SIGSTOP, signal.SIGKILL):
+            alive(program, number)
+    assert left == []
+
+
+def ended(
+    folder: Path,
+    command: list[str],
+    limits: Limits,
+    *,
+    by_group: bool,
+    wall: Callable[[Path, list[str]], list[str]] = sandboxed,
+) -> Failure | None:
+    """What became of a command under its limits; nothing is left of it and the host answered all the while."""
+    with ExitStack() as stack:
+        stack.enter_context(nothing_left(str(folder)))
+        answers = stack.enter_context(asked())
+        guard = stack.enter_context(guarded(limits, [folder], user=user, control_groups=by_group))
+        done = process.run(
+            guard.argv(wall(folder, command)), deadline=60.0, on_start=guard.begin, should_stop=guard.should_stop
+        )
+        failure = guard.failure("the build")
+        assert failure is not None or done.ok, done.output
+        assert not done.timed_out
+    assert answers.worst < ANSWERS_WITHIN
+    return failure
+
+
+def blamed(failure: Failure | None, *words: str) -> None:
+    assert failure is not None
+    assert failure.whose == "kernel"
+    assert all(word in failure.message + failure.next_step for word in words), failure
+
+
+@needs_namespaces
+def test_a_build_within_its_limits_is_left_alone(folder: Path, by_group: bool) -> None:
+    assert ended(folder, ["sh", "-c", "head -c 20M /dev/zero > some; echo built"], LIMITS, by_group=by_group) is None
+
+
+@needs_namespaces
+def test_a_fork_bomb_is_ended(folder: Path, by_group: bool) -> None:
+    compiled(folder, "bomb", BOMB)
+
+    blamed(ended(folder, ["./bomb", str(folder)], FEW, by_group=by_group), "400 processes", "--limit processes=N")
+
+
+@needs_namespaces
+@pytest.mark.parametrize("source", [EATER, HIDDEN_EATER], ids=["plain", "that hides its memory"])
+def test_what_eats_the_memory_is_ended(folder: Path, source: str, by_group: bool) -> None:
+    compiled(folder, "eater", source)
+
+    blamed(ended(folder, ["./eater", str(folder)], LIMITS, by_group=by_group), "400 MiB of memory", "--limit memory=")
+
+
+@needs_namespaces
+@pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
+def test_files_in_memory_are_memory(folder: Path, place: str, by_group: bool) -> None:
+    command = ["sh", "-c", FILLER.format(place=place), str(folder)]
+
+    blamed(ended(folder, command, LIMITS, by_group=by_group), "400 MiB of memory")
+
+
+@needs_namespaces
+def test_what_fills_the_disk_is_ended(folder: Path, by_group: bool) -> None:
+    command = ["sh", "-c", FILLER.format(place="."), str(folder)]
+
+    blamed(ended(folder, command, LIMITS, by_group=by_group), "filled the disk", "--limit disk=SIZE")
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 2000 * MIB
+
+
+@pytest.mark.xdist_group(
+    "kernel"
+)  # a kernel's build beside it uses more of the disk, which is then not the tree's fault
+@needs_namespaces
+def test_the_host_keeps_its_spare_disk_from_files_without_names(folder: Path, by_group: bool) -> None:
+    free = shutil.disk_usage(folder).free
+    spared = replace(LIMITS, disk_bytes=free, spare_disk=free - 200 * MIB)
+
+    blamed(ended(folder, ["bash", "-c", UNLINKED, str(folder)], spared, by_group=by_group), "filled the disk")
+
+
+@needs_namespaces
+def test_one_file_ends_at_its_limit(folder: Path, by_group: bool) -> None:
+    command = ["sh", "-c", "head -c 40M /dev/zero > one || true"]
+
+    assert ended(folder, command, replace(LIMITS, file_bytes=8 * MIB), by_group=by_group) is None
+    assert (folder / "one").stat().st_size <= 8 * MIB
+
+
+@needs_namespaces
+def test_what_does_not_end_is_ended(folder: Path, by_group: bool) -> None:
+    command = ["sh", "-c", "trap '' TERM; sleep 1000 & wait; sleep 1000", str(folder)]
+
+    blamed(ended(folder, command, replace(LIMITS, seconds=0.5), by_group=by_group), "did not end", "--limit hours=N")
+
+
+@pytest.mark.parametrize(
+    ("source", "reached"),
+    [pytest.param(BOMB, "400 processes", id="a bomb"), pytest.param(DAEMONS, "did not end", id="other sessions")],
+)
+def test_without_namespaces_all_are_ended_too(folder: Path, source: str, reached: str, by_group: bool) -> None:
+    """`--isolation none`: no namespace's first process takes the others with it."""
+    program = compiled(folder, "program", source)
+
+    def none(folder: Path, command: list[str]) -> list[str]:
+        return command if user == os.geteuid() else ["setpriv", "--reuid", str(user), "--clear-groups", "--", *command]
+
+    for above in (folder, *folder.parents[:-2]):
+        if above.stat().st_uid == os.geteuid():
+            above.chmod(0o755)
+    limits = replace(LIMITS, seconds=3.0) if source == DAEMONS else FEW
+    blamed(ended(folder, [str(program)], limits, by_group=by_group, wall=none), reached)
+
+
+@needs_namespaces
+def test_a_tree_that_used_its_share_is_to_blame_whatever_others_use(folder: Path, by_group: bool) -> None:
+    """Others write as much and more at the same time, on the same disk."""
+    others = subprocess.Popen(["sh", "-c", "head -c 1500M /dev/zero > others; sleep 60"], cwd=folder.parent)
+    try:
+        command = ["sh", "-c", FILLER.format(place="."), str(folder)]
+        blamed(ended(folder, command, LIMITS, by_group=by_group), "filled the disk")
+    finally:
+        others.kill()
+        others.wait()
+        (folder.parent / "others").unlink()
+
+
+@needs_namespaces
+def test_a_disk_that_others_fill_is_not_the_trees_fault(folder: Path, by_group: bool) -> None:
+    full = replace(LIMITS, spare_disk=shutil.disk_usage(folder).total)
+
+    failure = ended(folder, ["sh", "-c", "sleep 1000; true", str(folder)], full, by_group=by_group)
+
+    assert failure is not None
+    assert failure.whose == "host"
+    assert "disk" in failure.message
+
+
+@needs_namespaces
+def test_memory_that_others_use_is_not_the_trees_fault(folder: Path, by_group: bool) -> None:
+    failure = ended(
+        folder, ["sh", "-c", "sleep 1000; true", str(folder)], replace(LIMITS, spare_memory=1 << 60), by_group=by_group
+    )
+
+    assert failure is not None
+    assert failure.whose == "host"
+    assert "memory" in failure.message
+
+
+@needs_groups
+def test_a_groups_folders_go_with_it() -> None:
+    group = make_group(64 * MIB, 8)
+
+    assert group is not None
+    assert all(folder.is_dir() for folder in group.folders)
+    group.remove()
+    assert not any(folder.exists() for folder in group.folders)
+
+
+@needs_groups
+def test_groups_of_killed_runs_are_removed() -> None:
+    group = make_group(64 * MIB, 8)
+    assert group is not None
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = [folder.with_name(f"cliffwatch-{gone.pid}-dead") for folder in group.folders]
+    for folder in left:
+        folder.mkdir()
+
+    after = make_group(64 * MIB, 8)
+
+    assert after is not None
+    assert not any(folder.exists() for folder in left)
+    assert all(folder.exists() for folder in group.folders)
+    group.remove()
+    after.remove()
+
+
+V2 = "0::/system.slice/worker.service/main\n"
+MOUNTS = "30 23 0:26 / {mount} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+
+
+def test_a_delegated_service_makes_its_groups_beside_its_own(tmp_path: Path) -> None:
+    """In v2 the group that a process is in hands down no controllers; systemd's DelegateSubgroup leaves the one above."""
+    mount, proc = tmp_path / "cgroup", tmp_path / "proc"
+    own = mount / "system.slice/worker.service/main"
+    own.mkdir(parents=True)
+    proc.mkdir()
+    (proc / "cgroup").write_text(V2)
+    (proc / "mountinfo").write_text(MOUNTS.format(mount=mount))
+    for group, controllers in ((own, ""), (own.parent, "cpu memory pids")):
+        (group / "cgroup.procs").touch()
+        (group / "cgroup.subtree_control").write_text(controllers)
+    (own / "cgroup.subtree_control").chmod(0o444)
+
+    assert list(control_groups._parents(proc))[-1] == (own.parent, own.parent)
+
+
+def test_a_session_that_may_write_to_no_group_makes_none(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    proc.mkdir()
+    (proc / "cgroup").write_text(V2)
+    (proc / "mountinfo").write_text(MOUNTS.format(mount=tmp_path / "absent"))
+
+    assert make_group(64 * MIB, 8, proc) is None
+
+
+def test_root_whom_nothing_limits_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cliffwatch_runner.build_limits.make_group", lambda *_: None)
+    host, own = tmp_path / "host", tmp_path / "own"
+    host.write_text("         0          0 4294967295\n")
+    own.write_text("         0       1000          1\n")
+
+    refused = refusal(0, host)
+
+    assert refused is not None
+    assert "ordinary user" in refused.next_step
+    assert refusal(0, own) is None
+    assert refusal(1000, host) is None
+
+
+def test_limits_of_a_host_leave_something_to_it(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:       16000000 kB\nMemAvailable:   15000000 kB\n")
+
+    limits = host_limits(3600.0, meminfo)
+
+    assert limits.memory_bytes == 12000000 << 10
+    assert limits.seconds == 3600.0
+    assert math.isclose(limits.spare_memory, 512 * MIB)
+
+
+def test_a_containers_engine_is_told_the_limits() -> None:
+    words = FEW.container_arguments()
+
+    assert words == ["--memory", "419430400", "--memory-swap", "419430400", "--pids-limit", "400"]
+
+
+def test_a_user_raises_limits_by_name() -> None:
+    raised = changed(LIMITS, ["memory=2G", "processes=9000", "disk=1G", "hours=0.5"])
+
+    assert isinstance(raised, Limits)
+    assert (raised.memory_bytes, raised.processes, raised.disk_bytes, raised.seconds) == (
+        2048 * MIB,
+        9000,
+        1024 * MIB,
+        1800,
+    )
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "memory",
+        "memory=",
+        "memory=much",
+        "processes=0",
+        "processes=-1",
+        "hours=0",
+        "hours=nan",
+        "swap=1G",
+        "disk=0",
+    ],
+)
+def test_what_is_no_limit_is_refused(word: str) -> None:
+    refused = changed(LIMITS, [word])
+
+    assert isinstance(refused, Failure)
+    assert refused.whose == "usage"
+    assert "memory=32G" in refused.next_step

@@ -1,0 +1,292 @@
+"""Whatever a job leaves, its worker marks it failed, keeps what it left, and takes the next one."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cliffwatch_runner.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.untrusted_files import remove_tree
+from cliffwatch_runner.uploading import Uploaded, upload_run
+from cliffwatch_runner.worker import job as worker_job
+from cliffwatch_runner.worker.job import Host
+from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.loop import work
+from cliffwatch_runner.worker.spool import Spool
+
+RUN = Path(__file__).parents[1] / "data" / "runs" / "uninlined"
+SECRET = "the-secret-of-the-host"
+
+
+class Service(Client):
+    """What a worker hears from a service: the jobs of a list, and yes to everything else. It remembers what came."""
+
+    def __init__(self, *jobs: Any) -> None:
+        super().__init__("http://service.invalid", None)
+        self.jobs = list(jobs)
+        self.ended: dict[str, dict[str, Any]] = {}
+        self.sent: list[bytes] = []
+        self.refusing: list[Refused] = []
+
+    def post(self, path: str, content: Any, *, key: str | None = None) -> Reply:
+        if path == "/offers":
+            return Answered(status=200, body=self.jobs.pop(0) if self.jobs else None)
+        lease, _, what = path.removeprefix("/leases/").partition("/")
+        if what == "complete":
+            if self.refusing:
+                return self.refusing.pop(0)
+            self.ended[lease] = content
+        return Answered(status=200, body={"cancel": False})
+
+    def get(self, path: str, **params: Any) -> Reply:
+        return Answered(status=200, body={"boots": []})
+
+    def put(self, path: str, content: bytes, kind: str = "application/json") -> Reply:
+        self.sent.append(content)
+        return Answered(status=201, body={})
+
+
+def job(name: str, **other: Any) -> dict[str, Any]:
+    return {
+        "job": name,
+        "lease": f"lease-{name}",
+        "tree": "https://git.example.org/linux.git",
+        "base": "1" * 40,
+        "head": "2" * 40,
+        "platform": "emulated-x86-64",
+        "mode": "icount",
+        "suites": ["local-storage"],
+        "profile": "smoke",
+        "boots": "1",
+        "seed": 1,
+        "heartbeat_seconds": 30,
+        "cancel": False,
+        **other,
+    }
+
+
+STAND_IN = """
+import pathlib, shutil, sys
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+out.exists() or shutil.copytree(sys.argv[1], out)
+"""
+
+
+def host(tmp_path: Path, *, after: str = "") -> Host:
+    """A host whose `cliffwatch run` leaves the recorded run, and then does what the test says."""
+    cache = tmp_path / "cache"
+    cache.mkdir(exist_ok=True)
+    return Host(
+        name="emulator-1",
+        platform="emulated-x86-64",
+        modes=("icount",),
+        cache=cache,
+        command=(sys.executable, "-c", STAND_IN + after, str(RUN)),
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        limits=Limits(free_disk=0, free_memory=0),
+    )
+
+
+def do(service: Service, where: Host, spool: Path, *, jobs: int | None = None) -> list[str]:
+    """Works until there is no job left, and looks at the spool once."""
+    said: list[str] = []
+    drain = threading.Event()
+    before = Service.post
+
+    def post(path: str, content: Any, *, key: str | None = None) -> Reply:
+        if path == "/offers" and not service.jobs:
+            drain.set()
+        return before(service, path, content, key=key)
+
+    service.post = post  # type: ignore[method-assign]
+    ended = work(service, where, Spool(spool), drain=drain, stop=threading.Event(), say=said.append, idle=0, jobs=jobs)
+    assert ended is None or isinstance(ended, Failure)
+    assert ended is None
+    return said
+
+
+def break_for(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
+    """Lets the upload of one job's results fail as no code expects."""
+
+    def breaking(client: Client, folder: Path, host: str, **more: Any) -> Any:
+        if name in str(folder):
+            raise error
+        return upload_run(client, folder, host, **more)
+
+    monkeypatch.setattr(worker_job, "upload_run", breaking)
+
+
+ERRORS = [
+    RecursionError("maximum recursion depth exceeded"),
+    ValueError("a\nname\x1b[31m"),
+    MemoryError(),
+    KeyError("x"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_results_that_cannot_be_handled_fail_their_job_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    break_for(monkeypatch, "poison", error)
+    service = Service(job("poison"), job("good"))
+    said = do(service, host(tmp_path), tmp_path / "spool")
+
+    assert service.ended["lease-good"]["outcome"] == "done"
+    assert service.ended["lease-poison"]["outcome"] == "host-failed"
+    assert type(error).__name__ in service.ended["lease-poison"]["reason"]
+    aside = tmp_path / "spool" / "poison" / "results.aside-1"
+    assert (aside / "run.json").read_text() == (RUN / "run.json").read_text()
+    assert "Traceback" in aside.with_name("results.aside-1.why").read_text()
+    assert str(aside) in "\n".join(said)
+    assert "\x1b" not in "".join(said)
+    assert not list(Spool(tmp_path / "spool").waiting())
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_what_lies_in_the_spool_at_the_start_ends_no_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    break_for(monkeypatch, "poison", error)
+    spool = Spool(tmp_path / "spool")
+    for name in ("poison", "good"):
+        shutil.copytree(RUN, spool.begin(job(name)).results)
+    said = do(Service(), host(tmp_path), tmp_path / "spool")
+
+    assert "sent what job good left: 2 boots" in said
+    assert (tmp_path / "spool" / "poison" / "results.aside-1" / "run.json").exists()
+    assert not list(spool.waiting())
+
+
+def test_a_job_that_was_put_aside_begins_anew_when_it_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        break_for(broken, "again", RecursionError())
+        do(Service(job("again")), host(tmp_path), tmp_path / "spool")
+    service = Service(job("again"))
+    do(service, host(tmp_path), tmp_path / "spool")
+
+    assert service.ended["lease-again"]["outcome"] == "done"
+    assert sorted(path.name for path in (tmp_path / "spool" / "again").iterdir()) == [
+        *("delivered", "job.json", "log", "results", "results.aside-1", "results.aside-1.why")
+    ]
+
+
+FILES = ("run.json", "boots/001-base/boot.json", "boots/001-base/samples.json", "boots/001-base/environment.json")
+KINDS = {
+    "link": lambda path, secret: path.symlink_to(secret),
+    "dangling link": lambda path, secret: path.symlink_to(secret.with_name("none")),
+    "pipe": lambda path, _: os.mkfifo(path),
+    "folder": lambda path, _: path.mkdir(),
+    "device": lambda path, _: os.mknod(path, 0o020666, os.makedev(1, 5)),
+    "huge file": lambda path, _: (path.touch(), os.truncate(path, 1 << 40)),
+    "deep JSON": lambda path, _: path.write_text("[" * 200_000),
+    "JSON of another kind": lambda path, _: path.write_text("[1]"),
+    "no text": lambda path, _: path.write_bytes(b"\xff\xfe\x00"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_that_is_uploaded_is_something_else(tmp_path: Path, name: str, kind: str) -> None:
+    """As an earlier version, or a disk that lost something, may have left it in the spool."""
+    if kind == "device" and os.geteuid() != 0:
+        pytest.skip("only root may make devices")
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps({"secret": SECRET, "index": 1}))
+    spool = Spool(tmp_path / "spool")
+    for each in ("poison", "good"):
+        shutil.copytree(RUN, spool.begin(job(each)).results)
+    path = spool.begin(job("poison")).results / name
+    path.unlink()
+    KINDS[kind](path, secret)
+    service = Service(job("next"))
+    said = do(service, host(tmp_path), tmp_path / "spool")
+
+    assert service.ended["lease-next"]["outcome"] == "done"
+    assert "sent what job good left: 2 boots" in said
+    assert SECRET.encode() not in b"".join(service.sent)
+    assert [each.folder.name for each in spool.waiting()] in ([], ["poison"])
+
+
+def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    results = spool.begin(job("poison")).results
+    shutil.copytree(RUN, results)
+    odd = results / "boots" / "001-base" / "1" / "odd"
+    odd.mkdir()
+    (odd / "a\nb").touch()
+    nest = 'import os\nfor _ in range(1500): os.mkdir("d"); os.chdir("d")'
+    subprocess.run([sys.executable, "-c", nest], cwd=odd, check=True)
+    try:
+        said = do(Service(job("next")), host(tmp_path), tmp_path / "spool")
+        assert "sent what job poison left: 2 boots" in said
+    finally:
+        remove_tree(odd)  # pytest cannot
+
+
+def test_a_job_that_the_service_names_oddly_is_failed_and_the_next_one_taken(tmp_path: Path) -> None:
+    service = Service(job("../../escape", lease="odd"), {"job": 7}, ["no job"], job("good"))
+    do(service, host(tmp_path), tmp_path / "spool")
+
+    assert service.ended["odd"]["outcome"] == "host-failed"
+    assert service.ended["lease-good"]["outcome"] == "done"
+    assert not (tmp_path.parent / "escape").exists()
+
+
+def test_a_reason_that_the_service_never_takes_is_not_sent_for_ever(tmp_path: Path) -> None:
+    service = Service(job("poison"), job("good"))
+    service.refusing = [Refused(status=422, title="wrong", detail="the reason holds what cannot be stored", body={})]
+    do(service, host(tmp_path), tmp_path / "spool")
+
+    assert service.ended["lease-poison"]["outcome"] == "host-failed"
+    assert service.ended["lease-good"]["outcome"] == "done"
+    assert (tmp_path / "spool" / "poison" / "results.aside-1" / "run.json").exists()
+
+
+def test_a_run_that_crashed_is_not_done(tmp_path: Path) -> None:
+    """Python ends with 1 where nothing catches an error, which is also what --fail-on answers: a job asks for no such thing."""
+    service = Service(job("crashed"))
+    do(service, host(tmp_path, after="raise RuntimeError('a\\x00b\\x1b[31m')"), tmp_path / "spool")
+
+    ended = service.ended["lease-crashed"]
+    assert ended["outcome"] == "host-failed"
+    assert "RuntimeError" in ended["reason"]
+    assert ended["reason"].replace("\n", "").isprintable()
+
+
+def test_a_host_that_cannot_look_at_its_disk_ends_the_job_and_not_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Limits, "exceeded", failing)
+        service = Service(job("unlucky"))
+        do(service, host(tmp_path), tmp_path / "spool")
+    assert service.ended["lease-unlucky"]["outcome"] == "host-failed"
+    assert "ZeroDivisionError" in service.ended["lease-unlucky"]["reason"]
+
+
+def test_results_are_read_through_descriptors(tmp_path: Path) -> None:
+    """A folder of boots that is a link leads nowhere."""
+    run = tmp_path / "run"
+    shutil.copytree(RUN, run)
+    shutil.move(run / "boots" / "001-base" / "1", tmp_path / "elsewhere")
+    (run / "boots" / "001-base" / "1").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "dmesg").write_text(SECRET)
+    service = Service()
+
+    uploaded = upload_run(service, run, "emulator-1")
+
+    assert isinstance(uploaded, Uploaded)
+    assert SECRET.encode() not in b"".join(service.sent)

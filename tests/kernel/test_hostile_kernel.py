@@ -1,0 +1,43 @@
+"""A real kernel whose build tries to get out: it stays in, and the run says what was wrong with it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600), pytest.mark.xdist_group("kernel")]
+
+PATCH = Path(__file__).parents[1] / "data/hostile-build.patch"
+CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
+
+
+@pytest.fixture
+def source() -> Path:
+    found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
+    assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
+    return found[-1]
+
+
+def test_a_kernel_whose_build_tries_to_get_out_is_no_kernel_and_hurts_nothing(source: Path, tmp_path: Path) -> None:
+    argv = [str(CLIFFWATCH), "run", "--tree", str(source), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+    argv += ["--mode", "icount", "--boots", "1", "--suite", "bloom", "--out", str(tmp_path / "results")]
+    core_pattern = Path("/proc/sys/kernel/core_pattern").read_text()
+
+    ended = subprocess.run(argv, check=False, capture_output=True, text=True)
+
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    record = json.loads((tmp_path / "results" / "run.json").read_text())
+    assert record["arms"]["base"].get("failure") is None
+    failure = record["arms"]["head"]["failure"]
+    assert "System.map in its output is a link" in failure["message"], failure
+    assert Path("/proc/sys/kernel/core_pattern").read_text() == core_pattern
+    (noted,) = [
+        path
+        for lane in (Path.home() / ".cache/cliffwatch/lanes").iterdir()
+        for path in (lane / "output/hostile",)
+        if path.is_file()
+    ]
+    got = [line for line in noted.read_text().splitlines() if line.isupper() or line.startswith("WROTE")]
+    assert got == [], "\n".join(got)
