@@ -15,7 +15,7 @@ import structlog
 import uvicorn
 from service_runs import MadeRun, put_all
 
-from cliffwatch_runner.client import Client, Patience
+from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_service.access import make_token
 from cliffwatch_service.app import create_app
 from cliffwatch_service.database import open_pool

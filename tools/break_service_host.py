@@ -5,7 +5,7 @@ import sys
 import threading
 from pathlib import Path
 
-from cliffwatch_runner.client import Client
+from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
 from cliffwatch_runner.worker.loop import work

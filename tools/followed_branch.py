@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests/runner")]
 from toy import Silent, request  # noqa: E402
 
-from cliffwatch_runner.building import Built, build  # noqa: E402
-from cliffwatch_runner.cache_uses import cache_uses  # noqa: E402
+from cliffwatch_runner.build.cache.uses import cache_uses  # noqa: E402
+from cliffwatch_runner.build.worktree import BuildSettings  # noqa: E402
 from cliffwatch_runner.failure import Failure  # noqa: E402
-from cliffwatch_runner.git import git  # noqa: E402
-from cliffwatch_runner.lanes import BuildSettings  # noqa: E402
-from cliffwatch_runner.preparing import Chosen, Equipped, choose, equip  # noqa: E402
-from cliffwatch_runner.request import RunRequest  # noqa: E402
-from cliffwatch_runner.tree import open_tree  # noqa: E402
+from cliffwatch_runner.plan.prepare import Chosen, Equipped, choose, equip  # noqa: E402
+from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
+from cliffwatch_runner.run.build import Built, build  # noqa: E402
+from cliffwatch_runner.source.git import git  # noqa: E402
+from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 
 FILE = "kernel/bpf/bpf_local_storage.c"
 LARGEST_SECONDS = 60.0

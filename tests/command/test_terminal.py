@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from cliffwatch.command import terminal
-from cliffwatch_runner.progress import LiveLine, PlainLines, teller_for
+from cliffwatch_runner.run.progress import LiveLine, PlainLines, teller_for
 
 GO = "arm: base\n" + "BenchmarkX 1 5 ns/op\n" * 6 + "arm: head\n" + "BenchmarkX 1 6 ns/op\n" * 6
 ESCAPE = b"\x1b"

@@ -17,12 +17,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 
 from cliffwatch.tree_addresses import TreeAddress, allowed, closed, has_credentials, read_address, without_credentials
-from cliffwatch_runner import tree_access
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.git import git
-from cliffwatch_runner.revision import Revision
-from cliffwatch_runner.tree import Tree, open_tree
-from cliffwatch_runner.tree_access import Fetching, fetching
+from cliffwatch_runner.source import access as tree_access
+from cliffwatch_runner.source.access import Fetching, fetching
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.source.tree import Tree, open_tree
 from cliffwatch_service.git import GitProblem, branch_head, fetch_commits
 
 CLOSED = [

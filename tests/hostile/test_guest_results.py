@@ -18,19 +18,20 @@ import pytest
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch_runner import boot as boot_module
-from cliffwatch_runner import guest_files, uploading
-from cliffwatch_runner.boot import BootEnd, BootOrder, boot_guest
-from cliffwatch_runner.guest_argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest_files import beyond_limits, escaped
-from cliffwatch_runner.guest_watch import GuestLimits
-from cliffwatch_runner.measuring import _guest_case
-from cliffwatch_runner.outcomes import PartEnd, case_name, read_case
-from cliffwatch_runner.plan import Plan, make_plan
-from cliffwatch_runner.run_files import write_boot
-from cliffwatch_runner.sandbox import Sandbox
-from cliffwatch_runner.selection import select_cases
-from cliffwatch_runner.untrusted_files import remove_tree
+from cliffwatch_runner.guest import boot as boot_module
+from cliffwatch_runner.guest import files as guest_files
+from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest.boot import BootEnd, BootOrder, boot_guest
+from cliffwatch_runner.guest.files import beyond_limits, escaped
+from cliffwatch_runner.guest.watch import GuestLimits
+from cliffwatch_runner.plan.plan import Plan, make_plan
+from cliffwatch_runner.plan.selection import select_cases
+from cliffwatch_runner.results.files import write_boot
+from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
+from cliffwatch_runner.run.measure import _guest_case
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+from cliffwatch_runner.upload import result_directory
 
 SECRET = "the-secret-of-the-host"
 SHAPE = GuestShape(mode="icount", cpus=1, memory_mib=2048)
@@ -100,7 +101,7 @@ def boot(folder: Path, script: str) -> Left:
     read = {index: read_case(index, case, home / "1", end) for index, case in enumerate(PLAN.cases)}
     part = PartEnd(end=end, results={index: result for index, result in read.items() if result is not None})
     write_boot(home, PLAN, PLAN.boots[0], [part], began=began, ended=datetime.now(UTC))
-    return Left(end, home, json.loads((home / "boot.json").read_text()), unpacked(uploading.raw_archive(home)))
+    return Left(end, home, json.loads((home / "boot.json").read_text()), unpacked(result_directory.raw_archive(home)))
 
 
 def argv_of(folders: GuestFolders, script: str) -> list[str]:
@@ -272,7 +273,7 @@ def test_an_old_boot_with_odd_files_in_it_is_packed_without_them(tmp_path: Path)
     os.mkfifo(tmp_path / "1" / "pipe")
     subprocess.run(["bash", "-c", nest("deep", 1500, "d")], cwd=tmp_path / "1", check=True)
     try:
-        assert unpacked(uploading.raw_archive(tmp_path)) == {"1/cases/000.out": b"good"}
+        assert unpacked(result_directory.raw_archive(tmp_path)) == {"1/cases/000.out": b"good"}
     finally:
         remove_tree(tmp_path / "1")  # pytest cannot
 

@@ -18,16 +18,18 @@ import toy
 from toy import change, request, run_toy
 
 from cliffwatch.results import Run
-from cliffwatch_runner import bench_build, kernel_build, preparing, running
-from cliffwatch_runner.cache_listing import list_cache
-from cliffwatch_runner.untrusted_files import UntrustedFolder
+from cliffwatch_runner.build import bench, kernel
+from cliffwatch_runner.build.cache.listing import list_cache
+from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import run as running
+from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder
 
 pytestmark = pytest.mark.timeout(120)
 
 SECRET = "the-secret-of-the-host"
 BENCH_MAKEFILE = "tools/testing/selftests/bpf/Makefile"
 BENCH_SOURCE = "tools/testing/selftests/bpf/bench.c"
-OUTPUTS = (*kernel_build.OUTPUTS, *bench_build.OUTPUTS)
+OUTPUTS = (*kernel.OUTPUTS, *bench.OUTPUTS)
 
 INSTEAD = {
     "a link to a file": "ln -s {secret} {path}",
@@ -43,7 +45,7 @@ INSTEAD = {
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "guest_programs", lambda: (toy.FAKEVNG,))
-    monkeypatch.setattr(preparing, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
 
 
 @pytest.fixture
@@ -147,16 +149,16 @@ def test_the_host_opens_nothing_of_a_build_but_its_outputs(
 
 def test_only_the_sandbox_learns_where_a_builds_output_lies() -> None:
     """The contract behind it: who has no path opens none."""
-    sources = Path(running.__file__).parent.rglob("*.py")
-    assert {path.name for path in sources if "mount_source" in path.read_text()} == {"untrusted_files.py", "lanes.py"}
+    sources = Path(running.__file__).parents[1].rglob("*.py")
+    assert {path.name for path in sources if "mount_source" in path.read_text()} == {"untrusted_files.py", "worktree.py"}
 
 
 @pytest.mark.parametrize("instead", INSTEAD)
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.name)
 def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
-    repository: Path, tmp_path: Path, secret: Path, output: kernel_build.Output, instead: str
+    repository: Path, tmp_path: Path, secret: Path, output: kernel.Output, instead: str
 ) -> None:
-    of_bench = output in bench_build.OUTPUTS
+    of_bench = output in bench.OUTPUTS
     target = "bench" if of_bench else "bzImage"
     path = f"$(O)/{output.path}"
     attack = INSTEAD[instead].format(secret=secret, path=path)

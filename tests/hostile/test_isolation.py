@@ -17,7 +17,8 @@ import sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/runner"]
 import toy
-from cliffwatch_runner import preparing, running
+from cliffwatch_runner.plan import prepare as preparing
+from cliffwatch_runner.run import run as running
 running.guest_programs = lambda: (toy.FAKEVNG,)
 preparing.guest_programs = running.guest_programs
 preparing._NEEDED_BYTES = 0

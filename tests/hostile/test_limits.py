@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from bare_sandbox import compiled, needs_namespaces, sandboxed, user
 
-from cliffwatch_runner import control_groups, process
-from cliffwatch_runner.build_limits import Limits, changed, guarded, host_limits, refusal
-from cliffwatch_runner.control_groups import make_group
+from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.sandbox import control_groups
+from cliffwatch_runner.sandbox.control_groups import make_group
+from cliffwatch_runner.sandbox.limits import Limits, changed, guarded, host_limits, refusal
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
@@ -367,7 +368,7 @@ def test_a_session_that_may_write_to_no_group_makes_none(tmp_path: Path) -> None
 
 
 def test_root_whom_nothing_limits_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cliffwatch_runner.build_limits.make_group", lambda *_: None)
+    monkeypatch.setattr("cliffwatch_runner.sandbox.limits.make_group", lambda *_: None)
     host, own = tmp_path / "host", tmp_path / "own"
     host.write_text("         0          0 4294967295\n")
     own.write_text("         0       1000          1\n")

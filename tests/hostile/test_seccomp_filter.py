@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from bare_sandbox import compiled, needs_namespaces, sandboxed
 
-from cliffwatch_runner import seccomp_filter
-from cliffwatch_runner.kvm_probe import probe_rom
-from cliffwatch_runner.seccomp_filter import filter_program, filtered, write_filter
+from cliffwatch_runner.host.kvm_probe import probe_rom
+from cliffwatch_runner.sandbox import seccomp_filter
+from cliffwatch_runner.sandbox.seccomp_filter import filter_program, filtered, write_filter
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is for x86-64 alone"),

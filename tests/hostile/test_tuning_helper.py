@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner.host_knobs import KNOB_FILES, SERVICES, tuning_plan
-from cliffwatch_runner.tuning_helper import WANTED, request_line, serve, write_helper
-from cliffwatch_runner.tuning_rights import lines_to_allow, tuned_by_helper
+from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, tuning_plan
+from cliffwatch_runner.host.tuning_helper import WANTED, request_line, serve, write_helper
+from cliffwatch_runner.host.tuning_rights import lines_to_allow, tuned_by_helper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 from fake_host import fake_host
@@ -25,7 +25,7 @@ LATENCY = "dev/cpu_dma_latency"
 STAND_IN = """
 import sys
 from pathlib import Path
-from cliffwatch_runner.tuning_helper import serve
+from cliffwatch_runner.host.tuning_helper import serve
 
 
 class NoServices:
@@ -39,7 +39,7 @@ sys.exit(serve(sys.stdin.buffer, sys.stdout.buffer, root=Path(sys.argv[1]), jour
 
 CALLER = """
 import os, signal, sys
-from cliffwatch_runner.tuning_rights import tuned_by_helper
+from cliffwatch_runner.host.tuning_rights import tuned_by_helper
 
 with tuned_by_helper(sys.argv[1:], frozenset({1}), tell=print):
     print("tuned", flush=True)

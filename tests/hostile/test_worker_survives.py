@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.untrusted_files import remove_tree
-from cliffwatch_runner.uploading import Uploaded, upload_run
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker import job as worker_job
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits

@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 import toy
 
-from cliffwatch_runner import preparing, programs, running
+from cliffwatch_runner.host import programs
+from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import run
 
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guests are played by tests/fakevng, in the same isolation and with the same folders as real ones."""
-    monkeypatch.setattr(running, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(run, "guest_programs", lambda: (toy.FAKEVNG,))
     # Space and the free memory of this machine are no matter of a toy kernel.
-    monkeypatch.setattr(preparing, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
     assert programs.find_udev() is not None, "install udev: make packages"
 
 

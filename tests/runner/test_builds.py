@@ -8,16 +8,16 @@ from toy import FAKELINUX, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.results import Run
-from cliffwatch_runner.build_errors import failure_of, first_error
-from cliffwatch_runner.cache_entries import Stopped, locked
+from cliffwatch_runner.build.cache.entries import Stopped, locked
+from cliffwatch_runner.build.errors import failure_of, first_error
+from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments
+from cliffwatch_runner.build.toolchain import find_toolchain, needs_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import bubblewrap_refusal, sentence
-from cliffwatch_runner.kernel_config import Fragments, check_config, parse_config, read_fragments
-from cliffwatch_runner.request import ToolChoice
-from cliffwatch_runner.revision import Revision
-from cliffwatch_runner.sandbox import Mount, Sandbox
-from cliffwatch_runner.toolchain import find_toolchain, needs_of
-from cliffwatch_runner.tree import Tree, open_tree
+from cliffwatch_runner.plan.request import ToolChoice
+from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, sentence
+from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
+from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.source.tree import Tree, open_tree
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 

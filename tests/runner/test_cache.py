@@ -17,14 +17,14 @@ from golden import assert_golden
 from ordinary_user import as_ordinary_user
 from toy import Silent, change, request, run_toy
 
+from cliffwatch.byte_sizes import parse_size, size_text
 from cliffwatch.command.main import main
 from cliffwatch.results import Run
-from cliffwatch_runner import cache_entries
-from cliffwatch_runner.byte_sizes import parse_size, size_text
-from cliffwatch_runner.cache_entries import lock_alone, locked
-from cliffwatch_runner.cache_listing import Entry, Listing, list_cache
-from cliffwatch_runner.cache_pruning import prune_built, remove, to_remove
-from cliffwatch_runner.cache_uses import MARK, Uses, cache_uses, is_used
+from cliffwatch_runner.build.cache import entries as cache_entries
+from cliffwatch_runner.build.cache.entries import lock_alone, locked
+from cliffwatch_runner.build.cache.listing import Entry, Listing, list_cache
+from cliffwatch_runner.build.cache.pruning import prune_built, remove, to_remove
+from cliffwatch_runner.build.cache.uses import MARK, Uses, cache_uses, is_used
 from cliffwatch_runner.command.cache import table_lines
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -65,7 +65,7 @@ def cliffwatch(*arguments: str) -> Result:
 def other_process(place: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that took an entry and lives on."""
     script = (
-        "import sys; from pathlib import Path; from cliffwatch_runner.cache_uses import Uses\n"
+        "import sys; from pathlib import Path; from cliffwatch_runner.build.cache.uses import Uses\n"
         "uses = Uses(); print(uses.take(Path(sys.argv[1])), flush=True); sys.stdin.read()"
     )
     argv = [sys.executable, "-c", script, str(place)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch_runner.cpu_lists import cpu_list, cpu_mask, parse_cpu_list, parse_cpu_mask
+from cliffwatch_runner.host.cpu_lists import cpu_list, cpu_mask, parse_cpu_list, parse_cpu_mask
 
 cpu_sets = st.frozensets(st.integers(min_value=0, max_value=300))
 

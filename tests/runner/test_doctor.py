@@ -19,11 +19,11 @@ from cliffwatch_runner.command.worker import findings
 from cliffwatch_runner.doctor import facts as facts_module
 from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather, missing_headers
-from cliffwatch_runner.host import host_record
-from cliffwatch_runner.host_lock import Holder, LockState
-from cliffwatch_runner.kvm_probe import KvmProbe
-from cliffwatch_runner.programs import Llvm, installed_llvms, parse_version, version_in
-from cliffwatch_runner.tuning_journal import Entry, Journal
+from cliffwatch_runner.host.facts import host_record
+from cliffwatch_runner.host.journal import Entry, Journal
+from cliffwatch_runner.host.kvm_probe import KvmProbe
+from cliffwatch_runner.host.lock import Holder, LockState
+from cliffwatch_runner.host.programs import Llvm, installed_llvms, parse_version, version_in
 
 DATA = Path(__file__).parents[1] / "data/host"
 MANUAL = Path(__file__).parents[2] / "docs/host.md"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch_runner.environment import guest_environment, parse_facts
+from cliffwatch_runner.guest.environment import guest_environment, parse_facts
 
 FACTS = """\
 ==> /proc/version <==

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner import guest_argv as module
-from cliffwatch_runner.guest_argv import SEEN, GuestFolders, GuestShape, agent_command, guest_argv, limited, vng_argv
-from cliffwatch_runner.sandbox import Sandbox
-from cliffwatch_runner.unprivileged_user import User
+from cliffwatch_runner.guest import argv as module
+from cliffwatch_runner.guest.argv import SEEN, GuestFolders, GuestShape, agent_command, guest_argv, limited, vng_argv
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+from cliffwatch_runner.sandbox.unprivileged_user import User
 
 ICOUNT = GuestShape(mode="icount", cpus=1, memory_mib=2048)
 WALLTIME = GuestShape(mode="walltime", cpus=2, memory_mib=8192, pin=(2, 3))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner.guest_clock import SOCKET, GuestClock
+from cliffwatch_runner.guest.qemu_clock import SOCKET, GuestClock
 
 ANSWER = b'{"return": {"tm_year": 126, "tm_sec": 5, "tm_hour": 0, "tm_min": 1, "tm_mon": 0, "tm_mday": 1}}\n'  # 2026-01-01 00:01:05
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner.guest_files import read_guest_file, take_guest_files
+from cliffwatch_runner.guest.files import read_guest_file, take_guest_files
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cliffwatch_runner.guest_clock import GuestClock
-from cliffwatch_runner.guest_progress import EmulatorMeter, Progress, WallMeter
+from cliffwatch_runner.guest.progress import EmulatorMeter, Progress, WallMeter
+from cliffwatch_runner.guest.qemu_clock import GuestClock
 
 
 @contextmanager

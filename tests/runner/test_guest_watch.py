@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.guest_progress import Progress
-from cliffwatch_runner.guest_watch import GuestLimits, GuestWatch
+from cliffwatch_runner.guest.progress import Progress
+from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
 
 LIMITS = GuestLimits(quiet=60.0, cases={"000-trig-tp": 30.0}, host=12 * 3600.0)
 

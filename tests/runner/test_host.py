@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fake_host import ROME, SKYLAKE, fake_host, put
 
-from cliffwatch_runner.host import host_record, platform_name, throttle_counters
+from cliffwatch_runner.host.facts import host_record, platform_name, throttle_counters
 
 GOLDEN = Path(__file__).parents[1] / "data/host/rome-record.json"
 

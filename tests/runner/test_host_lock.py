@@ -15,7 +15,7 @@ import pytest
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.host_lock import HostLock, host_lock, lock_path, lock_state
+from cliffwatch_runner.host.lock import HostLock, host_lock, lock_path, lock_state
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_the_lock_is_let_go_when_the_run_fails(path: Path) -> None:
 
 def test_the_lock_is_let_go_when_the_run_is_killed(path: Path) -> None:
     script = (
-        "import os, signal; from pathlib import Path; from cliffwatch_runner.host_lock import host_lock\n"
+        "import os, signal; from pathlib import Path; from cliffwatch_runner.host.lock import host_lock\n"
         f"with host_lock('walltime', what='killed', waiting=print, should_stop=bool, path=Path({str(path)!r})):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from fake_host import fake_host, put
 
-from cliffwatch_runner import host_tuning, tuning_journal
-from cliffwatch_runner.host_knobs import LATENCY_DEVICE, Knob, TuningPlan, primary_threads, tuning_plan
-from cliffwatch_runner.host_tuning import Tuned, tuned_host
-from cliffwatch_runner.tuning_journal import Entry, Journal, read_journal, restore_from_journal, write_journal
+from cliffwatch_runner.host import journal as tuning_journal
+from cliffwatch_runner.host import tuning
+from cliffwatch_runner.host.journal import Entry, Journal, read_journal, restore_from_journal, write_journal
+from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, primary_threads, tuning_plan
+from cliffwatch_runner.host.tuning import Tuned, tuned_host
 
 SMT = "sys/devices/system/cpu/smt/control"
 BOOST = "sys/devices/system/cpu/cpufreq/boost"
@@ -121,7 +122,7 @@ def test_old_values_are_on_disk_before_the_first_change(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    real = host_tuning.write_value
+    real = tuning.write_value
 
     def write(path: Path, value: str) -> str | None:
         found = read_journal(journal)
@@ -129,7 +130,7 @@ def test_old_values_are_on_disk_before_the_first_change(
         seen.extend(entry.target for entry in found.entries if root / entry.target == path)
         return real(path, value)
 
-    monkeypatch.setattr(host_tuning, "write_value", write)
+    monkeypatch.setattr(tuning, "write_value", write)
     with tuned_host(
         tuning_plan(root, frozenset({1})), tell=untold, root=root, journal=journal, services=FakeServices()
     ) as tuned:
@@ -138,13 +139,13 @@ def test_old_values_are_on_disk_before_the_first_change(
 
 def test_values_are_put_back_last_change_first(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
-    real = host_tuning.write_value
+    real = tuning.write_value
 
     def write(path: Path, value: str) -> str | None:
         order.append(str(path.relative_to(root)))
         return real(path, value)
 
-    monkeypatch.setattr(host_tuning, "write_value", write)
+    monkeypatch.setattr(tuning, "write_value", write)
     monkeypatch.setattr(tuning_journal, "write_value", write)
     with tuned_host(
         tuning_plan(root, frozenset({1})), tell=untold, root=root, journal=journal, services=FakeServices()
@@ -171,14 +172,14 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(root)
-    real = host_tuning.write_value
+    real = tuning.write_value
 
     def write(path: Path, value: str) -> str | None:
         if path == root / NUMA:
             raise KeyboardInterrupt
         return real(path, value)
 
-    monkeypatch.setattr(host_tuning, "write_value", write)
+    monkeypatch.setattr(tuning, "write_value", write)
     with (
         pytest.raises(KeyboardInterrupt),
         tuned_host(tuning_plan(root, frozenset()), tell=print, root=root, journal=journal, services=FakeServices()),
@@ -191,7 +192,7 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
 def _killed_run(root: Path, journal: Path) -> None:
     script = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from cliffwatch_runner.host_knobs import Knob, TuningPlan; from cliffwatch_runner.host_tuning import tuned_host\n"
+        "from cliffwatch_runner.host.knobs import Knob, TuningPlan; from cliffwatch_runner.host.tuning import tuned_host\n"
         f"knobs = tuple(Knob(name=p, path=p, wanted=w, why='') for p, w in (({SMT!r}, 'off'), ({BOOST!r}, '0')))\n"
         "plan = TuningPlan(knobs=knobs, services=(), idle_latency_us=None)\n"
         f"with tuned_host(plan, tell=print, root=Path({str(root)!r}), journal=Path({str(journal)!r})):\n"
@@ -235,7 +236,7 @@ def test_a_host_that_was_started_anew_needs_no_mending(root: Path, journal: Path
 
 
 def _refusing(monkeypatch: pytest.MonkeyPatch, refused: Path) -> None:
-    for module in (host_tuning, tuning_journal):
+    for module in (tuning, tuning_journal):
         real = module.write_value
         monkeypatch.setattr(
             module, "write_value", lambda p, v, real=real: "Permission denied" if p == refused else real(p, v)
@@ -260,7 +261,7 @@ def test_a_knob_that_refuses_is_told_and_ends_nothing(
 
 
 def test_a_value_that_does_not_stay_is_a_refusal(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_tuning, "write_value", lambda path, value: None)
+    monkeypatch.setattr(tuning, "write_value", lambda path, value: None)
     told: list[str] = []
 
     with tuned_host(
@@ -350,14 +351,14 @@ def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Pa
 
 
 def test_cpus_that_smt_took_away_are_passed_over(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = host_tuning.write_value
+    real = tuning.write_value
 
     def write(path: Path, value: str) -> str | None:
         if path == root / SMT and value == "off":
             (root / GOVERNOR.replace("policy0", "policy3")).unlink()
         return real(path, value)
 
-    monkeypatch.setattr(host_tuning, "write_value", write)
+    monkeypatch.setattr(tuning, "write_value", write)
     with tuned_host(
         tuning_plan(root, frozenset()), tell=untold, root=root, journal=journal, services=FakeServices()
     ) as tuned:

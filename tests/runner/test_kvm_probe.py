@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner import kvm_probe
-from cliffwatch_runner.kvm_probe import kvm_usable, probe_guest, probe_rom
+from cliffwatch_runner.host import kvm_probe
+from cliffwatch_runner.host.kvm_probe import kvm_usable, probe_guest, probe_rom
 
 needs_qemu = pytest.mark.skipif(shutil.which("qemu-system-x86_64") is None, reason="needs qemu-system-x86_64")
 

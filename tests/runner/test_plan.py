@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch_runner.plan import CONTROL, make_plan
+from cliffwatch_runner.plan.plan import CONTROL, make_plan
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
 

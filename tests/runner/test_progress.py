@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from cliffwatch_runner.progress import PlainLines, TimedPhases, duration, time_left
+from cliffwatch_runner.run.progress import PlainLines, TimedPhases, duration, time_left
 
 
 class Clock:

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 from toy import change
 
 from cliffwatch.command.main import main
-from cliffwatch_runner import run_files, toolchain
+from cliffwatch_runner.build import toolchain
+from cliffwatch_runner.results import files
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -241,7 +242,7 @@ def test_a_configuration_that_kconfig_drops_is_told(repository: Path) -> None:
 def test_a_full_disk_is_the_hosts_failure_and_keeps_what_is_done(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = run_files.write_json
+    write = files.write_json
 
     def full(path: Path, content: dict[str, object]) -> None:
         if path.name == "samples.json" and path.parent.name.startswith("004"):
@@ -249,7 +250,7 @@ def test_a_full_disk_is_the_hosts_failure_and_keeps_what_is_done(
         write(path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(run_files, "write_json", full)
+        patched.setattr(files, "write_json", full)
         ended = run(repository, "--boots", 2)
         assert ended.exit_code == 4
         assert "the disk is full" in ended.stderr

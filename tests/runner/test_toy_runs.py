@@ -12,9 +12,9 @@ from cliffwatch.comparing.compare import Method, compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.results import ResultProblem, Run, read_run
 from cliffwatch.stats.stages import Look, Stages
-from cliffwatch_runner import measuring
-from cliffwatch_runner.cache_entries import Stopped
+from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.run import measure
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -127,7 +127,7 @@ def test_a_host_too_busy_to_run_a_guest_is_at_fault_itself_and_the_boot_is_done_
 ) -> None:
     change(repository, "behaviour", "hang-in local-storage-cache-hashmap-control\n", "bpf: Spin for ever")
     with monkeypatch.context() as busy:
-        busy.setattr(measuring, "_HOST_SECONDS", 1.0)
+        busy.setattr(measure, "_HOST_SECONDS", 1.0)
         starved = failure(run_toy(request(repository, tmp_path)))
 
     assert starved.whose == "host"

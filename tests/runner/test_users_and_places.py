@@ -10,11 +10,11 @@ from ordinary_user import as_ordinary_user
 from toy import TESTS, request, run_toy, toy_repository
 
 from cliffwatch.results import Run
-from cliffwatch_runner import preparing
-from cliffwatch_runner.cache_uses import MARK
+from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.run import _host_failure
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import refused_path
+from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.sandbox.isolation import refused_path
 
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
@@ -123,7 +123,7 @@ def test_spaces_in_every_path_are_no_matter_to_a_build_in_its_sandbox(
 ) -> None:
     folder = tmp_path / "with two  spaces: and a colon"
     (folder / "tmp").mkdir(parents=True)
-    monkeypatch.setattr(preparing.tempfile, "tempdir", str(folder / "tmp"))
+    monkeypatch.setattr(prepare.tempfile, "tempdir", str(folder / "tmp"))
 
     assert isinstance(run_toy(request(toy_repository(folder), folder)), Run)
 
@@ -175,7 +175,8 @@ try:
 except OSError as error:
     print("no attributes here")
 import toy
-from cliffwatch_runner import preparing, running
+from cliffwatch_runner.plan import prepare as preparing
+from cliffwatch_runner.run import run as running
 running.guest_programs = lambda: (toy.FAKEVNG,)
 preparing._NEEDED_BYTES = 0
 print(type(toy.run_toy(toy.request(toy.toy_repository(folder), folder))).__name__)

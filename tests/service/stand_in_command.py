@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 
 from cliffwatch.command.main import main
-from cliffwatch_runner import preparing, running
+from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import run
 
 TESTS = Path(__file__).parents[1]
 
-running.guest_programs = lambda: (TESTS / "fakevng",)  # type: ignore[assignment]
-preparing._NEEDED_BYTES = 0  # type: ignore[attr-defined]
+run.guest_programs = lambda: (TESTS / "fakevng",)  # type: ignore[assignment]
+prepare._NEEDED_BYTES = 0  # type: ignore[attr-defined]
 sys.argv[0] = "cliffwatch"
 main()

@@ -8,7 +8,7 @@ import pytest
 from service_runs import commit_of, run_of
 from test_jobs import ask, offer
 
-from cliffwatch_runner.uploading import upload_run
+from cliffwatch_runner.upload.result_directory import upload_run
 
 
 def described(running: Any) -> Any:

@@ -11,8 +11,8 @@ import pytest
 from service_runs import boots_of, put_all, record_of, run_of
 
 from cliffwatch.identities import run_digest
-from cliffwatch_runner.client import Answered, Client, Patience, Refused, Unreached
-from cliffwatch_runner.uploading import Uploaded, upload_run
+from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Unreached
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 
 
 def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path) -> None:

@@ -13,9 +13,10 @@ import pytest
 import toy
 from test_jobs import ask
 
-from cliffwatch_runner import clock, uploading
-from cliffwatch_runner.client import Client, Patience
+from cliffwatch_runner import clock
 from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.upload import result_directory
+from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_runner.worker import job as worker_job
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
@@ -115,7 +116,7 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
             stop.set()
         return uploaded
 
-    monkeypatch.setattr(worker_job, "upload_run", uploading)
+    monkeypatch.setattr(worker_job, "upload_run", result_directory)
     do_one(running, host, tmp_path / "spool", stop)
     before = running.rows("SELECT number, received FROM boot ORDER BY number")
     running.clock.pass_(seconds=5)
@@ -312,8 +313,8 @@ def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: 
         content = (source / name).read_bytes()
         for kept in range(len(content.rstrip()) - 1):
             cut.write_bytes(content[:kept])
-            with pytest.raises(uploading._DAMAGED):
-                uploading._read(cut)
+            with pytest.raises(result_directory._DAMAGED):
+                result_directory._read(cut)
     client = running.client("work")
     for name, kept in (("boot.json", 0.0), ("samples.json", 0.5), ("environment.json", 0.9)):
         folder = tmp_path / name
@@ -321,12 +322,12 @@ def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: 
         file = folder / "boots/002-head" / name
         whole = file.read_bytes()
         file.write_bytes(whole[: int(len(whole) * kept)])
-        uploaded = uploading.upload_run(client, folder, f"emulator {name}")
+        uploaded = result_directory.upload_run(client, folder, f"emulator {name}")
         assert (uploaded.sent, len(uploaded.refused)) == (1, 1)
         file.write_bytes(whole)
-        assert uploading.upload_run(client, folder, f"emulator {name}").refused == ()
+        assert result_directory.upload_run(client, folder, f"emulator {name}").refused == ()
     (tmp_path / "boot.json/run.json").write_bytes(b"{")
-    assert uploading.upload_run(client, tmp_path / "boot.json", "x").title == "damaged"
+    assert result_directory.upload_run(client, tmp_path / "boot.json", "x").title == "damaged"
 
 
 @pytest.mark.parametrize("hours", [-1, 1])

@@ -20,9 +20,9 @@ from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
 from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.host_lock import host_lock, lock_path
-from cliffwatch_runner.tuning_helper import write_helper
-from cliffwatch_runner.tuning_journal import JOURNAL, restore_from_journal
+from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
+from cliffwatch_runner.host.lock import host_lock, lock_path
+from cliffwatch_runner.host.tuning_helper import write_helper
 
 _SYMBOLS: dict[Status, tuple[str, str]] = {
     "ok": ("✓", "green"),

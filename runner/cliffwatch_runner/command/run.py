@@ -19,19 +19,19 @@ from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.exits import Exit
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
-from cliffwatch_runner.cache_entries import Stopped
-from cliffwatch_runner.cache_pruning import KEEP_BUILT_BYTES
-from cliffwatch_runner.client import Client, Refused
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.places import not_ours
-from cliffwatch_runner.plan_text import plan_text
-from cliffwatch_runner.progress import Teller, TimedPhases, teller_for
-from cliffwatch_runner.request import RunRequest, ToolChoice
-from cliffwatch_runner.running import Finished, plan_only
-from cliffwatch_runner.running import run as carry_out
-from cliffwatch_runner.tree_access import ACCESSES
-from cliffwatch_runner.uploading import Uploaded, upload_run
+from cliffwatch_runner.plan.request import RunRequest, ToolChoice
+from cliffwatch_runner.plan.text import plan_text
+from cliffwatch_runner.plan.writable_folders import not_ours
+from cliffwatch_runner.run.progress import Teller, TimedPhases, teller_for
+from cliffwatch_runner.run.run import Finished, plan_only
+from cliffwatch_runner.run.run import run as carry_out
+from cliffwatch_runner.source.access import ACCESSES
+from cliffwatch_runner.upload.client import Client, Refused
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.secret import read_token
 
 

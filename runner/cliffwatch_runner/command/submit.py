@@ -14,10 +14,10 @@ from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 from cliffwatch.reports.styles import visible
 from cliffwatch.tree_addresses import has_credentials
-from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.git import git
-from cliffwatch_runner.tree_access import fetching
+from cliffwatch_runner.source.access import fetching
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.worker.secret import read_token
 
 _LOOK_EVERY = 2.0

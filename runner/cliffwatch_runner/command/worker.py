@@ -13,13 +13,13 @@ import rich_click as click
 
 from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
-from cliffwatch_runner.arguments import platform_problem
-from cliffwatch_runner.client import Client
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import asked, checks, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.isolation import choose_guest_sandbox, choose_sandbox
+from cliffwatch_runner.plan.arguments import platform_problem
+from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
+from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
 from cliffwatch_runner.worker.loop import work

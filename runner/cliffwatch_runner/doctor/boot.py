@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cliffwatch_runner.doctor.check import Check, Status
 from cliffwatch_runner.doctor.facts import HostFacts
-from cliffwatch_runner.programs import parse_version
+from cliffwatch_runner.host.programs import parse_version
 
 OLDEST_TRIED_QEMU = (7, 2)
 VIRTME_NG = (1, 42)

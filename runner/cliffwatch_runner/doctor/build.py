@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cliffwatch_runner.doctor.check import Check, Status
 from cliffwatch_runner.doctor.facts import HostFacts
 from cliffwatch_runner.doctor.isolation import isolation
-from cliffwatch_runner.programs import Llvm, parse_version
+from cliffwatch_runner.host.programs import Llvm, parse_version
 
 PYTHON = (3, 11)
 PAHOLE_FOR_BTF = (1, 22)

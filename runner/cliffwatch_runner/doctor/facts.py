@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch_runner.host import host_record, read_word
-from cliffwatch_runner.host_knobs import LATENCY_DEVICE
-from cliffwatch_runner.host_lock import LockState, lock_state
-from cliffwatch_runner.isolation import bubblewrap_refusal
-from cliffwatch_runner.kvm_probe import KvmProbe, kvm_usable
-from cliffwatch_runner.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
-from cliffwatch_runner.tuning_journal import JOURNAL, Journal, Systemctl, read_journal
-from cliffwatch_runner.tuning_rights import helper_allowed
+from cliffwatch_runner.host.facts import host_record, read_word
+from cliffwatch_runner.host.journal import JOURNAL, Journal, Systemctl, read_journal
+from cliffwatch_runner.host.knobs import LATENCY_DEVICE
+from cliffwatch_runner.host.kvm_probe import KvmProbe, kvm_usable
+from cliffwatch_runner.host.lock import LockState, lock_state
+from cliffwatch_runner.host.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
+from cliffwatch_runner.host.tuning_rights import helper_allowed
+from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal
 
 NAMESPACE_SWITCHES = (
     "kernel/unprivileged_userns_clone",

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import HostFacts
 from cliffwatch_runner.doctor.switches import switch_check, switches
-from cliffwatch_runner.host import platform_name
-from cliffwatch_runner.tuning_journal import Journal
-from cliffwatch_runner.tuning_rights import lines_to_allow
+from cliffwatch_runner.host.facts import platform_name
+from cliffwatch_runner.host.journal import Journal
+from cliffwatch_runner.host.tuning_rights import lines_to_allow
 
 QUIET_LOAD = 0.5
 

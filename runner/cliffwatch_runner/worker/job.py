@@ -11,11 +11,11 @@ from typing import Any
 from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.client import Answered, Client, Refused, Unreached
-from cliffwatch_runner.uploading import DAMAGED, Uploaded, upload_run
+from cliffwatch_runner.upload.client import Answered, Client, Refused, Unreached
+from cliffwatch_runner.upload.result_directory import DAMAGED, Uploaded, upload_run
 from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.progress import NEVER_TAKEN, Telling
 from cliffwatch_runner.worker.spool import Spooled
-from cliffwatch_runner.worker.telling import NEVER_TAKEN, Telling
 
 _LINE = 400
 _UPLOAD_EVERY = 3.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cliffwatch_runner.build_limits import host_limits
+from cliffwatch_runner.sandbox.limits import host_limits
 
 _GIB = 1 << 30
 
@@ -15,7 +15,7 @@ _GIB = 1 << 30
 class Limits:
     """`seconds` of a job; bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
 
-    What a tree's code uses is limited where it runs (cliffwatch_runner.build_limits). A systemd scope around the whole job
+    What a tree's code uses is limited where it runs (cliffwatch_runner.sandbox.limits). A systemd scope around the whole job
     holds it to `memory` bytes and `processes` besides, so that its builds and guests together leave the host its share.
     """
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_runner.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.worker.job import Host, do_job, give_up, redeliver
 from cliffwatch_runner.worker.spool import Spool
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cliffwatch_runner.run_files import write_json
+from cliffwatch_runner.results.files import write_json
 
 
 @dataclass(frozen=True, slots=True)

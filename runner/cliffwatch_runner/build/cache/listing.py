@@ -1,0 +1,122 @@
+"""What builds left in the cache: kinds of entries, their sizes, and when they were last used."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from cliffwatch_runner.build.cache.uses import MARK, is_used, last_used
+from cliffwatch_runner.sandbox.untrusted_files import disk_bytes
+
+Kind = Literal["kernel", "bench", "lane", "ccache", "mirror", "failure", "leftover"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_FOLDERS: Mapping[Kind, str] = {"kernel": "kernels", "bench": "benches"}
+LOCKS: Mapping[Kind, str] = {"kernel": MARK, "bench": MARK, "lane": "lock", "ccache": MARK, "mirror": MARK}
+"""What is locked by those who use an entry of a kind; the other kinds are nobody's any more."""
+
+_PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that can be removed. `parts` are sizes within `bytes`; `about` is for people and may be empty.
+
+    `leftover` is what a build that was killed had begun to store.
+    """
+
+    kind: Kind
+    name: str
+    path: Path
+    bytes: int
+    parts: Mapping[str, int]
+    last_used: datetime
+    in_use: bool
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A cache as it is now. `free_bytes` is of its file system."""
+
+    cache: Path
+    entries: tuple[Entry, ...]
+    free_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(entry.bytes for entry in self.entries)
+
+    def of(self, kind: Kind) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.entries if entry.kind == kind)
+
+    def document(self) -> dict[str, object]:
+        entries = [
+            {**asdict(entry), "path": str(entry.path), "last_used": entry.last_used.isoformat(timespec="seconds")}
+            for entry in self.entries
+        ]
+        return {"cache": str(self.cache), "bytes": self.bytes, "free_bytes": self.free_bytes, "entries": entries}
+
+
+def list_cache(cache: Path, kinds: Sequence[Kind] = KINDS) -> Listing:
+    """Looks at a cache, which must be there. Entries that others remove meanwhile are passed over."""
+    found: list[Entry] = []
+    for kind in kinds:
+        for path in _paths(cache, kind):
+            try:
+                found.append(_entry(kind, path))
+            except FileNotFoundError:
+                continue
+    return Listing(cache=cache, entries=tuple(found), free_bytes=shutil.disk_usage(cache).free)
+
+
+def _paths(cache: Path, kind: Kind) -> Iterator[Path]:
+    match kind:
+        case "kernel" | "bench":
+            yield from _children(cache / _FOLDERS[kind], hidden=False)
+        case "lane":
+            yield from _children(cache / "lanes", hidden=False)
+        case "ccache":
+            yield from _children(cache / "ccaches", hidden=False)
+        case "mirror":
+            if (cache / "mirror.git").is_dir():
+                yield cache / "mirror.git"
+        case "failure":
+            yield from _children(cache / "failures", hidden=False)
+        case "leftover":
+            if (cache / "ccache").is_dir():  # where it lay when builds of every trust shared one
+                yield cache / "ccache"
+            for folder in (cache, cache / "lanes", *(cache / name for name in _FOLDERS.values())):
+                yield from _children(folder, hidden=True)
+
+
+def _children(folder: Path, *, hidden: bool) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.startswith(".") == hidden and not path.is_symlink())
+
+
+def _entry(kind: Kind, path: Path) -> Entry:
+    parts = {name: disk_bytes(path / part) for name, part in _PARTS.items()} if kind == "lane" else {}
+    return Entry(
+        kind=kind,
+        name=path.name.removesuffix(".log") if kind == "failure" else path.name,
+        path=path,
+        bytes=disk_bytes(path),
+        parts=parts,
+        last_used=last_used(path) if path.is_dir() else datetime.fromtimestamp(path.lstat().st_mtime, UTC),
+        in_use=kind in LOCKS and is_used(path, LOCKS[kind]),
+        about=_about(path / f"{kind}.json") if kind in _FOLDERS else "",
+    )
+
+
+def _about(record: Path) -> str:
+    """The kernel release that an entry was built from; empty for one of an older Cliffwatch."""
+    try:
+        release = json.loads(record.read_text()).get("release")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return f"linux {release}" if isinstance(release, str) else ""

@@ -1,0 +1,83 @@
+"""Which entries of the cache go, and their going: least recently used first, never what a running process uses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cliffwatch_runner.build.cache.listing import LOCKS, Entry, list_cache
+from cliffwatch_runner.build.cache.uses import MARK, remove_unused
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+
+KEEP_BYTES = 20 << 30
+"""What `cliffwatch cache prune` leaves of a cache."""
+
+KEEP_BUILT_BYTES = 5 << 30
+"""What the end of a run leaves of kernels and benches: some four hundred kernels."""
+
+_LEFTOVER_AGE = timedelta(days=1)
+"""No build takes so long: what it had begun to store is nobody's by then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was removed, what a run began to use meanwhile, and what could not be removed, with the reason."""
+
+    removed: tuple[Entry, ...]
+    used: tuple[Entry, ...]
+    refused: tuple[tuple[Entry, str], ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(entry.bytes for entry in self.removed)
+
+
+def to_remove(
+    entries: Sequence[Entry], *, keep: int, unused_since: datetime | None, now: datetime
+) -> tuple[Entry, ...]:
+    """Entries in the order in which they go: those last used before `unused_since`, and others until `keep` bytes are left.
+
+    Entries in use count towards `keep` and stay.
+    """
+    left = sum(entry.bytes for entry in entries)
+    chosen: list[Entry] = []
+    for entry in sorted(entries, key=lambda each: (each.last_used, each.name)):
+        if entry.in_use:
+            continue
+        if entry.kind == "leftover":
+            goes = entry.last_used < now - _LEFTOVER_AGE
+        else:
+            goes = left > keep or (unused_since is not None and entry.last_used < unused_since)
+        if goes:
+            chosen.append(entry)
+            left -= entry.bytes
+    return tuple(chosen)
+
+
+def remove(entries: Sequence[Entry]) -> Pruned:
+    """Removes entries one after the other; one that cannot be removed keeps no other one back."""
+    removed: list[Entry] = []
+    used: list[Entry] = []
+    refused: list[tuple[Entry, str]] = []
+    for entry in entries:
+        try:
+            (removed if _removed(entry) else used).append(entry)
+        except OSError as error:
+            refused.append((entry, f"{error.filename or entry.path}: {error.strerror}"))
+    return Pruned(removed=tuple(removed), used=tuple(used), refused=tuple(refused))
+
+
+def _removed(entry: Entry) -> bool:
+    if entry.kind == "failure":
+        entry.path.unlink(missing_ok=True)
+        return True
+    if entry.kind == "leftover":
+        remove_tree(entry.path)
+        return True
+    return remove_unused(entry.path, LOCKS.get(entry.kind, MARK))
+
+
+def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
+    """What the end of a run does: kernels and benches beyond `keep` bytes go. Those of runs under way, its own too, stay."""
+    listed = list_cache(cache, ("kernel", "bench"))
+    return remove(to_remove(listed.entries, keep=keep, unused_since=None, now=now))

@@ -1,0 +1,99 @@
+"""Who uses what of the cache: a run holds what it took, so that pruning leaves it alone, and each taking marks the last use.
+
+An entry is a folder with a file that is locked with flock(2): shared by those who use it, alone by who removes it. The
+file's time is when the entry was last used, whatever the file system does with times of reading.
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cliffwatch_runner.build.cache.entries import is_at, lock_alone
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+
+MARK = "cliffwatch-used"
+
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Uses:
+    """What one run took from the cache."""
+
+    def __init__(self) -> None:
+        self._descriptors: list[int] = []
+
+    def take(self, place: Path, *, make: bool = False) -> bool:
+        """Holds an entry until the run ends, one that is not there yet as well if it is to `make` it; False where it is not
+        there. Raises OSError where it may not be written.
+        """
+        while True:
+            if make:
+                place.mkdir(parents=True, exist_ok=True)
+            try:
+                descriptor = os.open(place / MARK, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
+            except FileNotFoundError:
+                if make:  # it was removed in this moment
+                    continue
+                return False
+            # Somebody who looks or removes has it for a moment only.
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            if is_at(descriptor, place / MARK):
+                os.utime(descriptor)
+                self._descriptors.append(descriptor)
+                return True
+            os.close(descriptor)
+
+    def let_go(self) -> None:
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+
+@contextmanager
+def cache_uses() -> Iterator[Uses]:
+    """Uses that end with the block."""
+    uses = Uses()
+    try:
+        yield uses
+    finally:
+        uses.let_go()
+
+
+def last_used(place: Path) -> datetime:
+    """When an entry was last taken; of one that never was, when it was made."""
+    mark = place / MARK
+    seconds = (mark if mark.exists() else place).lstat().st_mtime
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def is_used(place: Path, lock: str = MARK) -> bool:
+    """Whether a living process holds the entry, whose lock is that file. What cannot be looked into counts as used."""
+    try:
+        descriptor = os.open(place / lock, os.O_RDONLY | _FLAGS)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        return not lock_alone(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_unused(place: Path, lock: str = MARK) -> bool:
+    """Removes an entry in one step, as others see it; False where somebody uses it by now. Raises OSError."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(place / lock, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
+        try:
+            if not lock_alone(descriptor):
+                return False
+            if is_at(descriptor, place / lock):
+                aside = Path(tempfile.mkdtemp(prefix=".removed-", dir=place.parent))
+                place.rename(aside / place.name)
+                remove_tree(aside)
+        finally:
+            os.close(descriptor)
+    return True

@@ -1,0 +1,218 @@
+"""Builds kernels: named by tree, configuration and tools, never built twice."""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner import clock
+from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.kernel_config import Fragments, check_config
+from cliffwatch_runner.build.outputs import MIB, Output, not_taken, take
+from cliffwatch_runner.build.toolchain import Toolchain
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.plan.request import Trust
+from cliffwatch_runner.sandbox.untrusted_files import NotTaken
+from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.source.tree import Tree
+
+_STEP = re.compile(
+    r"(?m)^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)\s+(?:\[M\]\s+)?(\S+)"
+)
+_FIRST_BUILD_STEPS = 1780
+_RECIPE = "1"
+"""Raised when the way of building changes what comes out."""
+
+OUTPUTS = (
+    Output(path=".config", name="config", bytes=4 * MIB),
+    Output(path="arch/x86/boot/bzImage", name="bzImage", bytes=512 * MIB),
+    Output(path="btf", name="btf", bytes=128 * MIB),
+    Output(path="System.map", name="System.map", bytes=128 * MIB),
+)
+"""Several times the bytes that those of any kernel have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A built kernel in the cache: `folder` holds bzImage, config, btf, System.map, build.log and kernel.json."""
+
+    digest: str
+    folder: Path
+    seconds: float
+    was_there: bool
+    notes: tuple[str, ...]
+    config_digest: str
+
+    @property
+    def btf(self) -> Path:
+        return self.folder / "btf"
+
+
+def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain, trust: Trust) -> str:
+    """The name of the image: equal trees, configurations and tools have one image, whatever the commits are called.
+
+    Not across trust: what was built among trees that anybody brings is nothing for the history of a followed branch.
+    """
+    parts = (_RECIPE, revision.tree, fragments.digest, toolchain.kernel_identity, *trust_names(trust))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def trust_names(trust: Trust) -> tuple[str, ...]:
+    """What the trust adds to the names of things that are built."""
+    return () if trust == "local" else (trust,)
+
+
+def lane_name(toolchain: Toolchain) -> str:
+    """One lane for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
+    return toolchain.kernel_identity
+
+
+def build_kernel(
+    tree: Tree, revision: Revision, *, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings
+) -> Kernel | Failure:
+    """The kernel of a revision, from the cache or built now. A failure's log stays under `failures/`.
+
+    Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
+    """
+    digest = kernel_digest(revision, fragments, toolchain, settings.trust)
+    place = settings.cache / "kernels" / digest
+    found = _found(place, digest, settings)
+    if found is not None:
+        return found
+
+    def waiting() -> None:
+        settings.told(None, "waiting for another process that builds the same kernel")
+
+    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+        return _found(place, digest, settings) or _build(tree, revision, fragments, toolchain, settings, place)
+
+
+def _found(place: Path, digest: str, settings: BuildSettings) -> Kernel | None:
+    if not settings.uses.take(place):
+        return None
+    try:
+        about = json.loads((place / "kernel.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return Kernel(
+        digest=digest,
+        folder=place,
+        seconds=float(about["seconds"]),
+        was_there=True,
+        notes=tuple(about["notes"]),
+        config_digest=about["config_digest"],
+    )
+
+
+def _build(
+    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, place: Path
+) -> Kernel | Failure:
+    began = clock.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+        given = Path(temporary)
+        (given / "fragment").write_text(fragments.text)
+        with held_lane(lane_name(toolchain), settings, given) as lane:
+            settings.told(None, "checking out")
+            failure = lane.check_out(tree, revision)
+            log = lane.log("build")
+            if failure is None:
+                failure = _configure(lane, fragments, toolchain, log)
+            if failure is None:
+                steps = _Steps(lane.folder / "steps", settings.told)
+                failure = lane.make([*_make(lane, toolchain), "bzImage"], log, steps.heard)
+            if failure is None:
+                steps.remember()
+                failure = _dump_btf(lane, log)
+            if failure is not None:
+                return _kept(failure, log, settings, place)
+            seconds = clock.monotonic() - began
+            stored = _stored(lane, log, fragments, revision, place, seconds)
+            return _kept(stored, log, settings, place) if isinstance(stored, Failure) else stored
+
+
+def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
+    cc = Path(toolchain.cc.program).name
+    suffix = cc.removeprefix("clang")
+    llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
+    return [
+        *("make", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
+        *(f"CC={lane.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
+    ]
+
+
+def _configure(lane: Lane, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
+    """Makes the configuration, and looks at it before an hour is spent on building it."""
+    fragment = f"KCONFIG_ALLCONFIG={lane.given('fragment')}"
+    failure = lane.make([*_make(lane, toolchain), fragment, "allnoconfig"], log)
+    if failure is not None:
+        return failure
+    config = lane.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
+    if isinstance(config, NotTaken):
+        return not_taken(config)
+    return check_config(fragments.wanted, config.decode(errors="replace"))[0]
+
+
+def _dump_btf(lane: Lane, log: Path) -> Failure | None:
+    """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
+    clear = ["rm", "-rf", "--", f"{lane.build}/btf"]
+    dump = ["objcopy", "--dump-section", f".BTF={lane.build}/btf", f"{lane.build}/vmlinux", "/dev/null"]
+    return lane.make(clear, log) or lane.make(dump, log)
+
+
+class _Steps:
+    """Tells how far a build is: lines of make against those of the build before, else those of a first one."""
+
+    def __init__(self, memory: Path, told: Callable[[float | None, str], None]) -> None:
+        self._memory = memory
+        self._told = told
+        self._expected = _FIRST_BUILD_STEPS if not memory.exists() else None
+        self._count = 0
+
+    def heard(self, output: str) -> None:
+        steps = _STEP.findall(output)
+        self._count += len(steps)
+        if steps:
+            share = min(0.99, self._count / self._expected) if self._expected else None
+            self._told(share, steps[-1])
+
+    def remember(self) -> None:
+        self._memory.write_text(f"{self._count}\n")
+
+
+def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> Failure:
+    kept = settings.cache / "failures" / f"{place.name}.log"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists():
+        shutil.copyfile(log, kept)
+    return failure
+
+
+def _stored(
+    lane: Lane, log: Path, fragments: Fragments, revision: Revision, place: Path, seconds: float
+) -> Kernel | Failure:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
+        taken = Path(temporary)
+        failure = take(OUTPUTS, lane.output, taken)
+        if failure is not None:
+            return failure
+        config = (taken / "config").read_bytes()
+        failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
+        if failure is not None:
+            return failure
+        config_digest = hashlib.sha256(config).hexdigest()
+        with new_entry(place) as entry:
+            for output in OUTPUTS:
+                (taken / output.name).replace(entry / output.name)
+            shutil.copyfile(log, entry / "build.log")
+            about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
+            (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
+    lane.settings.uses.take(place)
+    return Kernel(
+        digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest
+    )

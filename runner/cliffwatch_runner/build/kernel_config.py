@@ -1,0 +1,138 @@
+"""Kernel configuration: made from fragments over allnoconfig, and held against what was wanted."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch_runner.failure import Failure
+
+_SET = re.compile(r"(CONFIG_\w+)=(.*)")
+_UNSET = re.compile(r"# (CONFIG_\w+) is not set")
+
+REQUIRED = (
+    "CONFIG_BPF_SYSCALL",
+    "CONFIG_BPF_JIT",
+    "CONFIG_BPF_JIT_ALWAYS_ON",
+    "CONFIG_DEBUG_INFO_BTF",
+    "CONFIG_IKCONFIG_PROC",
+    "CONFIG_NET_9P_VIRTIO",
+    "CONFIG_9P_FS",
+    "CONFIG_OVERLAY_FS",
+    "CONFIG_VIRTIO_CONSOLE",
+    "CONFIG_PERF_EVENTS",
+    "CONFIG_TMPFS",
+)
+"""Without these nothing can be measured, whatever the tree."""
+
+FORBIDDEN = (
+    "CONFIG_KASAN",
+    "CONFIG_KCSAN",
+    "CONFIG_KMSAN",
+    "CONFIG_UBSAN",
+    "CONFIG_KCOV",
+    "CONFIG_LOCKDEP",
+    "CONFIG_PROVE_LOCKING",
+    "CONFIG_PROVE_RCU",
+    "CONFIG_LOCK_STAT",
+    "CONFIG_DEBUG_LOCK_ALLOC",
+    "CONFIG_DEBUG_SPINLOCK",
+    "CONFIG_DEBUG_MUTEXES",
+    "CONFIG_DEBUG_ATOMIC_SLEEP",
+    "CONFIG_DEBUG_PREEMPT",
+    "CONFIG_DEBUG_VM",
+    "CONFIG_DEBUG_PAGEALLOC",
+    "CONFIG_DEBUG_OBJECTS",
+    "CONFIG_DEBUG_KMEMLEAK",
+    "CONFIG_SLUB_DEBUG_ON",
+    "CONFIG_FAULT_INJECTION",
+    "CONFIG_GCOV_KERNEL",
+)
+"""With one of these a kernel is refused: what it costs hides what is to be measured."""
+
+_LIKELY_CAUSE: Mapping[str, str] = {
+    "CONFIG_DEBUG_INFO_BTF": "pahole is missing or too old for this tree",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragments:
+    """Fragments in the order in which they apply; a later line wins."""
+
+    text: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        return parse_config(self.text)
+
+
+def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments | Failure:
+    """Our own fragment, what these suites need besides, and the user's fragments after them.
+
+    The suites' lines are sorted, so that the same suites in any order have the same kernel.
+    """
+    texts = [(files("cliffwatch_runner.build") / "config" / "base.config").read_text()]
+    texts += [f"{line}\n" for line in sorted({line for suite in suites for line in suite.config})]
+    for path in extra:
+        try:
+            texts.append(path.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            return Failure(
+                whose="usage", message=f"the fragment {path} cannot be read: {error}", next_step="check the path"
+            )
+    return Fragments(text="\n".join(texts))
+
+
+def parse_config(text: str) -> dict[str, str]:
+    """Symbols and values of a .config or fragment; a symbol that is said to be off has the value "n". Total."""
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        if found := _SET.fullmatch(line):
+            values[found[1]] = found[2]
+        elif found := _UNSET.fullmatch(line):
+            values[found[1]] = "n"
+    return values
+
+
+def check_config(wanted: Mapping[str, str], config: str) -> tuple[Failure | None, tuple[str, ...]]:
+    """Whether a made .config can be measured, and notes on wanted symbols that this tree does not have or set otherwise.
+
+    kconfig drops a symbol whose dependencies are not met without a word, so every wanted one is looked for.
+    """
+    made = parse_config(config)
+    notes = tuple(
+        f"{symbol} is {made.get(symbol, 'unknown to this tree')}, not {value}"
+        for symbol, value in wanted.items()
+        if made.get(symbol, "n") != value
+    )
+    missing = [symbol for symbol in REQUIRED if made.get(symbol, "n") != "y"]
+    if missing:
+        causes = "; ".join(filter(None, (_LIKELY_CAUSE.get(symbol) for symbol in missing)))
+        return (
+            Failure(
+                whose="kernel",
+                message=f"the configuration came out without {', '.join(missing)}",
+                next_step=f"likely because {causes}"
+                if causes
+                else "see which dependency this tree asks for, and add it with --config",
+            ),
+            notes,
+        )
+    debug = [symbol for symbol in FORBIDDEN if made.get(symbol, "n") != "n"]
+    if debug:
+        return (
+            Failure(
+                whose="usage",
+                message=f"{', '.join(debug)} would be measured instead of the kernel",
+                next_step="remove it from the fragment that you gave with --config",
+            ),
+            notes,
+        )
+    return None, notes

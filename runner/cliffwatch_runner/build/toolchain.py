@@ -1,0 +1,193 @@
+"""The tools that build a kernel and its bench, and what a tree needs of them."""
+
+import hashlib
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner import process
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host.programs import Version, container_engine, installed_llvms, parse_version, version_in
+from cliffwatch_runner.plan.request import ToolChoice
+from cliffwatch_runner.source.revision import Revision, blob
+
+_PACKAGES = {
+    "gcc": "gcc",
+    "clang": "clang-19 (Debian 12 and later); newer ones in Debian testing or the LLVM project's own archive",
+    "llc": "llvm-19",
+    "llvm-strip": "llvm-19",
+    "pahole": "dwarves (1.24 in Debian 12, 1.30 in Debian 13)",
+    "ld": "binutils",
+    "make": "make",
+    "bc": "bc",
+    "flex": "flex",
+    "bison": "bison",
+}
+_PLAIN_TOOLS = ("make", "bc", "flex", "bison")
+_BTF_PAHOLE: Version = (1, 22)
+_ASK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program as it is called, with the first line and the number of the version that it says."""
+
+    name: str
+    program: str
+    version: Version
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """The tools of a build. `image` is a container image that holds them, or None for the host's own."""
+
+    cc: Tool
+    clang: Tool
+    llc: Tool
+    llvm_strip: Tool
+    pahole: Tool
+    ld: Tool
+    image: str | None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return (self.cc, self.clang, self.llc, self.llvm_strip, self.pahole, self.ld)
+
+    @property
+    def kernel_identity(self) -> str:
+        """A digest of what the kernel's code depends on."""
+        return _digest(self.cc, self.ld, self.pahole)
+
+    @property
+    def bench_identity(self) -> str:
+        """A digest of what bench's code depends on."""
+        return _digest(self.cc, self.clang, self.llvm_strip)
+
+    def record(self) -> dict[str, object]:
+        return {**{tool.name: tool.says for tool in self.tools}, "image": self.image}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a tree asks for, as least versions, each with where it says so."""
+
+    versions: tuple[tuple[str, Version, str], ...]
+
+
+def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
+    """The named tools, else the newest clang of the host and its plain gcc and pahole; all that is missing at once."""
+    suffix = _llvm_suffix(choice)
+    cc = choice.cc or "gcc"
+    wanted = {
+        "clang" if "clang" in Path(cc).name else "gcc": cc,
+        "bpf-clang": choice.clang or f"clang{suffix}",
+        "llc": f"llc{suffix}",
+        "llvm-strip": f"llvm-strip{suffix}",
+        "pahole": choice.pahole or "pahole",
+        "ld": f"ld.lld{suffix}" if "clang" in Path(cc).name else "ld",
+    }
+    missing = [] if choice.build_image else [_missing(name) for name in _PLAIN_TOOLS if shutil.which(name) is None]
+    tools: dict[str, Tool] = {}
+    for name, program in wanted.items():
+        tool = ask(name, program, choice.build_image)
+        if isinstance(tool, Failure):
+            missing.append(tool)
+        else:
+            tools[name] = tool
+    if missing:
+        return tuple(missing)
+    first, bpf, llc, strip, pahole, ld = (tools[name] for name in wanted)
+    return Toolchain(cc=first, clang=bpf, llc=llc, llvm_strip=strip, pahole=pahole, ld=ld, image=choice.build_image)
+
+
+def _llvm_suffix(choice: ToolChoice) -> str:
+    if choice.clang is not None:
+        match = re.search(r"clang(-\d+)$", choice.clang)
+        return match[1] if match else ""
+    whole = next((llvm for llvm in installed_llvms() if llvm.whole), None)
+    return whole.suffix if whole is not None else ""
+
+
+def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
+    """What a program says of itself, in the container image where one is named."""
+    engine = [container_engine() or "docker", "run", "--rm", "--network", "none", image] if image else []
+    try:
+        ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
+    except OSError:
+        return _missing(name, program)
+    if not ended.ok:
+        return _missing(name, program)
+    lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
+    # LLVM's tools begin with the project's name and say the version on a later line.
+    says = next((line for line in lines if version_in(line)), lines[0] if lines else "")
+    return Tool(name=name, program=program, version=parse_version(version_in(says)), says=says[:200])
+
+
+def installable(name: str) -> str:
+    """The package that has a tool."""
+    return _PACKAGES.get(name.removeprefix("bpf-"), name)
+
+
+def _missing(name: str, program: str | None = None) -> Failure:
+    package = installable(name)
+    return Failure(
+        whose="host",
+        message=f"{program or name} is missing",
+        next_step=f"install {package}, or run `make packages`",
+    )
+
+
+def needs_of(mirror: Path, revision: Revision) -> Needs:
+    """What the tree itself says it needs.
+
+    Sources: scripts/min-tool-version.sh (gcc, llvm); PAHOLE_VERSION in Kconfig files; and for bench, which says it nowhere
+    in one place: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on, and the selftests of
+    linux 7.0 and later declare no kfunc themselves; their arena programs want a clang newer than 19.
+    """
+    script = blob(mirror, revision, "scripts/min-tool-version.sh") or ""
+    versions = [("pahole", _BTF_PAHOLE, "CONFIG_DEBUG_INFO_BTF")]
+    for tool, names in (("gcc", "gcc"), ("clang", "llvm")):
+        block = re.search(rf"(?ms)^{names}\)\n(.*?);;", script)
+        # The last branch is that of the common architectures.
+        found = re.findall(r"echo (\d[\d.]*)", block[1]) if block else []
+        if found:
+            versions.append((tool, parse_version(found[-1]), "scripts/min-tool-version.sh"))
+    if revision.major_minor >= (7, 0):
+        versions.append(("pahole", (1, 27), "bench takes kfunc prototypes from vmlinux.h (decl_tag_kfuncs)"))
+        versions.append(("bpf-clang", (20,), "bench's arena declarations"))
+    return Needs(versions=tuple(versions))
+
+
+def unmet(needs: Needs, toolchain: Toolchain, revision: Revision) -> tuple[Failure, ...]:
+    """The tools that are too old for a tree, each with what brings a newer one; empty if all will do."""
+    least: dict[str, tuple[Version, str]] = {}
+    for name, version, why in needs.versions:
+        if name not in least or version > least[name][0]:
+            least[name] = (version, why)
+    failures: list[Failure] = []
+    for tool in toolchain.tools:
+        version, why = least.get(tool.name, ((), ""))
+        if version and tool.version and tool.version < version:
+            failures.append(_too_old(tool, version, why, revision))
+    return tuple(failures)
+
+
+def _too_old(tool: Tool, version: Version, why: str, revision: Revision) -> Failure:
+    option = {"pahole": "--pahole", "bpf-clang": "--clang"}.get(tool.name, "--cc")
+    wanted, have = (".".join(map(str, each)) for each in (version, tool.version))
+    return Failure(
+        whose="host",
+        message=f"linux {revision.release} needs {tool.name.removeprefix('bpf-')} {wanted} or newer ({why}); {tool.program} is {have}",
+        next_step=(
+            f"install a newer {_PACKAGES.get(tool.name.removeprefix('bpf-'), tool.name)} and name it with {option}, "
+            "or build in a container image that has one: --build-image IMAGE"
+        ),
+        evidence=tool.says,
+    )
+
+
+def _digest(*tools: Tool) -> str:
+    text = "\n".join(f"{tool.name}: {tool.says}" for tool in tools)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,158 @@
+"""The command line that starts a guest, put together by pure functions.
+
+Machine, processor, accelerator and root file system are all named: virtme-ng would otherwise choose by what it finds at
+the moment (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of one run could differ.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.samples import Mode
+from cliffwatch_runner.guest.qemu_clock import SOCKET
+from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
+
+KVM = Path("/dev/kvm")
+
+GUEST_INPUT = Path("/run/cliffwatch/input")
+GUEST_RESULTS = Path("/run/cliffwatch/results")
+"""Where the guest mounts them: /run is in its memory, so this works on a root that has no such folder."""
+
+ROOT_FILE_SYSTEM = "9p"
+HOST_BRIDGE = "0x29c0"
+"""PCI device of the Q35 machine's host bridge, by which the guest tells that it runs on that machine."""
+
+LARGEST_FILE_BYTES = 64 << 20
+"""What a guest may write into one result file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestShape:
+    """What every guest of a run has in common. Results of different shapes are not compared.
+
+    `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead of the
+    host's own, `kernel_arguments` come after ours on the kernel's command line.
+    """
+
+    mode: Mode
+    cpus: int
+    memory_mib: int
+    pin: tuple[int, ...] = ()
+    root: Path | None = None
+    kernel_arguments: tuple[str, ...] = ()
+
+    def wanted(self) -> dict[str, str]:
+        """What the guest itself must show before anything is measured in it."""
+        return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus)}
+
+    def record(self) -> dict[str, object]:
+        return {
+            "accelerator": "tcg,icount" if self.mode == "icount" else "kvm",
+            "machine": "q35",
+            "root_file_system": ROOT_FILE_SYSTEM,
+            "cpus": self.cpus,
+            "memory_mib": self.memory_mib,
+            "pin": list(self.pin),
+            "own_root": self.root is not None,
+            "kernel_arguments": [*_kernel_arguments(self)],
+        }
+
+
+def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
+    """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents."""
+    fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
+    return (_ROOT_FLAGS, *fixed, *shape.kernel_arguments)
+
+
+_ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,cache=loose"
+"""virtme-ng's own, with a page cache: nobody writes to the root, and without it every start of a program waits for the
+host while a virtual clock that does not sleep runs on."""
+
+
+def _icount(monitor: Path) -> str:
+    """`shift=0`: one instruction is one virtual nanosecond; `sleep=off`: idle virtual time passes at once. The clock device and QMP
+    let the host read the guest's clock (cliffwatch_runner.guest.qemu_clock).
+    """
+    return f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestFolders:
+    """Folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes; in
+    `monitor` the emulator makes its socket.
+    """
+
+    kernel: Path
+    input: Path
+    results: Path
+    monitor: Path
+
+
+SEEN = GuestFolders(
+    kernel=Path("/cliffwatch/kernel"),
+    input=Path("/cliffwatch/input"),
+    results=Path("/cliffwatch/results"),
+    monitor=Path("/cliffwatch/monitor"),
+)
+"""Where the view that QEMU runs in has the boot's folders."""
+
+_SEEN_ROOT = Path("/cliffwatch/root")
+
+
+def vng_argv(shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str]) -> list[str]:
+    """The `vng` call for one guest, with folders and root file system under the paths that vng sees."""
+    argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
+    argv += ["--disable-kvm"] if shape.mode == "icount" else []
+    argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
+    argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
+    argv += ["--root", str(root)] if root is not None else []
+    argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
+    argv += ["--append", " ".join(_kernel_arguments(shape))]
+    # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
+    argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
+    return [*argv, "--exec", shlex.join(command)]
+
+
+def guest_argv(
+    folders: GuestFolders, *, sandbox: Sandbox, programs: Sequence[Path], shape: GuestShape, cpus: Sequence[int]
+) -> list[str]:
+    """The call that starts a guest, sandbox and limits included.
+
+    vng and QEMU run in the sandbox too, so that what they show the guest as `/` holds no home and no secret. `programs` are
+    folders outside /usr that vng needs: the virtual environment and its interpreter.
+    """
+    path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
+    env = {"PATH": path, "HOME": str(HOME), "LANG": "C.UTF-8"}
+    seen, root = (SEEN, _SEEN_ROOT) if sandbox.fixed_paths else (folders, shape.root)
+    mounts = [Mount(host=folder, seen=folder) for folder in programs]
+    if shape.mode == "walltime":
+        mounts.append(Mount(host=KVM, seen=KVM, device=True))
+    if shape.root is not None:
+        mounts.append(Mount(host=shape.root, seen=_SEEN_ROOT))
+    mounts += [Mount(host=folders.kernel, seen=SEEN.kernel), Mount(host=folders.input, seen=SEEN.input)]
+    mounts += [
+        Mount(host=folders.results, seen=SEEN.results, writable=True),
+        Mount(host=folders.monitor, seen=SEEN.monitor, writable=True),
+    ]
+    command = vng_argv(shape, seen, None if shape.root is None else root, agent_command())
+    inside = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
+    return limited(inside, cpus=cpus)
+
+
+def _groups(mode: Mode) -> tuple[int, ...]:
+    """The group that may open KVM, for a user who is made for the guest and belongs to none."""
+    if mode != "walltime":
+        return ()
+    about = KVM.stat()
+    return () if about.st_mode & 0o006 == 0o006 else (about.st_gid,)
+
+
+def limited(argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:
+    """Limits what the guest's writes can do to the host's disk, and keeps the emulator off the measured CPUs."""
+    pinned = ["taskset", "--cpu-list", ",".join(map(str, cpus))] if cpus else []
+    return [*pinned, "prlimit", f"--fsize={LARGEST_FILE_BYTES}", "--core=0", *argv]
+
+
+def agent_command() -> list[str]:
+    return ["sh", str(GUEST_INPUT / "agent.sh"), str(GUEST_INPUT), str(GUEST_RESULTS)]

@@ -1,0 +1,121 @@
+"""How far a running guest is: seconds by its own clock, and the work that its host has put into it.
+
+A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock says nothing of a guest
+that counts instructions. What says something is the emulator's CPU time; and the time in which it slept although nothing kept
+it from running, for then its guest waits for something that does not come.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from cliffwatch_runner.guest.qemu_clock import GuestClock
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_WAITING_FOR_HOST = frozenset("RDTt")
+"""States of a thread that would run if the host let it: runnable, waiting for a disk, stopped, traced (proc(5))."""
+
+_LOOK_EVERY_SECONDS = 2.0
+"""A look reads the state of every process of the host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Seconds since the guest began: `work` of the host's CPUs for it, `idle` in which it could have run and had nothing to run."""
+
+    work: float
+    idle: float
+
+
+class Meter(Protocol):
+    """Measures the progress of one guest; `now` is the host's monotonic clock in seconds.
+
+    `guest_clock` gives seconds by the guest's own clock from any beginning, None while it is not known. Reading it may disturb what
+    is measured, so only a guest that has gone quiet is asked.
+    """
+
+    def look(self, now: float) -> Progress: ...
+    def guest_clock(self, now: float) -> float | None: ...
+    def close(self) -> None: ...
+
+
+class WallMeter:
+    """Under KVM a guest has its CPUs to itself: its clock and the work for it are the host's time."""
+
+    def __init__(self, now: float) -> None:
+        self._began = now
+
+    def look(self, now: float) -> Progress:
+        return Progress(work=now - self._began, idle=0.0)
+
+    def guest_clock(self, now: float) -> float | None:
+        return now
+
+    def close(self) -> None: ...
+
+
+class EmulatorMeter:
+    """Under an emulator: `process` and all that descends from it do the work, `clock` is the guest's."""
+
+    def __init__(self, process: int, clock: GuestClock, now: float, proc: Path = Path("/proc")) -> None:
+        self._process = process
+        self._clock = clock
+        self._proc = proc
+        self._last_look = now
+        self._ticks: dict[int, int] = {}
+        self._idle = 0.0
+        self._progress = Progress(work=0.0, idle=0.0)
+
+    def look(self, now: float) -> Progress:
+        """The progress as of now; processes are looked at every two seconds at most."""
+        passed = now - self._last_look
+        if passed < _LOOK_EVERY_SECONDS:
+            return self._progress
+        self._last_look = now
+        before = sum(self._ticks.values())
+        family = _family(self._proc, self._process)
+        self._ticks |= {pid: max(ticks, self._ticks.get(pid, 0)) for pid, ticks in family.items()}
+        ticks = sum(self._ticks.values())
+        if family and ticks == before and not _kept_from_running(self._proc, family):
+            self._idle += passed
+        self._progress = Progress(work=ticks / _TICKS, idle=self._idle)
+        return self._progress
+
+    def guest_clock(self, _: float) -> float | None:
+        return self._clock.seconds()
+
+    def close(self) -> None:
+        self._clock.close()
+
+
+def _family(proc: Path, ancestor: int) -> dict[int, int]:
+    """The CPU time, in clock ticks, of a process and of all that descend from it."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for entry in os.scandir(proc):
+        fields = _fields(Path(entry.path) / "stat") if entry.name.isdigit() else None
+        if fields is not None:
+            pid = int(entry.name)
+            parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    family = {ancestor} & ticks.keys()
+    while more := {pid for pid, parent in parents.items() if parent in family and pid not in family}:
+        family |= more
+    return {pid: ticks[pid] for pid in family}
+
+
+def _kept_from_running(proc: Path, family: dict[int, int]) -> bool:
+    """Whether any thread of these processes would run if the host let it."""
+    return any(
+        fields is None or fields[0] in _WAITING_FOR_HOST
+        for pid in family
+        for fields in map(_fields, (proc / str(pid) / "task").glob("*/stat"))
+    )
+
+
+def _fields(stat: Path) -> list[str] | None:
+    """The fields of a stat file from the state on: the name before it may hold blanks and brackets. None if it is gone."""
+    try:
+        return stat.read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None

@@ -1,0 +1,110 @@
+"""Watches a running guest: which case it is in, whether it still gets on, and whether it writes too much."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch_runner import clock
+from cliffwatch_runner.guest.files import beyond_limits, read_guest_file
+from cliffwatch_runner.guest.progress import Meter, Progress
+
+_LOOK_EVERY_SECONDS = 1.0
+_LEAST_WORK = 0.5
+"""Seconds of work for each second that a guest may be quiet, before its clock is asked: that of a guest that waits for its host runs
+ahead of all work, and asking is left out while it still may be measuring."""
+
+_QUIET_WORK = 4.0
+"""Seconds of work that pass for a second of a quiet guest. An emulator takes two to four; for a loop of `pause` hundreds."""
+
+_MOST_WORK = 20.0
+"""Seconds of work for each second of a case's budget, after which it is ended although its guest still prints."""
+
+EndReason = Literal["stopped", "hang", "too-much-output", "starved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestLimits:
+    """When a guest is ended for its own doing, and when for its host's.
+
+    `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as long as it may take,
+    which `cases` says, by its name. `host` are seconds of the host's wall clock after which its host is given up.
+    """
+
+    quiet: float
+    cases: Mapping[str, float]
+    host: float
+
+
+class GuestWatch:
+    """Looks at a guest now and then. `reason` says why it is to be ended, once it is, and `too_much` what it made too much of."""
+
+    def __init__(
+        self, results: Path, limits: GuestLimits, on_case: Callable[[str], None], asked_to_stop: Callable[[], bool]
+    ) -> None:
+        self._results = results
+        self._limits = limits
+        self._on_case = on_case
+        self._asked_to_stop = asked_to_stop
+        self._meter: Meter | None = None
+        self._began = self._last_look = clock.monotonic()
+        self._case: str | None = None
+        self._heard = False
+        self._case_began = self._last_sign = Progress(work=0.0, idle=0.0)
+        self._suspected_at: float | None = None
+        self.reason: EndReason | None = None
+        self.too_much: str | None = None
+
+    def begin(self, meter: Meter) -> None:
+        """The guest has been started; `meter` measures its progress."""
+        self._meter = meter
+
+    def heard(self, _: str) -> None:
+        """The guest has printed something."""
+        self._heard = True
+
+    def should_stop(self) -> bool:
+        now = clock.monotonic()
+        if self._asked_to_stop():
+            self.reason = "stopped"
+        elif self._meter is not None and self.reason is None and now - self._last_look >= _LOOK_EVERY_SECONDS:
+            self._last_look = now
+            self.reason = self._look(now, self._meter)
+        return self.reason is not None
+
+    def _look(self, now: float, meter: Meter) -> EndReason | None:
+        progress = meter.look(now)
+        self._take_signs(progress)
+        if self._hangs(progress, partial(meter.guest_clock, now)):
+            return "hang"
+        self.too_much = beyond_limits(self._results)
+        if self.too_much is not None:
+            return "too-much-output"
+        return "starved" if now - self._began > self._limits.host else None
+
+    def _hangs(self, progress: Progress, guest_clock: Callable[[], float | None]) -> bool:
+        quiet = self._limits.quiet + self._limits.cases.get(self._case or "", 0.0)
+        worked = progress.work - self._last_sign.work
+        if (
+            progress.idle - self._last_sign.idle > self._limits.quiet
+            or progress.work - self._case_began.work > _MOST_WORK * quiet
+            or worked > _QUIET_WORK * quiet
+        ):
+            return True
+        return worked > _LEAST_WORK * quiet and self._quiet_by_its_clock(guest_clock(), quiet)
+
+    def _quiet_by_its_clock(self, now: float | None, quiet: float) -> bool:
+        if self._suspected_at is None:
+            self._suspected_at = now
+        return now is not None and self._suspected_at is not None and now - self._suspected_at > quiet
+
+    def _take_signs(self, progress: Progress) -> None:
+        """A case that begins and a line on the console are signs of life."""
+        case = (read_guest_file(self._results, "current", limit=200) or "").strip() or None
+        if case != self._case:
+            self._case, self._case_began, self._heard = case, progress, True
+            if case is not None:
+                self._on_case(case)
+        if self._heard:
+            self._last_sign, self._suspected_at, self._heard = progress, None, False

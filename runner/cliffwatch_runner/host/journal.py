@@ -1,0 +1,198 @@
+"""The journal of a tuned host: old values, written down before anything is changed, so that a killed run can be mended.
+
+Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns it, and only
+for the files that are ever tuned.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, Protocol, get_args
+
+from cliffwatch_runner import clock, process
+from cliffwatch_runner.host.facts import read_word
+from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, Form, same, write_value
+
+JOURNAL = Path("/var/lib/cliffwatch/host-tuning.json")
+"""One for the host: whoever tunes it is root."""
+
+FORMAT_VERSION = 1
+
+_BOOT_ID = "proc/sys/kernel/random/boot_id"
+_LARGEST = 8 << 20
+_SYSTEMCTL_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One old value. `target` is a path relative to the root, or the name of a service that was active (`old`)."""
+
+    name: str
+    target: str
+    old: str
+    form: Form | Literal["service"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """What a run found before it changed the host. `boot_id` tells whether the host was started anew since."""
+
+    boot_id: str | None
+    pid: int
+    written: str
+    entries: tuple[Entry, ...]
+
+
+class Services(Protocol):
+    """Starts and stops services. `start` and `stop` give the reason where it did not work."""
+
+    def active(self, name: str) -> bool: ...
+    def start(self, name: str) -> str | None: ...
+    def stop(self, name: str) -> str | None: ...
+
+
+class Systemctl:
+    """Services of systemd. A host without systemd has no active ones."""
+
+    def active(self, name: str) -> bool:
+        try:
+            return process.run(["systemctl", "is-active", "--quiet", name], deadline=_SYSTEMCTL_SECONDS).ok
+        except FileNotFoundError:
+            return False
+
+    def start(self, name: str) -> str | None:
+        return self._asked("start", name)
+
+    def stop(self, name: str) -> str | None:
+        return self._asked("stop", name)
+
+    def _asked(self, verb: str, name: str) -> str | None:
+        try:
+            ended = process.run(["systemctl", verb, name], deadline=_SYSTEMCTL_SECONDS)
+        except FileNotFoundError:
+            return "systemctl is not installed"
+        return None if ended.ok else ended.output.strip() or f"systemctl {verb} ended with status {ended.status}"
+
+
+def write_journal(path: Path, root: Path, entries: Iterable[Entry]) -> None:
+    """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be kept."""
+    journal = Journal(
+        boot_id=read_word(root / _BOOT_ID), pid=os.getpid(), written=clock.now().isoformat(), entries=tuple(entries)
+    )
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True)
+        path.parent.chmod(0o755)
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "w") as file:
+        os.fchmod(descriptor, 0o644)  # the doctor of every user reads it, whatever the umask
+        json.dump({"format_version": FORMAT_VERSION, **asdict(journal)}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_journal(path: Path) -> Journal | str | None:
+    """The journal; null where there is none; a clause that says why where it cannot be believed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"it cannot be opened: {error.strerror}"
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid not in {0, os.geteuid()} or found.st_mode & stat.S_IWOTH:
+            return "it is not a plain file that only its owner, root or this user, can write"
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            text = file.read(_LARGEST)
+    finally:
+        os.close(descriptor)
+    try:
+        return _parsed(json.loads(text))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "it is not a tuning journal of this version"
+
+
+def _parsed(raw: dict[str, object]) -> Journal:
+    match raw:
+        case {
+            "format_version": 1,
+            "boot_id": str() | None as boot_id,
+            "pid": int(pid),
+            "written": str(written),
+            "entries": list(entries),
+        }:
+            parsed = tuple(Entry(**entry) for entry in entries)
+            if all(map(_believable, parsed)):
+                return Journal(boot_id=boot_id, pid=pid, written=written, entries=parsed)
+    raise ValueError("not a journal of this version")
+
+
+def _believable(entry: Entry) -> bool:
+    if not all(isinstance(text, str) for text in (entry.name, entry.target, entry.old)):
+        return False
+    if entry.form == "service":
+        return entry.target in SERVICES
+    return entry.form in get_args(Form) and KNOB_FILES.fullmatch(entry.target) is not None
+
+
+def restore_from_journal(journal: Path, root: Path = Path("/"), services: Services | None = None) -> tuple[str, ...]:
+    """Puts back what the journal holds, last change first, and gives what could not be put back, as sentences.
+
+    What could not stays in the journal; the journal goes when nothing is left. A host that was started anew has its own
+    values again, so that such a journal is only removed. Call it while the host's lock is held alone: the journal of a
+    run that still measures is not a leftover.
+    """
+    found = read_journal(journal)
+    if found is None:
+        return ()
+    if isinstance(found, str):
+        return (f"The tuning journal {journal} was not used: {found}. Look at it, then remove it.",)
+    if found.boot_id != read_word(root / _BOOT_ID):
+        return _removed(journal)
+    started = services if services is not None else Systemctl()
+    problems: list[str] = []
+    left: list[Entry] = []
+    for entry in reversed(found.entries):
+        reason = _restored(entry, root, started.start)
+        if reason is not None:
+            problems.append(f"{entry.name} ({entry.target}) could not be set back to {entry.old}: {reason}.")
+            left.insert(0, entry)
+    if not left:
+        return _removed(journal)
+    if len(left) < len(found.entries):
+        write_journal(journal, root, left)
+    return tuple(problems)
+
+
+def _removed(journal: Path) -> tuple[str, ...]:
+    try:
+        journal.unlink(missing_ok=True)
+    except OSError as error:
+        return (f"The tuning journal {journal} could not be removed: {error.strerror}. Remove it as root.",)
+    return ()
+
+
+def _restored(entry: Entry, root: Path, start: Callable[[str], str | None]) -> str | None:
+    """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs nothing."""
+    if entry.form == "service":
+        return start(entry.target)
+    path = root / entry.target
+    current = read_word(path)
+    if current is None or same(current, entry.old, entry.form):
+        return None
+    reason = write_value(path, entry.old)
+    if reason is not None:
+        return reason
+    after = read_word(path)
+    return None if after is not None and same(after, entry.old, entry.form) else f"it reads {after}"

@@ -1,0 +1,185 @@
+"""The only part of Cliffwatch that an ordinary user may have run as root: it tunes the host for as long as he listens.
+
+It is installed as one file of root's (`cliffwatch doctor --tuning-helper FILE`) and started by sudo without arguments. One
+line says what to tune, in words of a closed table; no word of it becomes a path, an option or a value. What was tuned is
+put back when standard input ends, however the caller ended; what a killed helper left is in the journal.
+"""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import IO, NoReturn
+
+from cliffwatch import samples
+from cliffwatch_runner.host.cpu_lists import parse_cpu_list
+from cliffwatch_runner.host.journal import JOURNAL, Journal, Services, read_journal
+from cliffwatch_runner.host.knobs import TuningPlan, primary_threads, tuning_plan
+from cliffwatch_runner.host.tuning import tuned_host
+
+INSTALLED = Path("/usr/local/sbin/cliffwatch-tune")
+
+WANTED = {
+    "irqbalance": "stopped",
+    "smt": "off",
+    "boost": "off",
+    "governor": "performance",
+    "ksm": "0",
+    "thp": "never",
+    "numa-balancing": "0",
+    "watchdogs": "0",
+    "perf-sampling": "1",
+    "c-states": "0",
+}
+"""All that can be asked for, beside `cpus=LIST`, which interrupts and kernel threads are to leave."""
+
+_CPUS = re.compile(r"[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*")
+_LONGEST = 4096
+_SHEBANG = "/usr/bin/python3 -IS"
+"""Without the caller's environment, folder and installed packages."""
+
+_PARTS = (
+    *("cliffwatch/__init__.py", "cliffwatch/samples.py"),
+    *(f"cliffwatch_runner/{name}.py" for name in ("__init__", "clock", "process")),
+    *(f"cliffwatch_runner/host/{name}.py" for name in ("__init__", "cpu_lists", "facts", "journal", "knobs", "tuning")),
+    "cliffwatch_runner/host/tuning_helper.py",
+)
+
+_START = "from cliffwatch_runner.host.tuning_helper import main\n\nmain()\n"
+
+
+def request_line(cpus: frozenset[int]) -> str:
+    """Everything, for guests that are pinned to these CPUs."""
+    words = [f"{name}={value}" for name, value in WANTED.items()]
+    return " ".join([*words, *([f"cpus={','.join(map(str, sorted(cpus)))}"] if cpus else [])])
+
+
+def requested_plan(line: str, root: Path) -> TuningPlan | str:
+    """What a line asks for; a clause that says why it is refused."""
+    words = [word.partition("=") for word in line.split(" ")]
+    names = [name for name, _, _ in words]
+    if len(set(names)) != len(names):
+        return "a knob is named twice"
+    cpus: frozenset[int] = frozenset()
+    for name, _, value in words:
+        if name == "cpus" and _CPUS.fullmatch(value):
+            cpus = frozenset(parse_cpu_list(value) or ())
+        elif WANTED.get(name) != value:
+            return f"{f'{name}={value}'[:80]!a} is no knob with a value that can be asked for"
+    if not cpus <= primary_threads(root):
+        return "cpus names CPUs that this host has not, or that are second threads of a core"
+    plan = tuning_plan(root, cpus)
+    named = {*names, *(("irq-affinity", "workqueues") if cpus else ())}
+    return replace(
+        plan,
+        knobs=tuple(knob for knob in plan.knobs if knob.name in named),
+        services=tuple(service for service in plan.services if service in named),
+        idle_latency_us=plan.idle_latency_us if "c-states" in named else None,
+    )
+
+
+def serve(
+    requests: IO[bytes],
+    answers: IO[bytes],
+    *,
+    root: Path = Path("/"),
+    journal: Path = JOURNAL,
+    services: Services | None = None,
+) -> int:
+    """Reads one request, tunes, and puts everything back when `requests` ends.
+
+    Answers in lines of JSON: `{"refused": why}`, or `{"outcomes": […], "told": […]}` and at the end `{"told": […]}`.
+    """
+    line = requests.readline(_LONGEST)
+    plan = _plan(line, root)
+    if isinstance(plan, str):
+        _answer(answers, refused=plan)
+        return 2
+    with _alone(journal) as hindrance:
+        if hindrance is not None:
+            _answer(answers, refused=hindrance)
+            return 4
+        told: list[str] = []
+        with tuned_host(plan, tell=told.append, root=root, journal=journal, services=services) as tuned:
+            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], told=told)
+            told.clear()
+            while requests.read(_LONGEST):
+                pass
+        _answer(answers, told=told)
+    return 0
+
+
+def _plan(line: bytes, root: Path) -> TuningPlan | str:
+    if not line.endswith(b"\n"):
+        return "the request is no line, or too long a one"
+    if not line.isascii():
+        return "the request is not plain text"
+    return requested_plan(line[:-1].decode(), root)
+
+
+def _answer(answers: IO[bytes], **document: object) -> None:
+    answers.write(json.dumps(document).encode() + b"\n")
+    answers.flush()
+
+
+@contextmanager
+def _alone(journal: Path) -> Iterator[str | None]:
+    """Why this host is not to be tuned now: another run tunes it."""
+    found = read_journal(journal)
+    if isinstance(found, Journal) and found.pid != os.getpid() and Path("/proc", str(found.pid)).exists():
+        yield f"process {found.pid} tunes this host already"
+        return
+    try:
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(journal.parent / "tuning.lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        yield f"{journal.parent} cannot be written: {error.strerror}"
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield "another tuning helper tunes this host already"
+    else:
+        yield None
+    finally:
+        os.close(lock)
+
+
+def write_helper(path: Path) -> None:
+    """Writes the helper as one file that needs nothing but Python 3.11 and its library. Raises OSError."""
+    folders = {"cliffwatch": Path(samples.__file__).parent, "cliffwatch_runner": Path(__file__).parents[1]}
+    with path.open("wb") as file:
+        file.write(f"#!{_SHEBANG}\n".encode())
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for part in _PARTS:
+                package, name = part.split("/", 1)
+                archive.writestr(zipfile.ZipInfo(part), (folders[package] / name).read_bytes())
+            archive.writestr(zipfile.ZipInfo("__main__.py"), _START)
+    path.chmod(0o755)
+
+
+def main() -> NoReturn:
+    """Starts as root with nothing of the caller's but his three descriptors."""
+    if os.geteuid() != 0:
+        sys.exit(f"{INSTALLED} is for sudo: docs/host.md has the line for sudoers.")
+    if sys.argv[1:]:
+        sys.exit("The tuning helper takes no arguments: what to tune is asked on standard input.")
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.environ.clear()
+    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    os.chdir("/")
+    os.umask(0o022)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _leave)
+    sys.exit(serve(sys.stdin.buffer, sys.stdout.buffer))
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + number)

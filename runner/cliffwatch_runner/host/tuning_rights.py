@@ -1,0 +1,84 @@
+"""Tunes a host with the rights that this user has: root's own, or the tuning helper's by sudo."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cliffwatch_runner import process
+from cliffwatch_runner.host.knobs import tuning_plan
+from cliffwatch_runner.host.tuning import Outcome, Tuned, tuned_host
+from cliffwatch_runner.host.tuning_helper import INSTALLED, request_line
+
+_SUDO_SECONDS = 20.0
+_TUNE_SECONDS = 120.0
+
+
+def helper_allowed() -> bool:
+    """Whether sudo lets this user start the helper, without a password."""
+    if not INSTALLED.exists():
+        return False
+    try:
+        return process.run(["sudo", "-n", "-l", str(INSTALLED)], deadline=_SUDO_SECONDS).ok
+    except OSError:
+        return False
+
+
+def lines_to_allow(user: str) -> tuple[str, ...]:
+    """What an administrator types to let this user tune."""
+    rule = f'{user} ALL=(root) NOPASSWD: {INSTALLED} ""'
+    return (
+        f"cliffwatch doctor --tuning-helper ./cliffwatch-tune && sudo install -o root -g root -m 0755 ./cliffwatch-tune {INSTALLED}",
+        f"echo '{rule}' | sudo install -o root -g root -m 0440 /dev/stdin /etc/sudoers.d/cliffwatch-tune",
+    )
+
+
+@contextmanager
+def tuned_as_allowed(cpus: frozenset[int], *, tell: Callable[[str], None]) -> Iterator[Tuned]:
+    """Tunes this host for guests on these CPUs for as long as the block runs. Hold the host's lock alone around it."""
+    if os.geteuid() != 0 and helper_allowed():
+        with tuned_by_helper(["sudo", "-n", str(INSTALLED)], cpus, tell=tell) as tuned:
+            yield tuned
+        return
+    with tuned_host(tuning_plan(Path("/"), cpus), tell=tell) as tuned:
+        yield tuned
+
+
+@contextmanager
+def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, tell: Callable[[str], None]) -> Iterator[Tuned]:
+    """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends, too."""
+    with process.conversation(argv, patience=_TUNE_SECONDS) as helper:
+        answer = _asked(helper, request_line(cpus))
+        outcomes = answer.get("outcomes")
+        if not isinstance(outcomes, list):
+            tell(
+                f"Not tuned: {answer.get('refused', 'the tuning helper gave no answer')}. See `cliffwatch doctor --mode walltime`."
+            )
+        _tell(answer, tell)
+        yield Tuned(outcomes=tuple(Outcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ())
+        helper.fall_silent()
+        _tell(_heard(helper), tell)
+
+
+def _asked(helper: process.Conversation, line: str) -> dict[str, object]:
+    try:
+        helper.say(line)
+    except BrokenPipeError:
+        return {}
+    return _heard(helper)
+
+
+def _heard(helper: process.Conversation) -> dict[str, object]:
+    line = helper.hear(_TUNE_SECONDS)
+    try:
+        answer = json.loads(line or "")
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _tell(answer: dict[str, object], tell: Callable[[str], None]) -> None:
+    told = answer.get("told")
+    for sentence in told if isinstance(told, list) else ():
+        tell(str(sentence))

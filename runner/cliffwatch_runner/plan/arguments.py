@@ -1,0 +1,71 @@
+"""The arguments of a run, checked before anything is fetched, built or written; `places` has the folders."""
+
+import re
+from collections.abc import Iterator
+
+from cliffwatch.catalogue.discovery import DISCOVERED
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.reports.explain import matches
+from cliffwatch.samples import CaseKey
+from cliffwatch_runner.build.kernel_config import read_fragments
+from cliffwatch_runner.build.toolchain import ask, installable
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host.facts import NAMED_PLATFORMS
+from cliffwatch_runner.plan.request import RunRequest, ToolChoice
+from cliffwatch_runner.plan.selection import choose_suites
+
+_PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
+
+
+def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure, ...]:
+    """All that is wrong at once; empty where a run may begin."""
+    suites, fragments = choose_suites(catalogue, request.suites), read_fragments((), request.fragments)
+    first = (each for each in (suites, fragments) if isinstance(each, Failure))
+    return (*first, *platform_problem(request.platform), *_tools(request.tools))
+
+
+def platform_problem(name: str | None) -> Iterator[Failure]:
+    """What is wrong with a platform's name: series are kept under it, so that one with another blank or capital is another."""
+    if name is None:
+        return
+    if not _PLATFORM.fullmatch(name):
+        yield Failure(
+            whose="usage",
+            message=f"--platform: {name!r} is no name of a platform",
+            next_step="use letters, digits, '-', '.', '_' and '+', such as amd-rome; without it the processor's name is used",
+        )
+    elif name not in NAMED_PLATFORMS and name.lower() in NAMED_PLATFORMS:
+        yield Failure(
+            whose="usage",
+            message=f"--platform: {name!r} would be another platform than {name.lower()!r}",
+            next_step=f"did you mean {name.lower()}?",
+        )
+
+
+def _tools(named: ToolChoice) -> Iterator[Failure]:
+    """Tools that are named must be there; those of a container image are asked when it is first used."""
+    if named.build_image is not None:
+        return
+    options = (("--cc", "gcc", named.cc), ("--clang", "clang", named.clang), ("--pahole", "pahole", named.pahole))
+    for option, tool, program in options:
+        if program is not None and isinstance(ask(tool, program), Failure):
+            yield Failure(
+                whose="usage",
+                message=f"{option}: there is no program {program!r} here that says its version",
+                next_step=f"name one that is on PATH, or install {installable(tool)}",
+            )
+
+
+def unmatched_explain(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple[Failure, ...]:
+    """`--explain` must match a case of the plan; what only the tree's bench can list is not known yet."""
+    if request.explain is None or DISCOVERED in request.suites:
+        return ()
+    if any(matches(case, request.explain) for case in cases):
+        return ()
+    shown = ", ".join(dict.fromkeys(case.benchmark for case in cases[:50]))
+    failure = Failure(
+        whose="usage",
+        message=f"--explain: no case of the plan matches {request.explain!r}",
+        next_step=f"a part of a name will do, or one with *; the plan has {shown or 'no case'}",
+    )
+    return (failure,)

@@ -1,0 +1,191 @@
+"""From a request to what will be built: trees, revisions, tools, suites. Everything is checked before anything is built."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.catalogue.discovery import DISCOVERED
+from cliffwatch.catalogue.load import Catalogue, load_catalogue
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.samples import Mode
+from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
+from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host.facts import host_record, platform_name
+from cliffwatch_runner.host.kvm_probe import kvm_usable
+from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
+from cliffwatch_runner.plan.arguments import wrong_arguments
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.selection import choose_suites
+from cliffwatch_runner.results.folder import DEFAULT_HOME
+from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
+from cliffwatch_runner.sandbox.limits import Limits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.source.tree import Tree, open_tree
+
+_NEEDED_BYTES = 6 << 30
+_BUILD_SECONDS = 3 * 3600.0
+"""Of one command of a build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What a request means on this host. `base` and `head` may be the same revision."""
+
+    tree: Tree
+    base: Revision
+    head: Revision
+    bench: Revision
+    mode: Mode
+    platform: str
+    host: dict[str, object]
+    catalogue: Catalogue
+    suites: tuple[Suite, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipped:
+    """Tools and configuration, found fit for the revisions."""
+
+    toolchain: Toolchain
+    fragments: Fragments
+    sandbox: Sandbox
+    guest_sandbox: Sandbox
+    limits: Limits
+
+
+Failures = tuple[Failure, ...]
+
+
+def choose(request: RunRequest) -> Chosen | Failures:
+    """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
+    catalogue = load_catalogue()
+    wrong = wrong_arguments(request, catalogue)
+    suites = choose_suites(catalogue, request.suites)
+    if wrong or isinstance(suites, Failure):
+        return wrong
+    tree = open_tree(request.tree, request.cache, request.tree_access)
+    if isinstance(tree, Failure):
+        return (tree,)
+    base, head = tree.resolve(request.base), tree.resolve(request.head)
+    if isinstance(head, Revision) and request.patch is not None:
+        head = tree.with_patch(head, request.patch)
+    if isinstance(base, Failure) or isinstance(head, Failure):
+        return tuple(each for each in (base, head) if isinstance(each, Failure))
+    named = {"base": base, "head": head}
+    bench = named[request.bench_from] if request.bench_from in named else tree.resolve(request.bench_from)
+    if isinstance(bench, Failure):
+        return (bench,)
+    mode, notes = _mode(request)
+    if isinstance(mode, Failure):
+        return (mode,)
+    host = {**host_record(), "programs": program_versions()}
+    return Chosen(
+        tree=tree,
+        base=base,
+        head=head,
+        bench=bench,
+        mode=mode,
+        platform=request.platform or platform_name(host, mode),
+        host=host,
+        catalogue=catalogue,
+        suites=suites,
+        notes=notes,
+    )
+
+
+def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
+    """The mode that was asked for; else walltime where KVM really runs a guest, and icount where it does not."""
+    if request.mode == "icount":
+        return "icount", ()
+    probe = kvm_usable()
+    if probe.usable:
+        return "walltime", ()
+    if request.mode == "walltime":
+        failure = Failure(
+            whose="host",
+            message="walltime needs KVM, and KVM does not run a guest here",
+            next_step="see `cliffwatch doctor --mode walltime`, or use --mode icount",
+            evidence=probe.reason,
+        )
+        return failure, ()
+    return "icount", (f"icount, because KVM does not run a guest here: {probe.reason}",)
+
+
+def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
+    """Tools, configuration, isolation and space, held against what the revisions need; all that is wrong at once."""
+    toolchain = find_toolchain(request.tools)
+    if isinstance(toolchain, tuple):
+        return toolchain
+    # What only this tree has may need what any suite needs.
+    needing = chosen.catalogue.suites if DISCOVERED in request.suites else chosen.suites
+    fragments = read_fragments(needing, request.fragments)
+    if isinstance(fragments, Failure):
+        return (fragments,)
+    failures = [
+        failure
+        for revision in dict.fromkeys((chosen.base, chosen.head, chosen.bench))
+        for failure in unmet(needs_of(chosen.tree.mirror, revision), toolchain, revision)
+    ]
+    failures += _boot_tools()
+    walls, limits = _walls(request), changed(host_limits(_BUILD_SECONDS), request.limits)
+    failures += [each for each in (walls, limits) if isinstance(each, Failure)]
+    if failures or isinstance(walls, Failure) or isinstance(limits, Failure):
+        return tuple(dict.fromkeys(failures))
+    sandbox, guest_sandbox = walls
+    # What runs in a container is its engine's child: no limit on our own children reaches it.
+    sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
+    return Equipped(
+        toolchain=toolchain, fragments=fragments, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
+    )
+
+
+def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
+    """The sandboxes of builds and of emulators, or what keeps this host from having them."""
+    sandbox = choose_sandbox(request.isolation, request.tools.build_image)
+    guest_sandbox = choose_guest_sandbox(request.isolation)
+    for each in (sandbox, guest_sandbox):
+        if isinstance(each, Failure):
+            return each
+    assert isinstance(sandbox, Sandbox)
+    assert isinstance(guest_sandbox, Sandbox)
+    places = (request.cache, Path(tempfile.gettempdir()))
+    shut = refused_path(sandbox.level, places) or refusal(sandbox.uid)
+    for each in (sandbox, guest_sandbox):
+        shut = shut or unreachable(each, (*places, (request.out or DEFAULT_HOME).absolute().parent, *guest_programs()))
+    return shut if shut is not None else (sandbox, guest_sandbox)
+
+
+def _boot_tools() -> Sequence[Failure]:
+    versions = program_versions()
+    wanted = {"qemu": ("QEMU", "qemu-system-x86")}
+    found = [
+        Failure(whose="host", message=f"{title} is missing", next_step=f"install {package}, or run `make packages`")
+        for name, (title, package) in wanted.items()
+        if versions[name] is None
+    ]
+    if find_virtme_run() is None:
+        found.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
+    if find_udev() is None:
+        found.append(
+            Failure(
+                whose="host",
+                message="udev is missing, without which a guest's output is lost",
+                next_step="install udev",
+            )
+        )
+    return found
+
+
+def missing_space(cache: Path, free: int) -> Failure | None:
+    """A kernel's sources and build output take about five GiB."""
+    if free >= _NEEDED_BYTES:
+        return None
+    return Failure(
+        whose="host",
+        message=f"{free >> 20} MiB are free for builds under {cache}, and a build takes up to {_NEEDED_BYTES >> 30} GiB",
+        next_step="make room, or name another place with --cache",
+    )

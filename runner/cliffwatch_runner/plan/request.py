@@ -1,0 +1,74 @@
+"""What a person asks of a run, checked before anything is done."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch.catalogue.suite import Profile
+from cliffwatch.samples import Mode
+from cliffwatch.stats.stages import ADAPTIVE, Stages
+from cliffwatch_runner.sandbox.sandbox import Level
+from cliffwatch_runner.source.access import TreeAccess
+
+Side = Literal["base", "head"]
+
+Wanted = Level | Literal["auto"]
+"""The isolation that was asked for: the strongest that works here, or the one named."""
+
+Trust = Literal["followed", "local", "outside"]
+"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""
+
+ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
+"""Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """Tools that the user names instead of those that are found; None means found."""
+
+    cc: str | None
+    clang: str | None
+    pahole: str | None
+    build_image: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
+    `explain` names the cases that the report will explain; `tree_access` says by whose word the tree is fetched.
+    """
+
+    tree: str
+    tree_access: TreeAccess
+    base: str
+    head: str
+    patch: Path | None
+    suites: tuple[str, ...]
+    profile: Profile
+    mode: Mode | None
+    platform: str | None
+    boots: int | Stages | None
+    seed: int
+    bench_from: str
+    out: Path | None
+    cache: Path
+    cache_size: int
+    tools: ToolChoice
+    fragments: tuple[Path, ...]
+    jobs: int
+    cpus: int | None
+    memory_mib: int | None
+    pin: tuple[int, ...]
+    guest_root: Path | None
+    isolation: Wanted
+    limits: tuple[str, ...]
+    trust: Trust
+    hang_after: float
+    notable: float | None
+    explain: str | None
+
+    def boots_per_arm(self, mode: Mode) -> int | Stages:
+        """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""
+        if self.boots is not None:
+            return self.boots
+        return ADAPTIVE if mode == "walltime" else ICOUNT_BOOTS[self.profile]

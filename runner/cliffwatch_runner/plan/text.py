@@ -1,0 +1,41 @@
+"""A plan for people: `cliffwatch run --dry-run`."""
+
+from cliffwatch.counting import counted
+from cliffwatch_runner.plan.plan import Plan
+from cliffwatch_runner.plan.prepare import Chosen
+from cliffwatch_runner.plan.selection import Selection
+from cliffwatch_runner.run.progress import duration
+
+_REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
+_START_SECONDS = {"icount": 10.0, "walltime": 5.0}
+
+
+def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
+    """Revisions, cases, boots in their order, and about how long."""
+    lines = [
+        f"base  {chosen.base.short} ({chosen.base.subject}), linux {chosen.base.release}",
+        f"head  {chosen.head.short} ({chosen.head.subject}), linux {chosen.head.release}",
+        f"{chosen.mode} on {chosen.platform}, seed {plan.seed}",
+        "",
+        f"cases ({len(plan.cases)}):",
+    ]
+    lines += [f"  {index:3d}  {case.key.suite}: {' '.join(case.argv)}" for index, case in enumerate(plan.cases)]
+    lines += ["", f"boots ({len(plan.boots)}), each with its cases in order:"]
+    lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
+    if plan.stages is not None:
+        last = plan.stages.looks[-1].boots
+        lines += [f"  then at most {counted(last, 'boot')} more of each kernel, of the cases that these leave open"]
+    if selection.left_out:
+        lines += ["", "left out:"]
+        lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
+    seconds = plan.guest_seconds() * _REAL_SECONDS[chosen.mode] + len(plan.boots) * _START_SECONDS[chosen.mode]
+    lines += [
+        "",
+        f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _order(cases: tuple[int, ...]) -> str:
+    shown = " ".join(map(str, cases[:24]))
+    return shown if len(cases) <= 24 else f"{shown} … ({len(cases)})"

@@ -1,0 +1,117 @@
+"""What the raw outputs of one start of a guest say about its cases."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.splats import Splat
+from cliffwatch.readings import Parsed, Problem
+from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
+from cliffwatch_runner.guest.boot import BootEnd
+from cliffwatch_runner.guest.files import read_guest_file
+
+_TIMEOUT_STATUSES = (124, 137)  # what `timeout` answers: the program ended at the deadline, or had to be killed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """One case of one boot: how it ended, what it measured, and the lines that could not be believed."""
+
+    outcome: CaseOutcome
+    samples: tuple[Sample, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartEnd:
+    """One start of a guest within a boot, and what its cases gave by their index in the plan."""
+
+    end: BootEnd
+    results: Mapping[int, CaseResult]
+
+
+def case_name(index: int, case: PlannedCase) -> str:
+    """The case's name in files: its number in the plan and its benchmark."""
+    return f"{index:03d}-{case.key.benchmark}"
+
+
+def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> CaseResult | None:
+    """The result of a case from a part's folder; None where this part never began it."""
+    name = case_name(index, case)
+    status = _status(folder, name)
+    if status is None:
+        return _unfinished(case, end) if end.last_case == name else None
+    stderr = read_guest_file(folder, f"cases/{name}.err") or ""
+    stdout = read_guest_file(folder, f"cases/{name}.out") or ""
+    splat = next((splat for splat in end.splats if splat.case == name), None)
+    parsed = parse_bench(
+        stdout,
+        stderr=stderr,
+        warmup=case.warmup,
+        suite=case.key.suite,
+        benchmark=case.key.benchmark,
+        params=dict(case.key.params),
+    )
+    reason = _failure(status, case, parsed, splat, stderr)
+    if reason is not None:
+        kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
+        outcome = CaseOutcome(case=case.key, status=kind, reason=reason)
+        return CaseResult(outcome=outcome, problems=parsed.problems)
+    return CaseResult(
+        outcome=CaseOutcome(case=case.key, status="ok"), samples=_samples(case, parsed), problems=parsed.problems
+    )
+
+
+def _status(folder: Path, name: str) -> int | None:
+    text = read_guest_file(folder, f"cases/{name}.status", limit=16)
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return 255
+
+
+def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
+    """The case in which the guest ended. A run that was interrupted, or a host too busy, is not the case's fault: it is run again."""
+    if end.status in ("stopped", "starved"):
+        return None
+    what = {"panic": "the kernel panicked in it", "hang": "the guest hung in it"}.get(
+        end.status, "the guest ended in it"
+    )
+    title = f": {end.splats[0].title.strip()}" if end.splats else ""
+    status: CaseStatus = "timeout" if end.status == "hang" else "panic"
+    return CaseResult(outcome=CaseOutcome(case=case.key, status=status, reason=what + title))
+
+
+def _failure(status: int, case: PlannedCase, parsed: Parsed, splat: Splat | None, stderr: str) -> str | None:
+    if status in _TIMEOUT_STATUSES:
+        return f"not done after {case.deadline} s of guest time"
+    if splat is not None:
+        return f"the kernel complained while it ran: {splat.title.strip()}"
+    if status != 0:
+        return _said(parsed, stderr) or f"bench ended with status {status} and said nothing"
+    if not parsed.values:
+        return _said(parsed, stderr) or "bench printed nothing that can be read"
+    return None
+
+
+def _said(parsed: Parsed, stderr: str) -> str:
+    if parsed.problems:
+        return parsed.problems[0].reason
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+def _samples(case: PlannedCase, parsed: Parsed) -> tuple[Sample, ...]:
+    return tuple(
+        Sample(
+            case=case.key,
+            metric=value.metric,
+            unit=value.unit,
+            value=value.value,
+            readings=value.samples,
+            resolution=value.resolution,
+        )
+        for value in parsed.values
+    )

@@ -1,0 +1,1 @@
+"""A run from its plan to its results: build, boot, measure, confirm."""

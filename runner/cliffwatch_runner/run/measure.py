@@ -1,0 +1,172 @@
+"""Carries out a plan: boots its guests, keeps what they wrote, and goes on where one of them died."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch_runner import clock
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest.boot import BootEnd, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.watch import GuestLimits
+from cliffwatch_runner.plan.plan import Plan, PlannedBoot
+from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
+from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+
+_ICOUNT_CLOCK_SLACK = 20_000
+"""How far the clock of an icount guest may run ahead of its work before a case counts as asleep for good. While a guest waits for
+its host its clock leaps from timer to timer, so that a busy host costs it hours within a real second."""
+
+_HOST_SECONDS = 12 * 3600.0
+"""After half a day a boot is given up as its host's failure, whatever its guest does."""
+
+_MOST_PARTS = 4
+"""After so many starts a boot is given up: a kernel that dies in every case has told what it has to tell."""
+
+
+class Listener(Protocol):
+    """Who is told how the measuring goes. Called from several threads."""
+
+    def boot_begins(self, boot: PlannedBoot) -> None: ...
+    def case_begins(self, boot: PlannedBoot, case: str) -> None: ...
+    def boot_ends(self, boot: PlannedBoot, end: BootEnd | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What every boot of the run needs besides its kernel. `argv` puts isolation and limits around the guest's start."""
+
+    programs: tuple[Path, ...]
+    shape: GuestShape
+    forbidden: tuple[str, ...]
+    sandbox: Sandbox
+    argv: Callable[[GuestFolders], Sequence[str]]
+    hang_after: float
+
+
+def measure(
+    plan: Plan,
+    kernels: Mapping[str, Path],
+    bench: Bench,
+    folder: Path,
+    *,
+    at_once: int,
+    listener: Listener,
+    stop: threading.Event,
+) -> Failure | None:
+    """Boots what the plan says and is not yet done, `at_once` guests at a time, in the plan's order.
+
+    `kernels` maps each arm to the folder of its image; arms without one are passed over (their kernel did not build).
+    Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
+    OSError where the host cannot keep the results; what is done by then stays.
+    """
+    todo = [boot for boot in plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
+    with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="boot") as pool:
+        running: set[Future[Failure | None]] = set()
+        failure: Failure | None = None
+        try:
+            while (todo or running) and not (stop.is_set() and not running):
+                while todo and len(running) < at_once and not stop.is_set():
+                    boot = todo.pop(0)
+                    running.add(pool.submit(_boot, plan, boot, kernels[boot.arm], bench, folder, listener, stop))
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    failure = future.result() or failure
+                if failure is not None:
+                    todo.clear()
+        except BaseException:
+            stop.set()
+            raise
+    return failure
+
+
+def _boot(
+    plan: Plan, boot: PlannedBoot, kernel: Path, bench: Bench, folder: Path, listener: Listener, stop: threading.Event
+) -> Failure | None:
+    listener.boot_begins(boot)
+    home = folder / "boots" / boot.folder
+    set_aside(home)
+    parts: list[PartEnd] = []
+    began = clock.now()
+    remaining = list(boot.cases)
+    while remaining and len(parts) < _MOST_PARTS and not stop.is_set():
+        part = _part(plan, boot, remaining, kernel, bench, home / str(len(parts) + 1), listener, stop)
+        parts.append(part)
+        remaining = [case for case in remaining if case not in part.results]
+        if not _worth_another(part, remaining):
+            break
+    starved = bool(parts) and parts[-1].end.status == "starved"
+    if not stop.is_set() and not starved:
+        write_boot(home, plan, boot, parts, began=began, ended=clock.now())
+    listener.boot_ends(boot, parts[-1].end if parts else None)
+    return _starved(boot, parts[-1].end) if starved else None
+
+
+def _starved(boot: PlannedBoot, end: BootEnd) -> Failure:
+    return Failure(
+        whose="host",
+        message=f"boot {boot.index} ({boot.arm}) was ended after {end.seconds / 3600:.1f} hours: this host has too much other work",
+        next_step="give it less other work, then give the same command again: that boot is done again, what is done is kept",
+        evidence=end.evidence,
+    )
+
+
+def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
+    """A guest that died in a case has more to measure; one that never got to a case would die again."""
+    return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
+
+
+def _part(
+    plan: Plan,
+    boot: PlannedBoot,
+    cases: list[int],
+    kernel: Path,
+    bench: Bench,
+    folder: Path,
+    listener: Listener,
+    stop: threading.Event,
+) -> PartEnd:
+    order = _order([(index, plan.cases[index]) for index in cases], kernel, bench)
+    end = boot_guest(order, folder, on_case=lambda name: listener.case_begins(boot, name), should_stop=stop.is_set)
+    read = {index: read_case(index, plan.cases[index], folder, end) for index in cases}
+    return PartEnd(end=end, results={index: result for index, result in read.items() if result is not None})
+
+
+def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> BootOrder:
+    guest_cases = tuple(_guest_case(index, case, bench.shape) for index, case in cases)
+    return BootOrder(
+        kernel=kernel,
+        programs=bench.programs,
+        cases=guest_cases,
+        shape=bench.shape,
+        forbidden=bench.forbidden,
+        limits=GuestLimits(
+            quiet=bench.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
+        ),
+        sandbox=bench.sandbox,
+        argv=bench.argv,
+    )
+
+
+def _guest_case(index: int, case: PlannedCase, shape: GuestShape) -> GuestCase:
+    arguments = (f"-w{case.warmup}", f"-d{case.duration}", *case.argv)
+    slack = _ICOUNT_CLOCK_SLACK if shape.mode == "icount" else 1
+    return GuestCase(
+        name=case_name(index, case),
+        deadline=case.deadline * slack,
+        busy=case.deadline * shape.cpus,
+        arguments=arguments,
+    )
+
+
+def guests_at_once(mode: str, cpus_per_guest: int) -> int:
+    """In icount mode guests do not disturb each other's numbers, so every host CPU gets one; walltime boots alone."""
+    if mode == "walltime":
+        return 1
+    return max(1, (os.cpu_count() or 1) // cpus_per_guest)

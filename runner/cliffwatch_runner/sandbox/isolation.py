@@ -1,0 +1,125 @@
+"""Chooses the wall between a tree's code and this host: the strongest that works here; none only on the user's word."""
+
+import os
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from cliffwatch_runner import process
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host.programs import container_engine
+from cliffwatch_runner.plan.request import Wanted
+from cliffwatch_runner.sandbox.sandbox import HOME, Level, Sandbox
+from cliffwatch_runner.sandbox.seccomp_filter import filter_program
+from cliffwatch_runner.sandbox.unprivileged_user import out_of_reach, unprivileged_user
+
+_PLAIN = re.compile(r"[\w/.,+@%=~-]+")
+"""Paths that make takes as one word, and a shell as they are."""
+
+_PROBE_SECONDS = 300.0
+"""For a probe that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
+
+
+def choose_sandbox(wanted: Wanted, image: str | None) -> Sandbox | Failure:
+    """The sandbox for builds, or why there is none and what to do about it."""
+    if image is not None or wanted == "container":
+        return _container(wanted, image)
+    if wanted == "none":
+        return Sandbox(level="none", user=unprivileged_user())
+    refusal = bubblewrap_refusal()
+    if refusal is None:
+        return Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
+    return Failure(
+        whose="host",
+        message="this host lets bubblewrap make no namespaces, so that a tree's code could not be kept in",
+        next_step=(
+            "`cliffwatch doctor` prints how to allow them; or build in a container with --build-image; or, where you trust "
+            "the tree as you trust what you run by hand, give --isolation none"
+        ),
+        evidence=refusal,
+    )
+
+
+def choose_guest_sandbox(wanted: Wanted) -> Sandbox | Failure:
+    """The sandbox in which emulators run: bubblewrap, or none on the user's word. No container: it would have to hold them."""
+    if wanted == "container":
+        wanted = "auto"
+    return choose_sandbox(wanted, None)
+
+
+def _container(wanted: Wanted, image: str | None) -> Sandbox | Failure:
+    if wanted not in ("auto", "container") or image is None:
+        return Failure(
+            whose="usage",
+            message="--build-image names a container's image, and --isolation container needs one",
+            next_step="give both, or neither",
+        )
+    engine = container_engine()
+    if engine is None:
+        return Failure(
+            whose="host",
+            message="there is no container engine to build in",
+            next_step="install docker or podman, or leave --build-image out",
+        )
+    return Sandbox(level="container", user=unprivileged_user(), image=image, engine=engine)
+
+
+@cache
+def bubblewrap_refusal() -> str | None:
+    """Why bubblewrap does not work here, in its own words, found by trying it; None where it works."""
+    sandbox = Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
+    try:
+        argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
+        ended = process.run(argv, deadline=_PROBE_SECONDS, env=sandbox.environment())
+    except OSError:
+        return "bubblewrap is not installed"
+    return None if ended.ok else ended.output.strip()[-500:] or f"bwrap ended with {ended.status}"
+
+
+@cache
+def _filter_file() -> Path | None:
+    """The filter of system calls as a file in memory that lives as long as this process."""
+    program = filter_program()
+    if program is None:
+        return None
+    descriptor = os.memfd_create("cliffwatch-seccomp")
+    os.write(descriptor, program)
+    return Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+
+
+def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
+    """Without a view of its own, a tree's code gets to its folders only where its user may go."""
+    if sandbox.level != "none" or sandbox.user is None:
+        return None
+    for path in paths:
+        closed = out_of_reach(sandbox.user, path.absolute())
+        if closed is not None:
+            return Failure(
+                whose="host",
+                message=f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into {closed}",
+                next_step="run cliffwatch as an ordinary user, or put the cache and the results where all users get to "
+                "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results)",
+            )
+    return None
+
+
+def refused_path(level: Level, paths: Sequence[Path]) -> Failure | None:
+    """Make takes spaces and colons in a path for ends of words; bubblewrap and containers show builds plain paths instead."""
+    odd = next((path for path in paths if not _PLAIN.fullmatch(str(path))), None)
+    if odd is None or level != "none":
+        return None
+    return Failure(
+        whose="host",
+        message=f"a kernel cannot be built under {str(odd)!r}, as make does not take such a path",
+        next_step="name a folder without spaces with --cache (or TMPDIR), or use bubblewrap, with which any path will do",
+    )
+
+
+def sentence(level: Level) -> str:
+    """One line for the report."""
+    return {
+        "bubblewrap": "built without network and without your home (bubblewrap)",
+        "container": "built in a container without network",
+        "none": "built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)",
+    }[level]

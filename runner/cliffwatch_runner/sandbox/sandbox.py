@@ -1,0 +1,178 @@
+"""Puts a wall around a command that runs somebody else's code: what it sees, whom it runs as, what it may ask of the kernel."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch_runner.sandbox.seccomp_filter import filtered
+from cliffwatch_runner.sandbox.unprivileged_user import User
+
+Level = Literal["bubblewrap", "container", "none"]
+
+HOME = Path("/tmp")  # noqa: S108 - of the view: in memory, and gone with it
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_ETC = (
+    "alternatives",
+    "group",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "udev",
+)
+_EMPTY = (
+    "/etc",
+    "/var",
+    "/run",
+    "/sys",
+    "/home",
+    "/root",
+    "/opt",
+    "/srv",
+    "/mnt",
+    "/var/log",
+    "/var/tmp",  # noqa: S108 - a folder of the view
+    "/var/lib",
+    "/var/cache",
+)
+_ENGINE_SETTINGS = ("DOCKER_HOST", "DOCKER_CONFIG", "DOCKER_CONTEXT", "HOME", "PATH", "XDG_RUNTIME_DIR")
+_KEPT_BY_SETPRIV = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A folder of the host, and where the command sees it."""
+
+    host: Path
+    seen: Path
+    writable: bool = False
+    device: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """The wall that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's;
+    `calls` holds the filter of system calls that bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
+    """
+
+    level: Level
+    user: User | None
+    image: str | None = None
+    calls: Path | None = None
+    engine: str = "docker"
+    engine_options: tuple[str, ...] = ()
+
+    @property
+    def fixed_paths(self) -> bool:
+        """Whether a command sees its folders under the same names every time, wherever they lie on the host."""
+        return self.level != "none"
+
+    @property
+    def uid(self) -> int:
+        """Whom the command runs as, by number."""
+        return os.geteuid() if self.user is None else self.user.uid
+
+    def argv(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        mounts: Sequence[Mount],
+        workdir: Path,
+        groups: tuple[int, ...] = (),
+    ) -> list[str]:
+        """The command with the wall around it. Later mounts lie over earlier ones.
+
+        Start it with `environment()`: what surrounds the command shows its own environment to it.
+        """
+        if self.level == "container":
+            return self._container(command, env, mounts, workdir)
+        if self.level == "bubblewrap":
+            return self._bubblewrap(command, env, mounts, workdir, groups)
+        clean = ["env", "-i", f"--chdir={workdir}", *(f"{name}={value}" for name, value in env.items()), *command]
+        return clean if self.user is None else self.user.argv(clean, groups=groups)
+
+    def environment(self) -> dict[str, str]:
+        """All that the program which makes the wall gets of the environment: nothing that the command may not read."""
+        if self.level == "container":
+            return {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
+        return {"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}
+
+    def give(self, folder: Path) -> None:
+        """Makes a folder the command's own, for it to write to."""
+        if self.user is not None:
+            self.user.own(folder)
+
+    def _bubblewrap(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        mounts: Sequence[Mount],
+        workdir: Path,
+        groups: tuple[int, ...],
+    ) -> list[str]:
+        argv = view_of_host(self.user)
+        for name, value in env.items():
+            argv += ["--setenv", name, value]
+        for folder in dict.fromkeys(above for mount in mounts for above in reversed(mount.seen.parents[:-1])):
+            argv += ["--dir", str(folder)]  # made on the way, it would be closed to the user who runs in the view
+        for mount in mounts:
+            how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind"
+            argv += [how, str(mount.host), str(mount.seen)]
+        argv += ["--remount-ro", "/", "--chdir", str(workdir), "--"]
+        inner = list(command)
+        argv += inner if self.user is None else self.user.argv(inner, groups=groups)
+        return argv if self.calls is None else filtered(argv, self.calls)
+
+    def _container(
+        self, command: Sequence[str], env: Mapping[str, str], mounts: Sequence[Mount], workdir: Path
+    ) -> list[str]:
+        assert self.image is not None
+        settings = [word for name, value in env.items() if name != "PATH" for word in ("--env", f"{name}={value}")]
+        volumes = [
+            word
+            for mount in mounts
+            for word in ("--volume", f"{mount.host}:{mount.seen}" + ("" if mount.writable else ":ro"))
+        ]
+        ids = (self.user.uid, self.user.gid) if self.user is not None else (os.getuid(), os.getgid())
+        walls = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+        head = [self.engine, "run", "--rm", "--init", *walls, *self.engine_options, "--tmpfs", f"{HOME}:exec,mode=1777"]
+        return [
+            *head,
+            *("--user", f"{ids[0]}:{ids[1]}", *settings, *volumes, "--workdir", str(workdir)),
+            *(self.image, *command),
+        ]
+
+
+def view_of_host(user: User | None, *, etc: Path = Path("/etc"), top: Path = Path("/")) -> list[str]:
+    """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no network.
+
+    With a user to become it makes no user namespace: root makes the view, and what setpriv needs to become him is all that is
+    left of root's rights. Nobody but him runs in it then, so that the host's root owns nothing that he could write.
+    """
+    argv = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    argv += ["--die-with-parent", "--new-session", "--clearenv"]
+    if user is None:
+        argv += ["--unshare-user"]
+    else:
+        argv += [word for right in _KEPT_BY_SETPRIV for word in ("--cap-add", right)]
+    argv += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    argv += ["--perms", "1777", "--tmpfs", str(HOME), "--ro-bind", "/usr", "/usr"]
+    for folder in _EMPTY:
+        argv += ["--dir", folder]
+    for path, target in host_links(top).items():
+        argv += ["--symlink", target, path]
+    for name in _ETC:
+        argv += ["--ro-bind-try", str(etc / name), f"/etc/{name}"]
+    return argv
+
+
+def host_links(top: Path) -> Mapping[str, str]:
+    """The links of a merged-/usr host at its top: {"/bin": "usr/bin", …}."""
+    names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+    return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}

@@ -1,0 +1,50 @@
+"""Imports a source archive into a mirror without unpacking it: decompressor, reader and git work side by side."""
+
+import secrets
+import sys
+from pathlib import Path
+
+from cliffwatch_runner import process
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.source.git import git, git_argv
+
+_DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}
+_PIPELINE = 'set -o pipefail; decompressor=$1; archive=$2; python=$3; ref=$4; shift 4\n"$decompressor" {flags}-- "$archive" | "$python" -m cliffwatch_runner.source.archive_stream "$ref" | "$@"'
+_SECONDS = 4 * 3600.0
+_FAST = ("-c", "core.compression=0", "-c", "pack.compression=0")
+"""What is read again minutes later is not worth compressing."""
+
+
+def import_archive(path: Path, mirror: Path) -> str | Failure:
+    """Imports an archive's files; returns the hash of their tree. The archive's one top folder is left out."""
+    decompressor = _DECOMPRESSORS[path.suffix]
+    ref = f"refs/importing/{secrets.token_hex(8)}"
+    flags = "" if decompressor == "cat" else "-dc "
+    importer = git_argv([*_FAST, "fast-import", "--quiet", "--done", "--depth=0"], mirror)
+    words = [decompressor, str(path), sys.executable, ref, *importer]
+    try:
+        ended = process.run(["bash", "-c", _PIPELINE.format(flags=flags), "import", *words], deadline=_SECONDS)
+        tree = git(["rev-parse", "--verify", "--quiet", f"{ref}^{{tree}}"], git_dir=mirror)
+    finally:
+        git(["update-ref", "-d", ref], git_dir=mirror)
+    if ended.ok and tree.ok:
+        return tree.output.strip()
+    return _not_imported(path, decompressor, ended)
+
+
+def _not_imported(path: Path, decompressor: str, ended: process.Finished) -> Failure:
+    if "No space left on device" in ended.output:
+        return Failure(
+            whose="host",
+            message=f"{path.name} cannot be imported: the disk is full",
+            next_step="make room on the cache's disk, or name another cache with --cache",
+            evidence=ended.output[-2000:],
+        )
+    if ended.status == 127:
+        return Failure(whose="host", message=f"{decompressor} is missing", next_step=f"install {decompressor}")
+    return Failure(
+        whose="usage",
+        message=f"{path.name} is no source archive with one folder in it",
+        next_step="unpack it and name the folder",
+        evidence=ended.output[-2000:],
+    )

@@ -1,0 +1,65 @@
+"""Calls git so that a hostile repository has nothing to run: no hooks, no helpers, no submodules, no user's settings."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_runner import process
+from cliffwatch_runner.source.access import Fetching
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.looseCompression=0",
+    "protocol.ext.allow=never",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "safe.directory=*",
+    "advice.detachedHead=false",
+)
+_FIXED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_AUTHOR_NAME": "Cliffwatch",
+    "GIT_AUTHOR_EMAIL": "cliffwatch@localhost",
+    "GIT_AUTHOR_DATE": "1970-01-01T00:00:00+0000",
+    "GIT_COMMITTER_NAME": "Cliffwatch",
+    "GIT_COMMITTER_EMAIL": "cliffwatch@localhost",
+    "GIT_COMMITTER_DATE": "1970-01-01T00:00:00+0000",
+    "LC_ALL": "C.UTF-8",
+}
+_HOURS = 3600.0
+_READABLE = ("sh", "-c", 'umask 022 && exec "$@"', "sh")
+
+
+def git(
+    arguments: Sequence[str],
+    *,
+    git_dir: Path | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    fetching: Fetching | None = None,
+    readable: bool = False,
+) -> process.Finished:
+    """Runs git and returns how it ended. Only a call with a `fetching` reaches out, as that one says.
+
+    `readable`: all users may read what it writes, whatever our own umask is.
+    """
+    clean = {"PATH": os.environ.get("PATH", os.defpath)}
+    clean |= {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"} if fetching is None else fetching.env
+    called = git_argv(arguments, git_dir, fetching.settings if fetching is not None else ())
+    ended = process.run(
+        [*(_READABLE if readable else ()), *called],
+        cwd=cwd,
+        env=clean | _FIXED | dict(env or {}),
+        deadline=2 * _HOURS,
+        keep=8 << 20,
+    )
+    return ended if fetching is None else replace(ended, output=without_credentials(ended.output))
+
+
+def git_argv(arguments: Sequence[str], git_dir: Path | None, settings: Sequence[str] = ()) -> list[str]:
+    """The call of git with the settings that leave a hostile repository nothing to run."""
+    place = [f"--git-dir={git_dir}"] if git_dir is not None else []
+    return ["git", *(word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)), *place, *arguments]

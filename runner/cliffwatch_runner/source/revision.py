@@ -1,0 +1,123 @@
+"""Revisions whose objects lie in the mirror: their facts, their files, and checking them out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.catalogue.discovery import parse_release
+from cliffwatch.catalogue.suite import Release
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.source.git import git
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One commit, with its objects in the mirror. `release` is what the tree's Makefile says, such as "6.12.117"."""
+
+    commit: str
+    tree: str
+    subject: str
+    author_date: str
+    release: str
+    author: str = ""
+    commit_date: str = ""
+    parents: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        return self.commit[:12]
+
+    @property
+    def major_minor(self) -> Release:
+        return parse_release(self.release) or (0, 0)
+
+
+def describe(mirror: Path, commit: str) -> Revision | Failure:
+    """A revision's facts, read from the mirror."""
+    shown = git(["show", "-s", "--format=%H%n%T%n%aI%n%an%n%cI%n%s", commit], git_dir=mirror)
+    makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
+    release = _release(makefile.output) if makefile.ok else None
+    if not shown.ok or release is None:
+        return Failure(
+            whose="usage",
+            message=f"{commit[:12]} is no revision of a kernel tree",
+            next_step="name a revision whose top Makefile has VERSION and PATCHLEVEL",
+        )
+    full, tree, date, author, committed, subject = (shown.output.split("\n", 5) + [""] * 6)[:6]
+    return Revision(
+        commit=full,
+        tree=tree,
+        subject=subject.strip()[:200],
+        author_date=date,
+        release=release,
+        author=author[:200],
+        commit_date=committed,
+        parents=_parents(mirror, full),
+    )
+
+
+def _parents(mirror: Path, commit: str) -> tuple[str, ...]:
+    """Read from the object itself: to `git show` a commit that was fetched alone has none."""
+    header = git(["cat-file", "commit", commit], git_dir=mirror).output.partition("\n\n")[0]
+    return tuple(line.removeprefix("parent ") for line in header.splitlines() if line.startswith("parent "))[:20]
+
+
+def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, keep_free: str) -> Failure | None:
+    """Makes `source` hold a revision. Only files that differ are written, so make builds only what depends on them.
+
+    `keep_free` is a name at its top that is ours; a tree that has it is refused.
+    """
+    if object_name(mirror, revision, keep_free) is not None:
+        return Failure(
+            whose="kernel",
+            message=f"the tree has a {keep_free} of its own, where the build's output goes",
+            next_step="give it another name",
+        )
+    source.mkdir(parents=True, exist_ok=True)
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the lane's lock is ours
+    env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
+    done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env, readable=True)
+    if done.ok:
+        return None
+    return Failure(
+        whose="host",
+        message=f"revision {revision.short} cannot be checked out",
+        next_step="look at the free space of the cache's disk",
+        evidence=done.output[-2000:],
+    )
+
+
+def blob(mirror: Path, revision: Revision, path: str) -> str | None:
+    """The text of a file at a revision, or None."""
+    found = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
+    return found.output if found.ok else None
+
+
+def mentions(mirror: Path, revision: Revision, word: str, folders: Sequence[str]) -> bool:
+    """Whether a text file of these folders holds the word; where that cannot be known, it does."""
+    argv = ["grep", "--quiet", "-I", "--fixed-strings", "-e", word, revision.commit, "--", *folders]
+    return git(argv, git_dir=mirror).status != 1
+
+
+def object_name(mirror: Path, revision: Revision, path: str) -> str | None:
+    """The hash of a file or folder at a revision, or None."""
+    found = git(["rev-parse", "--verify", "--quiet", f"{revision.commit}:{path}"], git_dir=mirror)
+    return found.output.strip() if found.ok else None
+
+
+def commit_tree(mirror: Path, tree: str, subject: str, *, parent: str | None = None) -> str:
+    """A commit with fixed author and date, so that the same content is the same commit."""
+    arguments = ["commit-tree", tree, "-m", subject, *(["-p", parent] if parent else [])]
+    commit = git(arguments, git_dir=mirror).output.strip()
+    git(["update-ref", f"refs/cliffwatch/{commit}", commit], git_dir=mirror)
+    return commit
+
+
+def _release(makefile: str) -> str | None:
+    parts = {
+        match[1]: match[2] for match in re.finditer(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d+)\s*$", makefile)
+    }
+    if "VERSION" not in parts or "PATCHLEVEL" not in parts:
+        return None
+    return ".".join(parts[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if name in parts)

@@ -1,0 +1,276 @@
+"""Trees: from what a person names to revisions whose objects lie in one bare mirror."""
+
+import hashlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.source.access import TreeAccess, fetching
+from cliffwatch_runner.source.archive_import import import_archive
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.revision import Revision, commit_tree, describe
+
+_URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
+_ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
+_HASH = re.compile(r"[0-9a-f]{40}")
+_RANGE = re.compile(r"\.\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A kernel tree. `kind` is repository, url or imported; `place` is the path, the URL or the imported commit; `access` is by whose
+    word it is fetched.
+    """
+
+    spec: str
+    kind: str
+    place: str
+    mirror: Path
+    access: TreeAccess
+
+    def resolve(self, name: str) -> Revision | Failure:
+        """The revision that a name means in this tree, fetched into the mirror."""
+        wrong = _misnamed(name)
+        if wrong is not None:
+            return wrong
+        commit = self._commit(name)
+        return commit if isinstance(commit, Failure) else describe(self.mirror, commit)
+
+    def _commit(self, name: str) -> str | Failure:
+        if self.kind == "imported":
+            if name in ("HEAD", self.place) or (len(name) >= 7 and self.place.startswith(name)):
+                return self.place
+            return _unknown(name, self.spec, "an imported folder or archive has one revision: HEAD")
+        if self.kind == "url":
+            return self._fetch_named(name)
+        repository = Path(self.place)
+        found = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=repository)
+        if not found.ok:
+            return _unknown(name, self.spec, _near(repository, name))
+        return self._fetch(str(repository), found.output.strip().splitlines()[-1])
+
+    def _fetch_named(self, name: str) -> str | Failure:
+        if _HASH.fullmatch(name):
+            return self._fetch(self.place, name)
+        reach = fetching(self.place, self.access)
+        if isinstance(reach, Failure):
+            return reach
+        listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
+        if not listed.ok:
+            return Failure(
+                whose="host",
+                message=f"{self.place} cannot be reached",
+                next_step="check the address and the network, or clone it and name the clone",
+                evidence=listed.output[-2000:],
+            )
+        rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line]
+        if not rows:
+            return _unknown(
+                name, self.spec, "a URL can be asked for branches, tags and whole hashes; for others name a clone"
+            )
+        peeled = [row[0] for row in rows if row[1].endswith("^{}")]
+        return self._fetch(self.place, peeled[0] if peeled else rows[0][0])
+
+    def _fetch(self, source: str, commit: str) -> str | Failure:
+        if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(self.mirror, commit):
+            return commit
+        upload = "git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack"
+        local = [f"--upload-pack={upload}"] if self.kind == "repository" else []
+        reach = fetching(source, self.access)
+        if isinstance(reach, Failure):
+            return reach
+        fetched = git(
+            [
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--depth=1",
+                *local,
+                "--",
+                reach.url,
+                f"{commit}:refs/cliffwatch/{commit}",
+            ],
+            git_dir=self.mirror,
+            fetching=reach,
+        )
+        if fetched.ok:
+            return commit
+        if "not our ref" in fetched.output:
+            return _unknown(
+                commit, self.spec, "it may have been replaced by a forced push: push it again, or name another"
+            )
+        return Failure(
+            whose="host",
+            message=f"revision {commit[:12]} cannot be fetched from {source}",
+            next_step="check the address, the network and the space on the disk",
+            evidence=fetched.output[-2000:],
+        )
+
+    def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
+        """A revision that is `base` with a patch applied; the same patch gives the same commit."""
+        try:
+            text = patch.read_text(errors="replace")
+        except OSError as error:
+            return Failure(whose="usage", message=f"the patch cannot be read: {error}", next_step="check the path")
+        with tempfile.TemporaryDirectory(prefix="cliffwatch-index-") as folder:
+            env = {"GIT_INDEX_FILE": f"{folder}/index"}
+            read = git(["read-tree", base.commit], git_dir=self.mirror, env=env)
+            applied = git(
+                ["apply", "--cached", "--whitespace=nowarn", str(patch.resolve())], git_dir=self.mirror, env=env
+            )
+            if not read.ok or not applied.ok:
+                return Failure(
+                    whose="usage",
+                    message=f"{patch.name} does not apply to {base.short} ({base.subject})",
+                    next_step="rebase the patch onto that revision, or name another with --head",
+                    evidence=(read if not read.ok else applied).output[-2000:],
+                )
+            tree = git(["write-tree"], git_dir=self.mirror, env=env).output.strip()
+        return describe(self.mirror, commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit))
+
+
+def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
+    """The tree that a path or URL names. Folders and archives without git are imported here.
+
+    Only a URL that may be fetched by this `access` is one; a path is this user's own word.
+    """
+    if access != "own" or _URL.match(spec):
+        reach = fetching(spec, access)
+        if isinstance(reach, Failure):
+            return reach
+    mirror = cache / "mirror.git"
+    if not (mirror / "HEAD").exists():
+        mirror.parent.mkdir(parents=True, exist_ok=True)
+        git(["init", "--quiet", "--bare", str(mirror)])
+    if _URL.match(spec):
+        return Tree(spec=spec, kind="url", place=spec, mirror=mirror, access=access)
+    path = Path(spec).expanduser()
+    if not os.access(path, os.R_OK):
+        return _no_tree(spec, path)
+    if path.is_file() and _ARCHIVE.search(path.name):
+        return _archive(path.resolve(), spec, mirror)
+    top = git(["rev-parse", "--absolute-git-dir"], cwd=path if path.is_dir() else path.parent)
+    if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
+        return Tree(spec=spec, kind="repository", place=str(path.resolve()), mirror=mirror, access="own")
+    return _folder(path.resolve(), spec, mirror)
+
+
+def _no_tree(spec: str, path: Path) -> Failure:
+    if os.path.lexists(path):
+        return Failure(
+            whose="usage",
+            message=f"you may not read the tree '{spec}'",
+            next_step="copy it, or ask its owner to let you",
+        )
+    return Failure(
+        whose="usage",
+        message=f"there is no tree '{spec}'",
+        next_step="name a git repository, a URL, a source folder or a .tar archive",
+    )
+
+
+def _is_repository_of(path: Path, git_dir: str) -> bool:
+    """Whether the path belongs to that repository, rather than being an unpacked source below somebody's checkout."""
+    if Path(git_dir) == path.resolve():
+        return True
+    return (
+        git(["ls-files", "--error-unmatch", "--", "Makefile", "MAINTAINERS", "kernel"], cwd=path).ok
+        or git(["rev-parse", "--verify", "--quiet", "HEAD:./Makefile"], cwd=path).ok
+    )
+
+
+def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
+    """Imports a source archive once: a file of the same name, size and time is known again."""
+    about = path.stat()
+    mark = hashlib.sha256(f"{path}\0{about.st_size}\0{about.st_mtime_ns}".encode()).hexdigest()[:24]
+    name = f"refs/imports/{mark}"
+    known = git(["rev-parse", "--verify", "--quiet", name], git_dir=mirror)
+    if known.ok:
+        return Tree(spec=spec, kind="imported", place=known.output.strip(), mirror=mirror, access="own")
+    tree = import_archive(path, mirror)
+    if isinstance(tree, Failure):
+        return tree
+    commit = commit_tree(mirror, tree, f"Import of {path.name}")
+    makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
+    if "PATCHLEVEL" not in makefile.output:
+        return _no_kernel_tree(spec)
+    git(["update-ref", name, commit], git_dir=mirror)
+    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror, access="own")
+
+
+def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
+    """Imports a source folder as one commit. An index is kept per folder, so only changed files are read again."""
+    if not (path / "Makefile").is_file() or "PATCHLEVEL" not in (path / "Makefile").read_text(errors="replace"):
+        return _no_kernel_tree(spec)
+    if (path / ".config").exists() or (path / "vmlinux").exists():
+        return Failure(
+            whose="usage",
+            message=f"{spec} has been built in",
+            next_step="run `make mrproper` there, or name a git repository",
+        )
+    index = mirror / "imports" / hashlib.sha256(str(path).encode()).hexdigest()[:24]
+    index.parent.mkdir(exist_ok=True)
+    env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(path)}
+    # Forced, because distributions ship .gitignore files that ignore the kernel itself.
+    added = git(["add", "--all", "--force", "."], git_dir=mirror, cwd=path, env=env)
+    if not added.ok:
+        return Failure(
+            whose="host",
+            message=f"{spec} cannot be imported",
+            next_step="look at the free space of the cache's disk",
+            evidence=added.output[-2000:],
+        )
+    tree = git(["write-tree"], git_dir=mirror, env={"GIT_INDEX_FILE": str(index)}).output.strip()
+    commit = commit_tree(mirror, tree, f"Import of {path.name}")
+    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror, access="own")
+
+
+def _no_kernel_tree(spec: str) -> Failure:
+    return Failure(
+        whose="usage",
+        message=f"{spec} is no kernel tree: it has no Makefile with VERSION and PATCHLEVEL",
+        next_step="name the top folder of a kernel source, or an archive of one",
+    )
+
+
+def _complete(mirror: Path, commit: str) -> bool:
+    """Whether a fetch of this commit came to its end: only then there is a ref to it."""
+    return any(
+        git(["rev-parse", "--verify", "--quiet", f"refs/{kind}/{commit}"], git_dir=mirror).ok
+        for kind in ("cliffwatch",)
+    )
+
+
+def _misnamed(name: str) -> Failure | None:
+    if _RANGE.search(name):
+        return Failure(
+            whose="usage", message=f"'{name}' is a range", next_step="give its two ends as --base and --head"
+        )
+    if not name or name.startswith("-") or len(name) > 250 or not name.isprintable():
+        return Failure(
+            whose="usage", message=f"'{name[:60]}' is no name of a revision", next_step="name a branch, a tag or a hash"
+        )
+    return None
+
+
+def _unknown(name: str, spec: str, hint: str) -> Failure:
+    return Failure(whose="usage", message=f"{spec} has no revision '{name}'", next_step=hint)
+
+
+def _near(repository: Path, name: str) -> str:
+    """Branches and tags that look like the name that was not found."""
+    listed = git(
+        ["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"], cwd=repository
+    )
+    names = listed.output.split()
+    stem = name.split("~", maxsplit=1)[0].split("^", maxsplit=1)[0].lower()
+    near = [each for each in names if stem and (stem in each.lower() or each.lower() in stem)][:5]
+    return f"did you mean {', '.join(near)}?" if near else "fetch it into that repository first, or check the spelling"
+
+
+def _subject(text: str, fallback: str) -> str:
+    match = re.search(r"(?m)^Subject:\s*(?:\[[^\]]*\]\s*)*(.+)$", text)
+    return match[1].strip() if match else fallback

@@ -1,0 +1,1 @@
+"""Sends results to a service."""

@@ -1,0 +1,153 @@
+"""Sends a result directory to the service, boot by boot; whatever is there already is not sent again."""
+
+import io
+import json
+import stat
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cliffwatch.identities import run_digest
+from cliffwatch_runner.guest.files import MOST_ENTRIES, entries_below, open_regular, read_bytes
+from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
+
+_FILES = ("boot.json", "environment.json", "samples.json")
+_LARGEST_RAW = 48 << 20
+_MOST_FILES = 10_000
+_LONGEST_NAME = 500
+_LARGEST_DOCUMENT = 64 << 20
+"""What the service takes, at most."""
+
+DAMAGED = 0
+"""The status of a refusal that is not the service's: what is on the disk cannot be read."""
+
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uploaded:
+    """What an upload came to: boots sent now and boots that were there, and what the service would not take."""
+
+    run: str
+    sent: int
+    there: int
+    refused: tuple[str, ...] = ()
+
+
+def upload_run(
+    client: Client,
+    folder: Path,
+    host: str,
+    *,
+    job: str | None = None,
+    told: Callable[[str], object] = lambda _: None,
+) -> Uploaded | Refused | Unreached:
+    """Sends what `folder` holds by now. Called again, it goes on: the service is asked which boots it has.
+
+    A file that a crash has damaged is told among what was refused; the others are sent all the same.
+    """
+    try:
+        record = _read(folder, "run.json")
+        run = run_digest(record, host)
+    except _DAMAGED as error:
+        return _damaged("run.json", error)
+    reply = client.put(f"/runs/{run}", json.dumps({"host": host, "record": record, "job": job}).encode())
+    if not isinstance(reply, Answered):
+        return reply
+    known = client.get(f"/runs/{run}")
+    if not isinstance(known, Answered):
+        return known
+    here = {boot["number"]: boot for boot in known.body["boots"]}
+    sent = there = 0
+    refused: list[str] = []
+    for boot in sorted((folder / "boots").glob("*/boot.json")):
+        outcome = _boot(client, run, boot.parent, here)
+        if isinstance(outcome, Unreached):
+            return outcome
+        if isinstance(outcome, Refused):
+            refused.append(f"{boot.parent.name}: {outcome.detail}")
+            continue
+        sent, there = sent + outcome, there + (not outcome)
+        if outcome:
+            told(f"boot {boot.parent.name} uploaded")
+    return Uploaded(run=run, sent=sent, there=there, refused=tuple(refused))
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    with open_regular(folder, name) as file:
+        if file is None:
+            raise ValueError(f"{name} is no regular file")
+        content = json.loads(read_bytes(file, _LARGEST_DOCUMENT))
+    if not isinstance(content, dict):
+        raise ValueError(f"{name} holds no object")  # noqa: TRY004 - what is wrong is the file
+    return content
+
+
+def _damaged(what: str, error: Exception) -> Refused:
+    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500], body={})
+
+
+def _boot(client: Client, run: str, folder: Path, here: dict[int, dict[str, Any]]) -> bool | Refused | Unreached:
+    """Whether the boot had to be sent."""
+    try:
+        contents = [_read(folder, name) for name in _FILES]
+        number = int(contents[0]["index"])
+        body = boot_body(*contents)
+    except _DAMAGED as error:
+        return _damaged("the boot", error)
+    stored = here.get(number)
+    if stored is None:
+        reply = client.put(f"/runs/{run}/boots/{number}", body)
+        if not isinstance(reply, Answered):
+            return reply
+    if stored is None or stored["raw_digest"] is None:
+        raw: Reply = client.put(f"/runs/{run}/boots/{number}/raw", raw_archive(folder), "application/x-tar")
+        if not isinstance(raw, Answered):
+            return raw
+    return stored is None
+
+
+def boot_body(about: dict[str, Any], environment: dict[str, Any], held: dict[str, Any]) -> bytes:
+    """What the service takes of a boot: its three files in one."""
+    content = {
+        "boot": about,
+        "environment": environment,
+        **{name: held[name] for name in ("samples", "outcomes", "problems")},
+    }
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def raw_archive(folder: Path) -> bytes:
+    """The boot's regular files as a tar archive that depends on nothing but their names and contents.
+
+    What the service would refuse is left out: other kinds of files, and names that do not print.
+    """
+    buffer = io.BytesIO()
+    room = _LARGEST_RAW
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name in _raw_names(folder)[:_MOST_FILES]:
+            with open_regular(folder, name) as file:
+                if file is None:
+                    continue
+                content = read_bytes(file, room)
+            room -= len(content)
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _raw_names(folder: Path) -> list[str]:
+    found = [
+        entry.name
+        for entry in islice(entries_below(folder), MOST_ENTRIES)
+        if entry is not None
+        and stat.S_ISREG(entry.about.st_mode)
+        and entry.name not in _FILES
+        and entry.name.isprintable()
+        and len(entry.name) <= _LONGEST_NAME
+    ]
+    return sorted(found, key=lambda name: name.split("/"))
