@@ -6,8 +6,8 @@ import psycopg
 import pytest
 from service_running import fresh_database
 
-from cliffwatch_service.embedded import EmbeddedPostgres, start_embedded
-from cliffwatch_service.migrating import migrate
+from cliffwatch_service.postgres.embedded import EmbeddedPostgres, start_embedded
+from cliffwatch_service.postgres.migrate import migrate
 
 
 @pytest.fixture(scope="session")

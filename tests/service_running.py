@@ -16,19 +16,19 @@ import uvicorn
 from service_runs import MadeRun, put_all
 
 from cliffwatch_runner.upload.client import Client, Patience
-from cliffwatch_service.access import make_token
-from cliffwatch_service.app import create_app
-from cliffwatch_service.database import open_pool
-from cliffwatch_service.embedded import EmbeddedPostgres
-from cliffwatch_service.following import ASKER, follow_branch, place
+from cliffwatch_service.access.tokens import make_token
+from cliffwatch_service.command.app import create_app
+from cliffwatch_service.history.follow import ASKER, follow_branch, place
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
-from cliffwatch_service.intake import Asked, ask
+from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.postgres.embedded import EmbeddedPostgres
+from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.settings import Settings
 from cliffwatch_service.store import queue, tokens, trees
 from cliffwatch_service.store.follows import FollowRow
-from cliffwatch_service.task_process import work
+from cliffwatch_service.tasks.process import work
 
 
 def database_url(cluster: EmbeddedPostgres, name: str) -> str:

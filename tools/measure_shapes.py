@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psycopg
 
-from cliffwatch_service.embedded import start_embedded
+from cliffwatch_service.postgres.embedded import start_embedded
 
 SERIES, BOOTS = 6000, 21
 

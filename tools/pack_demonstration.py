@@ -1,6 +1,6 @@
 """Packs result directories into the archive that `cliffwatch demo-data` unpacks.
 
-    python tools/pack_demonstration.py FOLDER... -o service/cliffwatch_service/demonstration/measured.tar.zst
+    python tools/pack_demonstration.py FOLDER... -o service/cliffwatch_service/command/demonstration/measured.tar.zst
 
 What a host says of its own folders is replaced, in raw outputs too; everything else stays as it was measured.
 """

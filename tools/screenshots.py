@@ -14,10 +14,10 @@ from browsing import launch
 from pages_named import PAGES, address
 from service_running import Clock, serving
 
-from cliffwatch_service.database import open_pool
-from cliffwatch_service.demonstration.filling import fill
-from cliffwatch_service.embedded import start_embedded
-from cliffwatch_service.migrating import migrate
+from cliffwatch_service.command.demonstration.filling import fill
+from cliffwatch_service.postgres.embedded import start_embedded
+from cliffwatch_service.postgres.migrate import migrate
+from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.settings import Settings
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Alembic's entry: applies migrations on the connection that it is handed (cliffwatch_service.migrating)."""
+"""Alembic's entry: applies migrations on the connection that it is handed (cliffwatch_service.postgres.migrate)."""
 
 from alembic import context
 

@@ -7,8 +7,8 @@ import pytest
 from authorisation_world import CASES, FORMS, TREE, World, send, tries, world_of
 from service_runs import commit_of, put_all, record_of, run_of
 
-from cliffwatch_service.app import create_app
-from cliffwatch_service.authorisation import RIGHTS
+from cliffwatch_service.access.authorisation import RIGHTS
+from cliffwatch_service.command.app import create_app
 from cliffwatch_service.http.large import LargeWork
 
 BEYOND_TOKENS = ("/healthz", "/readyz", "/metrics")

@@ -23,7 +23,7 @@ from cliffwatch_runner.source.access import Fetching, fetching
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
-from cliffwatch_service.git import GitProblem, branch_head, fetch_commits
+from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits
 
 CLOSED = [
     *("0.0.0.0", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.255", "169.254.169.254"),

@@ -150,7 +150,10 @@ def test_the_host_opens_nothing_of_a_build_but_its_outputs(
 def test_only_the_sandbox_learns_where_a_builds_output_lies() -> None:
     """The contract behind it: who has no path opens none."""
     sources = Path(running.__file__).parents[1].rglob("*.py")
-    assert {path.name for path in sources if "mount_source" in path.read_text()} == {"untrusted_files.py", "worktree.py"}
+    assert {path.name for path in sources if "mount_source" in path.read_text()} == {
+        "untrusted_files.py",
+        "worktree.py",
+    }
 
 
 @pytest.mark.parametrize("instead", INSTEAD)

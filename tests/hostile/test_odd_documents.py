@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
-from cliffwatch_service import free_form
-from cliffwatch_service.boot_document import packed, unpacked
+from cliffwatch_service.ingest import free_form
+from cliffwatch_service.ingest.boot_document import packed, unpacked
 from cliffwatch_service.refusal import Refusal
 
 JSON = {"Content-Type": "application/json"}

@@ -11,7 +11,7 @@ import pytest
 
 from cliffwatch_runner.worker.job import Host
 from cliffwatch_runner.worker.limits import Limits
-from cliffwatch_service.embedded import EmbeddedPostgres
+from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))

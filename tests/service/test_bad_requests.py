@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
-from cliffwatch_service.access import make_token
+from cliffwatch_service.access.tokens import make_token
 
 JSON = {"Content-Type": "application/json"}
 

@@ -16,7 +16,7 @@ from test_worker import do_one
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.worker.job import Host
-from cliffwatch_service.listening import bound, cannot_listen
+from cliffwatch_service.runtime.listening import bound, cannot_listen
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from load.served import COMMAND, served

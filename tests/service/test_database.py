@@ -7,10 +7,10 @@ import psycopg
 import pytest
 from service_runs import put_all, run_of
 
-from cliffwatch_service.backup import BackupFailure, backup, restore
-from cliffwatch_service.embedded import EmbeddedPostgres
-from cliffwatch_service.migrating import APPLICATION, READER, MigrationRefused, migrate
-from cliffwatch_service.postgres import Postgres
+from cliffwatch_service.postgres.backup import BackupFailure, backup, restore
+from cliffwatch_service.postgres.embedded import EmbeddedPostgres
+from cliffwatch_service.postgres.migrate import APPLICATION, READER, MigrationRefused, migrate
+from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.settings import SettingsError, read_settings
 
 SCHEMA = """

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from service_running import Clock, serving
 
-from cliffwatch_service.database import open_pool
-from cliffwatch_service.demonstration.filling import fill
+from cliffwatch_service.command.demonstration.filling import fill
+from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/api.md"

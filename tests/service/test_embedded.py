@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_service import embedded_places
-from cliffwatch_service.embedded import start_embedded
+from cliffwatch_service.postgres import embedded_folders
+from cliffwatch_service.postgres.embedded import start_embedded
 
 START = """
 import sys
 from pathlib import Path
 import psycopg
-from cliffwatch_service.embedded import start_embedded
+from cliffwatch_service.postgres.embedded import start_embedded
 
 server = start_embedded(Path(sys.argv[1]))
 with psycopg.connect(server.url) as connection:
@@ -64,7 +64,7 @@ def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"cliffwatch-{os.geteuid()}").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.setattr(embedded_places.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(tmp_path))
 
     with pytest.raises(RuntimeError, match="remove it, or set TMPDIR"):
         start_embedded(tmp_path / ("l" * 120))
@@ -73,7 +73,7 @@ def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
 
 def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data" / "postgresql").mkdir(parents=True)
-    monkeypatch.setattr(embedded_places.os, "geteuid", lambda: 4242)
+    monkeypatch.setattr(embedded_folders.os, "geteuid", lambda: 4242)
 
     with pytest.raises(RuntimeError, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
         start_embedded(tmp_path / "data")

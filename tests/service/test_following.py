@@ -9,7 +9,7 @@ import pytest
 import toy
 from service_runs import record_of, run_of
 
-from cliffwatch_service.following import MOST_COMMITS, Wish, poll, wishes
+from cliffwatch_service.history.follow import MOST_COMMITS, Wish, poll, wishes
 from cliffwatch_service.store import follows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

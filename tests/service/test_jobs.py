@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from service_runs import commit_of, put_all, run_of
 
-from cliffwatch_service.dispatch import MOST_SILENCES
+from cliffwatch_service.jobs.leases import MOST_SILENCES
 
 TREE = "https://git.example.org/bpf-next.git"
 

@@ -7,8 +7,8 @@ import pytest
 import toy
 from service_runs import commit_of, run_of
 
-from cliffwatch_service.following import poll
-from cliffwatch_service.git import tags_of
+from cliffwatch_service.history.follow import poll
+from cliffwatch_service.history.git import tags_of
 from cliffwatch_service.store import trees
 
 BASE, HEAD = commit_of("join"), commit_of("loom")  # with letters among their digits

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from cliffwatch_service.settings import Settings
-from cliffwatch_service.web.conditions import conditions
-from cliffwatch_service.web.curves import WIDTH, Point, curve
-from cliffwatch_service.web.drawing import bar, common_scale, history, strips
-from cliffwatch_service.web.links import commit_page
-from cliffwatch_service.web.outputs import marked
-from cliffwatch_service.web.runs import outputs_of
-from cliffwatch_service.web.series import words_of
-from cliffwatch_service.web.session import own_address, session_key
-from cliffwatch_service.web.wording import ago, counted_order, lasting, parameters
-from cliffwatch_service.web.written import wanted_form
+from cliffwatch_service.web.compare.conditions import conditions
+from cliffwatch_service.web.compare.curves import WIDTH, Point, curve
+from cliffwatch_service.web.compare.formats import wanted_form
+from cliffwatch_service.web.history.series import words_of
+from cliffwatch_service.web.layout.drawing import bar, common_scale, history, strips
+from cliffwatch_service.web.layout.links import commit_page
+from cliffwatch_service.web.layout.session import own_address, session_key
+from cliffwatch_service.web.layout.wording import ago, counted_order, lasting, parameters
+from cliffwatch_service.web.work.outputs import marked
+from cliffwatch_service.web.work.runs import outputs_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

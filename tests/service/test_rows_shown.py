@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from cliffwatch.reports.across import Target, across
-from cliffwatch_service.web.drawing import common_scale
-from cliffwatch_service.web.intervals import interval_words, levels_of
-from cliffwatch_service.web.lines import line_of
-from cliffwatch_service.web.reported import tally
+from cliffwatch_service.web.compare.lines import line_of
+from cliffwatch_service.web.history.report_summary import tally
+from cliffwatch_service.web.layout.drawing import common_scale
+from cliffwatch_service.web.layout.intervals import interval_words, levels_of
 
 SCALE = common_scale([], [0.05])
 

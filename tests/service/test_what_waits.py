@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from service_runs import commit_of
 
-from cliffwatch_service.expecting import Expected, expectations
-from cliffwatch_service.published_results import references
+from cliffwatch_service.history.published_results import references
+from cliffwatch_service.jobs.estimates import Expected, expectations
 from cliffwatch_service.store import queue
 from cliffwatch_service.web.home import alarms, silent_hosts
 

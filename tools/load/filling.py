@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from cliffwatch.identities import case_digest, digest_of, run_digest, series_digest
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.boot_document import pack, packed
+from cliffwatch_service.ingest.boot_document import pack, packed
 from cliffwatch_service.store.series import SeriesRow, keep_columns, keep_series
 
 TARGETS = (("amd-rome", "walltime"), ("intel-skylake", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "icount"))

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_service.ingest import content_digest
+from cliffwatch_service.ingest.ingest import content_digest
 
 JSON = "application/json"
 

@@ -8,10 +8,10 @@ from fastapi.responses import Response
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.comparison_document import comparison_document, document_tag, spliced
+from cliffwatch_service.compare.document import comparison_document, document_tag, spliced
+from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
-from cliffwatch_service.pairing import NEAREST, answers
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs
 

@@ -6,9 +6,9 @@ import orjson
 from fastapi import Request
 from pydantic import TypeAdapter, ValidationError
 
-from cliffwatch_service.free_form import plain, refuse_odd
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.problems import invalid
+from cliffwatch_service.ingest.free_form import plain, refuse_odd
 from cliffwatch_service.refusal import Refusal
 
 T = TypeVar("T")

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from cliffwatch_service.access import Caller
+from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
+from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api import work_models
 from cliffwatch_service.api.answers import answer, answer_pieces
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.exporting import MEDIA_TYPES, export_run
+from cliffwatch_service.compare.export import MEDIA_TYPES, export_run
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
-from cliffwatch_service.importing_files import Imported, ImportedAs, import_file
-from cliffwatch_service.quotas import refuse_run_over_quota, within_quota
-from cliffwatch_service.uploads import LINE
+from cliffwatch_service.ingest.import_files import Imported, ImportedAs, import_file
+from cliffwatch_service.ingest.uploads import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
 

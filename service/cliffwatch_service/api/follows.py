@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.requests import TargetBody
-from cliffwatch_service.following import Policy, follow_branch, unfollow
+from cliffwatch_service.history.follow import Policy, follow_branch, unfollow
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
+from cliffwatch_service.ingest.uploads import Name
+from cliffwatch_service.jobs.trees_allowed import refuse_address
 from cliffwatch_service.store import follows
-from cliffwatch_service.trees_allowed import refuse_address
-from cliffwatch_service.uploads import Name
 
 router = APIRouter(prefix=PREFIX, tags=["branches"])
 

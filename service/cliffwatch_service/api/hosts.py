@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.dispatch import Offer, Outcome, complete, heartbeat, offer, tell
-from cliffwatch_service.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
+from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
+from cliffwatch_service.ingest.uploads import Count, Name
+from cliffwatch_service.jobs.leases import Offer, Outcome, complete, heartbeat, offer, tell
+from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store import queue
-from cliffwatch_service.trees_allowed import access_of
-from cliffwatch_service.uploads import Count, Name
 
 router = APIRouter(prefix=PREFIX, tags=["hosts"])
 

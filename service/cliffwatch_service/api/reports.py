@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.free_form import Prose
+from cliffwatch_service.history.triage import OPEN, State, quality, report_named, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import reports, series
-from cliffwatch_service.triage import OPEN, State, quality, report_named, triage
 
 router = APIRouter(prefix=PREFIX, tags=["regressions"])
 

@@ -8,21 +8,21 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.authorisation import refuse_foreign_request
-from cliffwatch_service.dispatch import cancel, expire, retry
-from cliffwatch_service.expecting import expectations
-from cliffwatch_service.free_form import Prose
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, place_of
 from cliffwatch_service.http.streaming import event_stream, shown_event
-from cliffwatch_service.intake import PRIORITIES, Asked, Priority, ask, request_named
+from cliffwatch_service.ingest.free_form import Prose
+from cliffwatch_service.ingest.uploads import Commit, Name
+from cliffwatch_service.jobs.estimates import expectations
+from cliffwatch_service.jobs.leases import cancel, expire, retry
+from cliffwatch_service.jobs.requests import PRIORITIES, Asked, Priority, ask, request_named
+from cliffwatch_service.jobs.targets import refuse_unoffered, warnings
+from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import queue
-from cliffwatch_service.targets import refuse_unoffered, warnings
-from cliffwatch_service.trees_allowed import refuse_tree
-from cliffwatch_service.uploads import Commit, Name
 
 router = APIRouter(prefix=PREFIX, tags=["jobs"])
 

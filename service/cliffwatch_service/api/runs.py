@@ -8,25 +8,25 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from cliffwatch_service.access import Caller
+from cliffwatch_service.access.authorisation import refuse_host_name
+from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
+from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
 from cliffwatch_service.api.documents import body_of, checked, described
-from cliffwatch_service.authorisation import refuse_host_name
-from cliffwatch_service.boot_document import unpacked_size, upload_of
-from cliffwatch_service.columns import keys_of
+from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.bodies import Body as ReceivedBody
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
 from cliffwatch_service.http.large import LargeHere
-from cliffwatch_service.ingest import Stored, put_boot, put_run
-from cliffwatch_service.naming import revision_named
-from cliffwatch_service.quotas import refuse_run_over_quota, within_quota
-from cliffwatch_service.raw import put_raw, raw_file
+from cliffwatch_service.ingest.boot_document import unpacked_size, upload_of
+from cliffwatch_service.ingest.columns import keys_of
+from cliffwatch_service.ingest.ingest import Stored, put_boot, put_run
+from cliffwatch_service.ingest.raw import put_raw, raw_file
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.ingest.uploads import BOOT, MOST_BOOTS, RUN
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, runs
-from cliffwatch_service.stored_records import stored_record
-from cliffwatch_service.uploads import BOOT, MOST_BOOTS, RUN
 
 router = APIRouter(prefix=PREFIX, tags=["runs"])
 

@@ -7,9 +7,9 @@ from fastapi.responses import Response
 
 from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
-from cliffwatch_service.naming import revision_named
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
 

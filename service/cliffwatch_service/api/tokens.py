@@ -6,15 +6,15 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from cliffwatch_service.access import Scope, make_token
+from cliffwatch_service.access.tokens import Scope, make_token
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.free_form import Moment
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.ingest.free_form import Moment
+from cliffwatch_service.ingest.uploads import Name
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import tasks, tokens
-from cliffwatch_service.uploads import Name
 
 router = APIRouter(prefix=PREFIX, tags=["administration"])
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import rich_click as click
 
 from cliffwatch.command import terminal
-from cliffwatch_service import clock
+from cliffwatch_service.command.demonstration.filling import fill
 from cliffwatch_service.command.token import data_dir_option, operators_pool
-from cliffwatch_service.demonstration.filling import fill
+from cliffwatch_service.runtime import clock
 
 
 @click.command("demo-data")

@@ -20,21 +20,21 @@ from psycopg_pool import PoolTimeout
 
 from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
-from cliffwatch_service import clock
-from cliffwatch_service.app import create_app
-from cliffwatch_service.database import open_pool
-from cliffwatch_service.dispatch import keep_leases
+from cliffwatch_service.command.app import create_app
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
-from cliffwatch_service.listening import CannotListen, bound, cannot_listen
-from cliffwatch_service.logs import set_up_logs
-from cliffwatch_service.memory import few_pools
-from cliffwatch_service.migrating import MigrationRefused
-from cliffwatch_service.postgres import Postgres, postgres
+from cliffwatch_service.jobs.leases import keep_leases
+from cliffwatch_service.postgres.migrate import MigrationRefused
+from cliffwatch_service.postgres.pool import open_pool
+from cliffwatch_service.postgres.server import Postgres, postgres
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.runtime.listening import CannotListen, bound, cannot_listen
+from cliffwatch_service.runtime.logs import set_up_logs
+from cliffwatch_service.runtime.memory import few_pools
 from cliffwatch_service.settings import Settings, SettingsError, read_settings
-from cliffwatch_service.task_process import task_process
-from cliffwatch_service.web.session import session_key
+from cliffwatch_service.tasks.process import task_process
+from cliffwatch_service.web.layout.session import session_key
 
 _BESIDE_THE_DATABASE = 4
 """Threads beyond one for each connection to the database: more would only wait, and take turns with the event loop."""

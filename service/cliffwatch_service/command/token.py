@@ -14,12 +14,12 @@ from rich.table import Table
 
 from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
-from cliffwatch_service import clock
-from cliffwatch_service.access import SCOPES, make_token
-from cliffwatch_service.database import open_pool
-from cliffwatch_service.migrating import MigrationRefused
-from cliffwatch_service.postgres import postgres
+from cliffwatch_service.access.tokens import SCOPES, make_token
+from cliffwatch_service.postgres.migrate import MigrationRefused
+from cliffwatch_service.postgres.pool import open_pool
+from cliffwatch_service.postgres.server import postgres
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime import clock
 from cliffwatch_service.settings import SettingsError, read_settings
 from cliffwatch_service.store import tokens
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cliffwatch_service.access import refuse_unless
+from cliffwatch_service.access.tokens import refuse_unless
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.bodies import WRITING, Once, drain
 from cliffwatch_service.http.context import Service, caller_of_request, too_many

@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.http.unpacking import ENCODINGS, unpacked
-from cliffwatch_service.memory import give_back
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime.memory import give_back
 
 WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 

@@ -13,11 +13,11 @@ from fastapi.security import HTTPBearer
 from psycopg import Connection
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from cliffwatch_service.access import NOBODY, PUBLIC, Caller, caller_of
-from cliffwatch_service.authorisation import refuse_without_right
-from cliffwatch_service.columns import ColumnsKnown
+from cliffwatch_service.access.authorisation import refuse_without_right
+from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_of
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.room import Room
+from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
 from cliffwatch_service.store import marks

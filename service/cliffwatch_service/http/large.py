@@ -20,12 +20,12 @@ import structlog
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from cliffwatch_service import clock
-from cliffwatch_service.database import open_pool
 from cliffwatch_service.http.context import Rates, Service
-from cliffwatch_service.logs import set_up_logs
-from cliffwatch_service.memory import few_pools, give_back
+from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.runtime.logs import set_up_logs
+from cliffwatch_service.runtime.memory import few_pools, give_back
 from cliffwatch_service.settings import Settings
 
 T = TypeVar("T")

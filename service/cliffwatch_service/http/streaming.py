@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_service.free_form import showable
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.http.cursors import identity
+from cliffwatch_service.ingest.free_form import showable
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import queue
 

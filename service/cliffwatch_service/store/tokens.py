@@ -1,7 +1,7 @@
-"""Tokens, of which only hashes are stored, and the audit of what was done with them."""
+"""Tokens, of which only hashes are stored, the audit of what was done with them, and how much was stored under each."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from psycopg import Connection
@@ -118,3 +118,14 @@ def end_session(connection: Connection[Any], nonce_hash: bytes) -> None:
 def forget_sessions(connection: Connection[Any], before: datetime) -> None:
     """Those that began before a time."""
     connection.execute("DELETE FROM session WHERE began < %s", [before])
+
+
+def add_bytes(connection: Connection[Any], token_id: int, day: date, size: int) -> int:
+    """Counts what was stored under a token on a day; how many bytes that day has then."""
+    row = connection.execute(
+        "INSERT INTO uploaded (token_id, day, bytes) VALUES (%s, %s, %s)"
+        " ON CONFLICT (token_id, day) DO UPDATE SET bytes = uploaded.bytes + excluded.bytes RETURNING bytes",
+        [token_id, day, size],
+    ).fetchone()
+    assert row is not None
+    return int(row["bytes"])

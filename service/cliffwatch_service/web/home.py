@@ -12,14 +12,14 @@ from psycopg import Connection
 
 from cliffwatch.counting import counted
 from cliffwatch.reports.across import TROUBLED
-from cliffwatch_service.dispatch import AT_WORK
+from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.naming import revision_named
+from cliffwatch_service.jobs.leases import AT_WORK
 from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
-from cliffwatch_service.triage import OPEN
-from cliffwatch_service.web.pages import page
-from cliffwatch_service.web.reported import tally
-from cliffwatch_service.web.session import ReaderHere
+from cliffwatch_service.web.history.report_summary import tally
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere
 
 CELLS = 30
 """Revisions in a branch's strip."""

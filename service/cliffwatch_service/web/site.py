@@ -5,24 +5,16 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from psycopg_pool import PoolTimeout
 
-from cliffwatch_service.access import NOBODY
+from cliffwatch_service.access.tokens import NOBODY
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.web import (
-    assets,
-    choose,
-    compare,
-    home,
-    hosts,
-    jobs,
-    regressions,
-    requests,
-    runs,
-    series,
-    sign_in,
-    suites,
-)
-from cliffwatch_service.web.pages import compile_templates, page
-from cliffwatch_service.web.session import Visitor, visitor_of
+from cliffwatch_service.web import home, suites
+from cliffwatch_service.web.compare import choose
+from cliffwatch_service.web.compare import page as compare
+from cliffwatch_service.web.history import regressions, series
+from cliffwatch_service.web.layout import assets, sign_in
+from cliffwatch_service.web.layout.render import compile_templates, page
+from cliffwatch_service.web.layout.session import Visitor, visitor_of
+from cliffwatch_service.web.work import hosts, jobs, requests, runs
 
 # The addresses of `compare` come before the ones of `choose`, which take what is left.
 _PARTS = (assets, home, compare, choose, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
@@ -38,7 +30,7 @@ def refused(request: Request, refusal: Refusal) -> Response:
     """The page of a failure: what is wrong, and what to do."""
     visitor = _visitor(request)
     headers = {"Retry-After": "5"} if refusal.status in (429, 503) else {}
-    template = "refused_part.html" if request.headers.get("hx-request") else "refused.html"
+    template = "layout/refused_part.html" if request.headers.get("hx-request") else "layout/refused.html"
     return page(request, visitor, template, status=refusal.status, headers=headers, refusal=refusal)
 
 

@@ -11,9 +11,9 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES, CaseSpec
 from cliffwatch.parsers.kinds import KIND_METRICS
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.web.pages import page
-from cliffwatch_service.web.session import ReaderHere
-from cliffwatch_service.web.wording import counted_order, parameters
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere
+from cliffwatch_service.web.layout.wording import counted_order, parameters
 
 router = APIRouter()
 

@@ -10,8 +10,8 @@ from browsing import launch
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from service_running import Clock, Running, fresh_database, serving
 
-from cliffwatch_service.database import open_pool
-from cliffwatch_service.demonstration.filling import fill
+from cliffwatch_service.command.demonstration.filling import fill
+from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.settings import Settings
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)

@@ -52,7 +52,7 @@ def test_two_runs_of_one_revision_show_each_its_own_samples(running: Any) -> Non
 def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
     running: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cliffwatch_service.web.compare.AT_ONCE", 1)
+    monkeypatch.setattr("cliffwatch_service.web.compare.page.AT_ONCE", 1)
 
     def refuse(*_: object) -> None:
         raise Refusal(422, "not comparable", "made up for this test")
@@ -69,7 +69,7 @@ def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
     with running.http(None) as http:
         assert http.get(pair).status_code == 202
         assert http.get(f"{pair}.json").headers["retry-after"] == "3"
-        monkeypatch.setattr("cliffwatch_service.tasks.keep_compared", refuse)
+        monkeypatch.setattr("cliffwatch_service.tasks.tasks.keep_compared", refuse)
         running.do_tasks()
         given_up = http.get(pair)
     assert given_up.status_code == 503

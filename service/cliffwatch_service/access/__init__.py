@@ -1,0 +1,1 @@
+"""Who may do what to whose, and how much of it."""

@@ -1,0 +1,174 @@
+"""Who may do what to whose: one right for each operation, and whose a run, a lease, a request or a host's name is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from psycopg import Connection
+
+from cliffwatch_service.access.tokens import Caller, Scope, refuse_other_host, refuse_unless
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import tokens
+
+Whose = Literal["everybody's", "own run", "own lease", "own request", "own host"]
+"""Of what an operation is: everybody's alike, or refused to whom the thing does not belong. Administrators own every run, lease
+and request; a host's name is its own token's alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What an operation takes: `scope` None asks for no token; `bound` lets tokens do it that are for one host."""
+
+    scope: Scope | None
+    whose: Whose = "everybody's"
+    bound: bool = False
+
+
+IMPORTS = "import"
+"""Names of hosts that stand for imported files begin so: one a platform, for a host has one platform."""
+
+_READ = Right(scope="read", bound=True)
+_ADMIN = Right(scope="admin")
+
+RIGHTS: Mapping[str, Right] = {
+    "GET /api/v1/runs": _READ,
+    "GET /api/v1/runs/{run}": _READ,
+    "GET /api/v1/runs/{run}/boots/{number}": _READ,
+    "GET /api/v1/runs/{run}/boots/{number}/raw": _READ,
+    "GET /api/v1/runs/{run}/boots/{number}/raw/{path}": _READ,
+    "GET /api/v1/runs/{run}/comparison": _READ,
+    "GET /api/v1/runs/{run}/export": _READ,
+    "GET /api/v1/comparisons": _READ,
+    "GET /api/v1/comparisons/{pair}": _READ,
+    "GET /api/v1/series": _READ,
+    "GET /api/v1/series/{digest}": _READ,
+    "GET /api/v1/series/{digest}/history": _READ,
+    "GET /api/v1/series/{digest}/samples": _READ,
+    "GET /api/v1/branches": _READ,
+    "GET /api/v1/revisions/{commit}": _READ,
+    "GET /api/v1/changes": _READ,
+    "GET /api/v1/reports": _READ,
+    "GET /api/v1/reports/quality": _READ,
+    "GET /api/v1/reports/{report}": _READ,
+    "GET /api/v1/requests": _READ,
+    "GET /api/v1/requests/{request_id}": _READ,
+    "GET /api/v1/queue": _READ,
+    "GET /api/v1/jobs": _READ,
+    "GET /api/v1/jobs/{job}": _READ,
+    "GET /api/v1/jobs/{job}/events": _READ,
+    "GET /api/v1/jobs/{job}/stream": _READ,
+    "GET /api/v1/hosts": _READ,
+    "GET /api/v1/suites": _READ,
+    "GET /api/v1/suites/{name}": _READ,
+    "GET /api/v1/follows": _READ,
+    "PUT /api/v1/runs/{run}": Right(scope="upload", whose="own run", bound=True),
+    "PUT /api/v1/runs/{run}/boots/{number}": Right(scope="upload", whose="own run", bound=True),
+    "PUT /api/v1/runs/{run}/boots/{number}/raw": Right(scope="upload", whose="own run", bound=True),
+    "POST /api/v1/imports": Right(scope="upload"),
+    "POST /api/v1/requests": Right(scope="upload"),
+    "POST /api/v1/requests/{request_id}/cancel": Right(scope="upload", whose="own request"),
+    "POST /api/v1/jobs/{job}/cancel": Right(scope="upload", whose="own request"),
+    "POST /api/v1/jobs/{job}/retry": _ADMIN,
+    "POST /api/v1/offers": Right(scope="work", whose="own host", bound=True),
+    "POST /api/v1/leases/{lease}/heartbeat": Right(scope="work", whose="own lease", bound=True),
+    "POST /api/v1/leases/{lease}/events": Right(scope="work", whose="own lease", bound=True),
+    "POST /api/v1/leases/{lease}/complete": Right(scope="work", whose="own lease", bound=True),
+    "POST /api/v1/reports/{report}/triage": Right(scope="triage"),
+    "POST /api/v1/follows": _ADMIN,
+    "DELETE /api/v1/follows/{follow}": _ADMIN,
+    "GET /api/v1/tokens": _ADMIN,
+    "POST /api/v1/tokens": _ADMIN,
+    "DELETE /api/v1/tokens/{name}": _ADMIN,
+    "GET /api/v1/tasks": _ADMIN,
+    "GET /api/v1/audit": _ADMIN,
+    "GET /healthz": Right(scope=None, bound=True),
+    "GET /readyz": Right(scope=None, bound=True),
+    "GET /metrics": _READ,
+    "POST /requests": Right(scope="upload"),
+    "POST /jobs/{job}/cancel": Right(scope="upload", whose="own request"),
+    "POST /jobs/{job}/retry": _ADMIN,
+    "POST /regressions/{report}/triage": Right(scope="triage"),
+    "POST /sign-in": Right(scope=None, bound=True),
+    "POST /sign-out": Right(scope=None, bound=True),
+}
+"""By method and path; the last ones are the forms of pages. Pages themselves need the scope `read`."""
+
+
+def refuse_without_right(caller: Caller, operation: str) -> None:
+    """Raises Refusal where the caller may not do such a thing to anything; an operation that the table lacks is nobody's."""
+    right = RIGHTS.get(operation)
+    if right is None:
+        raise Refusal(403, "not allowed", f"nobody may {operation}: it is missing in the service's table of rights")
+    if right.scope is None:
+        return
+    refuse_unless(caller, right.scope)
+    if caller.host is not None and not right.bound:
+        raise Refusal(
+            403,
+            "a host's token",
+            f"token {caller.name!r} is for host {caller.host!r}: it measures and uploads. Do this with a token of your own",
+        )
+
+
+def may_speak_for(connection: Connection[Any], caller: Caller, host: str, now: datetime) -> bool:
+    """Whether the caller is the one that an administrator made a token of this host for."""
+    return caller.host == host or (caller.host is None and tokens.token_of_host(connection, host, now) is None)
+
+
+def refuse_host_name(connection: Connection[Any], caller: Caller, host: str, now: datetime) -> None:
+    """Raises Refusal where a host of this name is enrolled and the caller is not it, an administrator as little as others; and
+    for the names that imported files get.
+    """
+    refuse_other_host(caller, host)
+    if host == IMPORTS or host.startswith(f"{IMPORTS} "):
+        raise Refusal(
+            403, "another host's name", f"{host!r} is kept for imported files (POST /imports): choose another name"
+        )
+    if not may_speak_for(connection, caller, host, now):
+        raise Refusal(
+            403,
+            "another host's name",
+            f"host {host!r} has a token of its own, and {caller.name!r} is not for it: use that token, or another name",
+        )
+
+
+def refuse_foreign_run(caller: Caller, run: Mapping[str, Any], host: str | None) -> None:
+    """A run is its beginner's, and of the host that measured it. Raises Refusal."""
+    if caller.may("admin") or (caller.token_id == run["uploaded_by"] and caller.host in (None, host)):
+        return
+    if caller.host is not None and caller.host == host:
+        return
+    raise Refusal(
+        403,
+        "another's run",
+        f"run {run['digest']} was begun with another token than {caller.name!r}: go on with that one, or with one of host"
+        f" {host!r}",
+    )
+
+
+def refuse_foreign_lease(caller: Caller, lease: Mapping[str, Any]) -> None:
+    """A lease is the token's that took it, and its host's. Raises Refusal."""
+    refuse_other_host(caller, lease["host"])
+    if caller.may("admin") or caller.host is not None or caller.token_id == lease["token_id"]:
+        return
+    raise Refusal(
+        403,
+        "another's lease",
+        f"host {lease['host']!r} took this lease with another token than {caller.name!r}: offer to work and take one of your"
+        " own",
+    )
+
+
+def may_cancel(caller: Caller, asked_by: int) -> bool:
+    """Whether a job is the caller's to cancel: who asked for it, and administrators."""
+    return caller.may("admin") or (caller.host is None and caller.may("upload") and caller.token_id == asked_by)
+
+
+def refuse_foreign_request(caller: Caller, asked_by: int) -> None:
+    if not may_cancel(caller, asked_by):
+        raise Refusal(
+            403,
+            "another's request",
+            f"token {caller.name!r} did not ask for this: cancel it with the token that did, or as an administrator",
+        )

@@ -1,0 +1,94 @@
+"""The HTTP application, put together: the API for programs, the pages for people."""
+
+import re
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+
+import cliffwatch
+from cliffwatch_service import api
+from cliffwatch_service.api import documents, operations
+from cliffwatch_service.http import problems
+from cliffwatch_service.http.admission import Admission
+from cliffwatch_service.http.bodies import BodyLimits
+from cliffwatch_service.http.context import PREFIX, Service
+from cliffwatch_service.http.large import LargeWork
+from cliffwatch_service.http.logging import RequestLog
+from cliffwatch_service.http.problems import MEDIA_TYPE, Problem
+from cliffwatch_service.http.room import Room
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.settings import Settings
+from cliffwatch_service.web import site
+from cliffwatch_service.web.layout.session import signed_in
+
+_UPLOADS = (f"{PREFIX}/runs/", f"{PREFIX}/imports")
+_ARCHIVE = re.compile(rf"{PREFIX}/runs/[^/]+/boots/[^/]+/raw")
+_SMALL_BYTES = 1 << 20
+_FORM_BYTES = 1 << 16
+_FOR_PROGRAMS = (f"{PREFIX}/", *operations.PATHS)
+
+
+def create_app(service: Service, large: LargeWork) -> FastAPI:
+    app = FastAPI(
+        title="Cliffwatch",
+        version=cliffwatch.__version__,
+        summary="Continuous benchmarking for the Linux BPF subsystem",
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses={"default": {"model": Problem, "content": {MEDIA_TYPE: {}}, "description": "A problem document"}},
+    )
+    app.state.service, app.state.large = service, large
+    for router in api.routers():
+        app.include_router(router)
+    app.include_router(operations.router)
+    site.install(app)
+    problems.install(app, _refused)
+    app.add_middleware(GZipMiddleware, minimum_size=2000, compresslevel=1)
+    settings = service.settings
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    app.add_middleware(
+        BodyLimits,
+        room=Room("bytes of bodies", whole=4 * settings.largest_body_bytes, each=2 * settings.largest_body_bytes),
+        folder=settings.data_dir,
+        limit_of=partial(limit_of, settings),
+        refused=_refused,
+    )
+    app.add_middleware(
+        Admission,
+        service=service,
+        for_programs=_FOR_PROGRAMS,
+        of_uploads=lambda path: path.startswith(_UPLOADS),
+        signed_in=lambda request: signed_in(request, service),
+        refused=_refused,
+    )
+    app.add_middleware(RequestLog, now=service.now)
+    described = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = described()
+            schema.setdefault("components", {}).setdefault("schemas", {}).update(documents.schemas())
+        return described()
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return app
+
+
+def limit_of(settings: Settings, path: str) -> int:
+    """Bytes that a body may have at an address, unpacked."""
+    if not path.startswith(_FOR_PROGRAMS):
+        return _FORM_BYTES
+    if _ARCHIVE.fullmatch(path):
+        return settings.largest_body_bytes
+    largest = settings.largest_document_bytes if path.startswith(_UPLOADS) else _SMALL_BYTES
+    return min(largest, settings.largest_body_bytes)
+
+
+def _refused(request: Request, refusal: Refusal) -> Response:
+    if request.url.path.startswith(_FOR_PROGRAMS):
+        return problems.problem_response(refusal)
+    return site.refused(request, refusal)

@@ -1,0 +1,244 @@
+"""Fills an empty database with the demonstration, through the same doors that hosts and people use."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from io import BytesIO
+from typing import Any, cast
+
+import orjson
+from psycopg import Connection
+
+from cliffwatch.counting import counted
+from cliffwatch.identities import run_digest
+from cliffwatch_service.access.tokens import Caller, make_token
+from cliffwatch_service.command.demonstration import measured
+from cliffwatch_service.command.demonstration.demo_run import DemoRun
+from cliffwatch_service.command.demonstration.made_up import (
+    BRANCH,
+    PLATFORMS,
+    REVISIONS,
+    TREE,
+    Side,
+    branch_runs,
+    commit_of,
+    made_up_run,
+    pull_request_run,
+    side_of,
+)
+from cliffwatch_service.command.demonstration.measured import measured_runs
+from cliffwatch_service.command.demonstration.published import published_runs
+from cliffwatch_service.compare.analysis import analyse_run
+from cliffwatch_service.history.changes import take_changes, watch_branch
+from cliffwatch_service.history.follow import follow_branch
+from cliffwatch_service.history.triage import State, triage
+from cliffwatch_service.ingest.columns import ColumnsKnown
+from cliffwatch_service.ingest.ingest import put_boot, put_run
+from cliffwatch_service.ingest.raw import put_raw
+from cliffwatch_service.ingest.uploads import BOOT, RUN
+from cliffwatch_service.jobs.leases import Offer, offer, tell
+from cliffwatch_service.jobs.requests import Asked, Priority, ask
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import marks, queue, reports, trees
+from cliffwatch_service.store.follows import FollowRow
+
+MEASURED_BRANCH = "measured"
+_WHO = "demonstration"
+_A_YEAR = timedelta(days=365)
+
+
+def fill(connection: Connection[Any], now: datetime, told: Callable[[str], object]) -> None:
+    """All of it or, when it is interrupted, nothing. Raises Refusal where the database holds results that are no demonstration,
+    or the demonstration already.
+    """
+    if marks.is_demonstration(connection):
+        raise Refusal(409, "filled already", "this database holds the demonstration already: serve it")
+    if marks.holds_results(connection):
+        raise Refusal(
+            409, "not empty", "this database holds results: name an empty one with --data-dir or DATABASE_URL"
+        )
+    make_token(connection, _WHO, ["admin"], by=_WHO, now=now)
+    kinds = (
+        ("real runs, measured in icount", measured_runs(now)),
+        ("published results", published_runs(now)),
+        ("made-up runs of the measured kernels", measured_kernels_elsewhere(now)),
+        ("made-up history", branch_runs(now)),
+        ("a made-up pull request", (pull_request_run(now),)),
+    )
+    for what, found in kinds:
+        told(f"{what}: {counted(_keep_all(connection, found), 'run')}")
+    _branches(connection, now)
+    _triage(connection, now)
+    _queue(connection, now)
+    marks.mark_demonstration(connection, now)
+    told("branches, triage and queue")
+
+
+def measured_kernels_elsewhere(now: datetime) -> Iterator[DemoRun]:
+    """The kernels that were really measured in icount, as they might have looked on hardware: made up."""
+    found = [run for run in measured_runs(now) if not any(arm["failure"] for arm in run.record["arms"].values())]
+    effects = {
+        1: {},
+        2: {"amd-rome": {_SEQ: 1.031}, "intel-skylake": {_SEQ: 1.052}},
+        3: {"amd-rome": {_CONTROL: 1.024}, "intel-skylake": {_INT: 0.978, _CONTROL: 1.021}},
+    }
+    for place, run in enumerate(found[:3], start=1):
+        sides = [run.record["arms"][name]["facts"] for name in ("base", "head")]
+        for platform in PLATFORMS:
+            base, head = (
+                Side(
+                    facts["commit"],
+                    facts.get("subject") or "Import of linux-source-6.12.tar.xz",
+                    0,
+                    tuple(facts.get("parents", ())),
+                    facts.get("author") or "Cliffwatch",
+                    {} if side == 0 else effects[place].get(platform, {}),
+                )
+                for side, facts in enumerate(sides)
+            )
+            yield made_up_run(base, head, platform, run.received - timedelta(hours=2), control=True)
+
+
+_SEQ, _INT = "local-storage-cache-seq-get", "local-storage-cache-int-get"
+_CONTROL = "local-storage-cache-hashmap-control"
+
+
+def _keep_all(connection: Connection[Any], found: Iterable[DemoRun]) -> int:
+    count = 0
+    for run in found:
+        _keep(connection, run)
+        count += 1
+    return count
+
+
+def _keep(connection: Connection[Any], run: DemoRun) -> None:
+    """Stores a run as its host would have sent it, and analyses it as a task would have."""
+    digest = run_digest(run.record, run.host)
+    body = {"host": run.host, "record": run.record, "job": None}
+    upload = RUN.validate_json(orjson.dumps(body))
+    by = _filler(connection)
+    columns = ColumnsKnown()
+    put_run(
+        connection, digest, upload, run.record, by=by, now=run.received, any_case=True, of_history=True
+    )  # there was no host to take a lease
+    for boot in run.boots:
+        content = orjson.dumps(boot.upload, option=orjson.OPT_SORT_KEYS)  # as hosts send it
+        raw = orjson.loads(content)
+        put_boot(connection, columns, digest, boot.number, BOOT.validate_json(content), raw, by=by, now=run.received)
+        if boot.raw is not None:
+            put_raw(connection, columns, digest, boot.number, BytesIO(boot.raw), by=by, now=run.received)
+    comparison = analyse_run(connection, digest, run.received)
+    if comparison is not None:
+        take_changes(connection, comparison, run.received)
+
+
+def _filler(connection: Connection[Any]) -> Caller:
+    row = connection.execute("SELECT id FROM token WHERE name = %s", [_WHO]).fetchone()
+    assert row is not None
+    return Caller(name=_WHO, token_id=row["id"], scopes=frozenset({"admin"}))
+
+
+def _branches(connection: Connection[Any], now: datetime) -> None:
+    """Two followed branches: the one that was really measured, and the made-up one."""
+    line = [run.record["arms"] for run in measured_runs(now)][:6]
+    commits = [line[0]["base"]["facts"]["commit"], *(arms["head"]["facts"]["commit"] for arms in line)]
+    _follow(connection, MEASURED_BRANCH, commits, [("emulated-x86-64", "icount")], now)
+    _follow(
+        connection,
+        BRANCH,
+        [commit_of(place) for place in range(REVISIONS)],
+        [(name, "walltime") for name in PLATFORMS],
+        now,
+    )
+
+
+def _follow(
+    connection: Connection[Any], branch: str, commits: list[str], targets: list[tuple[str, str]], now: datetime
+) -> None:
+    row = FollowRow(
+        tree=TREE, branch=branch, policy="commit", targets=targets, suites=["local-storage"], profile="standard"
+    )
+    follow_branch(connection, row, who=_WHO, now=now)
+    tree = trees.keep_tree(connection, TREE, now)
+    identity = trees.keep_branch(connection, tree, branch)
+    revisions = trees.keep_revisions(connection, [trees.RevisionFacts(commit=commit) for commit in commits])
+    trees.place_on_branch(connection, identity, 1, revisions)
+    watch_branch(connection, identity, now)
+    # Nobody polls a tree that does not exist.
+    connection.execute("UPDATE follow SET polled = %s WHERE branch_id = %s", [now + 100 * _A_YEAR, identity])
+
+
+def _triage(connection: Connection[Any], now: datetime) -> None:
+    """Some reports have been judged."""
+    wanted = {"states": ["new"], "digest": None, "at": None, "id": None, "limit": 100}
+    found = reports.list_reports(connection, wanted)
+    said = {
+        side_of(17).subject: ("expected", "the counters are worth it"),
+        side_of(25).subject: ("acknowledged", "prefetching past the end of the list"),
+    }
+    for report in found:
+        state, note = said.get(report["subject"], (None, ""))
+        if state is not None:
+            when = now - timedelta(hours=5)
+            triage(connection, report["digest"], state=cast("State", state), owner=_WHO, note=note, by=_WHO, now=when)
+
+
+def _queue(connection: Connection[Any], now: datetime) -> None:
+    """A job under way, two that wait, and what the hosts say of themselves."""
+    by = _filler(connection)
+    assert by.token_id is not None
+    newest, before = commit_of(REVISIONS - 1), commit_of(REVISIONS - 2)
+    for number, (platform, mode, priority) in enumerate(
+        (
+            ("emulated-x86-64", "icount", "person"),
+            ("amd-rome", "walltime", "push"),
+            ("amd-rome", "walltime", "backfill"),
+        )
+    ):
+        asked = Asked(
+            tree=TREE,
+            base=before,
+            head=newest,
+            targets=[(platform, mode)],
+            suites=["local-storage"],
+            profile="standard",
+            boots="auto",
+            priority=cast("Priority", priority),
+            note="part of the demonstration",
+        )
+        ask(
+            connection,
+            asked,
+            key=f"demonstration {number}",
+            token_id=by.token_id,
+            who=by.name,
+            now=now - timedelta(minutes=30 - number),
+        )
+    found = [
+        {
+            "name": "huge pages",
+            "status": "warn",
+            "found": "madvise",
+            "mend": ["echo never > /sys/kernel/mm/transparent_hugepage/enabled"],
+        }
+    ]
+    about = {"modes": ["icount"], "doctor": {"verdict": "fit for icount runs", "checks": found}}
+    given = Offer(host=measured.HOST, platform="emulated-x86-64", modes=["icount"], isolation="bubblewrap", about=about)
+    leased = offer(connection, given, by=by, lease_for=_A_YEAR, now=now - timedelta(minutes=4))
+    assert leased is not None
+    lines = (
+        "[     0 s] tree: demonstration.git",
+        f"[     1 s] tree: {before[:12]} .. {newest[:12]} (1 s)",
+        "[     1 s] build base: linux 6.12.117",
+        "[    26 s] build base: built (25 s)",
+        "[    26 s] build head: linux 6.12.117",
+        "[    52 s] build head: built (26 s)",
+        "[    53 s] build bench: of head was there, 54 benchmarks (0 s)",
+        "[    53 s] measure: 4 boots, 21 cases each",
+        "[   121 s] measure:  34%, boot 2 of 4 (head): local-storage-cache-seq-get, about 2 min 10 s left",
+    )
+    events = [
+        (number, "line", {"text": line}, now - timedelta(seconds=240 - 20 * number))
+        for number, line in enumerate(lines)
+    ]
+    tell(connection, leased.lease, events, by=by)
+    queue.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))

@@ -1,0 +1,256 @@
+"""Made-up walltime runs: what history looks like over weeks, which nobody can measure while a newcomer waits.
+
+Levels are those of the published local-storage table; noise is drawn; steps are put in where STEPS says. Every such run says
+in its notes that it is made up.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.identities import digest_of
+from cliffwatch_service.command.demonstration.demo_run import DemoBoot, DemoRun
+from cliffwatch_service.history.published_results import PARAMETERS, read_published
+
+TREE = "https://git.example.org/demonstration.git"
+BRANCH = "for-next"
+REVISIONS = 40
+NOTE = "made up for the demonstration: nothing was booted"
+
+PLATFORMS: Mapping[str, tuple[str, str, float]] = {
+    "amd-rome": ("rome-1", "AMD EPYC 7502", 1.18),
+    "intel-skylake": ("skylake-1", "Intel Xeon Gold 6138", 1.0),
+}
+"""Host, processor, and how much slower than the published table it is said to be."""
+
+_SPREAD = 0.004
+_BOOTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From revision `at` on, cases of a benchmark take `factor` times as long on a platform; all parameters where None."""
+
+    at: int
+    platform: str
+    benchmark: str
+    factor: float
+    value: str | None = None
+
+
+STEPS = (
+    Step(9, "amd-rome", "local-storage-cache-seq-get", 0.94),
+    Step(9, "intel-skylake", "local-storage-cache-seq-get", 0.95),
+    Step(17, "amd-rome", "local-storage-cache-hashmap-control", 1.041),
+    Step(25, "amd-rome", "local-storage-cache-int-get", 1.035, "17"),
+    Step(25, "intel-skylake", "local-storage-cache-int-get", 0.962, "17"),
+    Step(33, "amd-rome", "local-storage-cache-seq-get", 1.052),
+    Step(33, "intel-skylake", "local-storage-cache-seq-get", 1.047),
+)
+
+SUBJECTS = {
+    9: "bpf: Keep the local storage cache slot in a register",
+    17: "bpf: Count hash map lookups for bpftool",
+    25: "bpf: Prefetch the next local storage element",
+    33: "bpf: Check the owner of a local storage element",
+}
+
+_NEW_COMPILER = 21
+"""From this revision on another compiler builds: a new epoch."""
+
+_RELEASES = ((0, "6.12.0"), (14, "6.13.0-rc1"), (28, "6.13.0-rc5"))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A revision to measure: `place` counts along the branch."""
+
+    commit: str
+    subject: str
+    place: int
+    parents: tuple[str, ...] = ()
+    author: str = "Cliffwatch"
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+
+def commit_of(place: int) -> str:
+    return digest_of(["demonstration", place]) + "0" * 8
+
+
+def side_of(place: int) -> Side:
+    subject = SUBJECTS.get(place, f"bpf: Change number {place} of the demonstration")
+    return Side(commit_of(place), subject, place, (commit_of(place - 1),) if place else ())
+
+
+def branch_runs(now: datetime) -> Iterator[DemoRun]:
+    """Every revision of the branch against its parent, on both platforms."""
+    for place in range(1, REVISIONS):
+        for platform in PLATFORMS:
+            when = now - timedelta(hours=12 * (REVISIONS - place))
+            yield made_up_run(side_of(place - 1), side_of(place), platform, when, control=place % 8 == 1)
+
+
+def pull_request_run(now: datetime) -> DemoRun:
+    """A pull request that leaves the branch before its newest revisions."""
+    base = side_of(30)
+    head = Side(
+        digest_of(["demonstration", "pull request"]) + "0" * 8,
+        "bpf: Look up local storage without the lock",
+        30,
+        (base.commit,),
+        factors={"local-storage-cache-seq-get": 0.93},
+    )
+    return made_up_run(base, head, "amd-rome", now - timedelta(hours=3), control=True)
+
+
+def made_up_run(base: Side, head: Side, platform: str, when: datetime, *, control: bool) -> DemoRun:
+    """Both sides, and base under a second name where `control`, in blocks of one boot each."""
+    host, processor, slower = PLATFORMS[platform]
+    arms = {"base": base, "head": head} | ({"control": base} if control else {})
+    levels = _levels()
+    compiler = "gcc 13.3.0" if head.place < _NEW_COMPILER else "gcc 14.2.0"
+    record = _record(arms, platform, when, processor, compiler, list(levels))
+    drawn = np.random.default_rng(int(digest_of([base.commit, head.commit, platform])[:8], 16))
+    boots = []
+    for planned in record["plan"]["boots"]:
+        side = arms[planned["arm"]]
+        values = {
+            case: level * slower * _factor(side, platform, *case) * float(np.exp(drawn.normal(0, _SPREAD)))
+            for case, level in levels.items()
+        }
+        boots.append(DemoBoot(planned["index"], _boot(planned, values, when)))
+    return DemoRun(host, record, boots, when + timedelta(hours=1))
+
+
+Case = tuple[str, str, str]
+"""Benchmark, parameter and its value."""
+
+
+def _levels() -> dict[Case, float]:
+    """The published latencies of the cases that the standard profile has."""
+    published = {
+        (row["benchmark"], PARAMETERS.get(row["param"], row["param"]), row["value"]): float(row["latency_ns"])
+        for row in read_published("local-storage-2022-skylake.csv")
+        if row["run"] == "measured"
+    }
+    suite = next(suite for suite in load_catalogue().suites if suite.name == "local-storage")
+    keys = [(case.key.benchmark, *pair) for case in suite.cases("standard") for pair in case.key.params[:1]]
+    return {key: published[key] for key in keys if key in published}
+
+
+def _factor(side: Side, platform: str, benchmark: str, _parameter: str, value: str) -> float:
+    factor = side.factors.get(benchmark, 1.0)
+    for step in STEPS:
+        if (
+            (step.platform, step.benchmark) == (platform, benchmark)
+            and side.place >= step.at
+            and step.value in (None, value)
+        ):
+            factor *= step.factor
+    return factor
+
+
+def _record(
+    arms: Mapping[str, Side], platform: str, when: datetime, processor: str, compiler: str, cases: Sequence[Case]
+) -> dict[str, Any]:
+    names = list(arms)
+    return {
+        "format": "cliffwatch-run",
+        "format_version": 1,
+        "cliffwatch_version": "0.1.0",
+        "created": when.isoformat(),
+        "status": "complete",
+        "identity": digest_of(["made up", *(side.commit for side in arms.values()), platform]),
+        "mode": "walltime",
+        "platform": platform,
+        "profile": "standard",
+        "suites": ["local-storage"],
+        "tree": TREE,
+        "arms": {name: _arm(side) for name, side in arms.items()},
+        "bench": {"from": "head", "digest": "0" * 32, "source_digest": digest_of("made up"), "fixed_seed": False},
+        "config_digest": digest_of("made up config") * 2,
+        "toolchain": {"gcc": compiler},
+        "guest": {"accelerator": "kvm", "machine": "q35", "cpus": 4, "memory_mib": 4096},
+        "plan": {
+            "seed": 1,
+            "stages": None,
+            "cases": [
+                {
+                    "suite": "local-storage",
+                    "benchmark": benchmark,
+                    "params": {name: value},
+                    "argv": [f"--{name}", value, benchmark],
+                }
+                for benchmark, name, value in cases
+            ],
+            "boots": [
+                {
+                    "index": 1 + len(names) * block + place,
+                    "block": block,
+                    "arm": names[(place + block) % len(names)],
+                    "stage": "screen",
+                    "cases": list(range(len(cases))),
+                }
+                for block in range(_BOOTS)
+                for place in range(len(names))
+            ],
+        },
+        "left_out": [],
+        "host": {"cpu": {"model_name": processor, "microcode": ["0x0"]}},
+        "notes": [NOTE],
+    }
+
+
+def _arm(side: Side) -> dict[str, Any]:
+    release = next(name for place, name in reversed(_RELEASES) if side.place >= place)
+    return {
+        "label": f"{side.commit[:12]} ({side.subject})",
+        "facts": {
+            "commit": side.commit,
+            "release": release,
+            "subject": side.subject,
+            "author": side.author,
+            "parents": list(side.parents),
+            "kernel": side.commit[:32],
+            "config": digest_of("made up config") * 2,
+        },
+        "failure": None,
+    }
+
+
+def _boot(planned: Mapping[str, Any], values: Mapping[Case, float], when: datetime) -> dict[str, Any]:
+    began = when + timedelta(minutes=planned["index"])
+    keys = [
+        {"suite": "local-storage", "benchmark": benchmark, "params": {name: value}} for benchmark, name, value in values
+    ]
+    return {
+        "boot": {
+            "format_version": 1,
+            "index": planned["index"],
+            "block": planned["block"],
+            "arm": planned["arm"],
+            "stage": "screen",
+            "began": began.isoformat(),
+            "ended": (began + timedelta(seconds=55)).isoformat(),
+            "status": "complete",
+            "parts": [],
+        },
+        "environment": {},
+        "samples": [
+            {
+                **key,
+                "metric": "hits-latency",
+                "unit": "ns/op",
+                "value": round(value, 3),
+                "readings": [round(value, 3)],
+                "resolution": 0.001,
+            }
+            for key, value in zip(keys, values.values(), strict=True)
+        ],
+        "outcomes": [{**key, "status": "ok", "reason": ""} for key in keys],
+        "problems": [],
+    }

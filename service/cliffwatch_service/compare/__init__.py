@@ -1,0 +1,1 @@
+"""Comparisons of what is stored: made, found by name, and written."""

@@ -1,0 +1,175 @@
+"""Compares what is stored, keeps the verdicts, and takes medians into history."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import orjson
+from psycopg import Connection
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet, Incomparable
+from cliffwatch.comparing.surroundings import case_traits
+from cliffwatch.identities import digest_of, series_digest
+from cliffwatch.reports.context import context_of_record
+from cliffwatch.reports.json_report import comparison_set_to_json
+from cliffwatch.results import arm_from_json, notable_of, plan_order, stages_from_json
+from cliffwatch.samples import Arm
+from cliffwatch.stats.ranks import median_rank
+from cliffwatch_service.ingest.boot_document import boot_of, columns_of, packed
+from cliffwatch_service.ingest.columns import keys_of
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import boots, comparisons, runs, series
+
+CONTROL = "control"
+"""The arm of a walltime run that is base under a second name."""
+
+POINT_LEVEL = 0.95
+_UNTOLD = ("unchanged",)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArm:
+    """An arm with its boots, and the run that it is of."""
+
+    arm: Arm
+    row: Mapping[str, Any]
+    run: Mapping[str, Any]
+    record: Mapping[str, Any]
+
+
+def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[str, Any]) -> StoredArm:
+    """An arm from the documents of its boots, as `cliffwatch compare` would read it from the host's disk."""
+    record = stored_record(run)
+    order = plan_order(record)
+    rows = boots.whole_boots_of_arm(connection, row["id"])
+    keys = keys_of(connection, [each["columns_id"] for each in rows])
+    columns = {number: columns_of(held, order) for number, held in keys.items()}
+    held = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
+    return StoredArm(arm=arm_from_json(row["name"], record, held), row=row, run=run, record=record)
+
+
+def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
+    """Points and, where the run has two arms with boots, their comparison, whose id it answers. Done twice, it changes nothing."""
+    run = runs.run_row(connection, digest)
+    if run is None:
+        raise not_found("run", digest)
+    rows = {row["name"]: row for row in runs.arms_of(connection, run["id"])}
+    for name, row in rows.items():
+        if name != CONTROL and row["revision_id"] is not None:
+            _take_points(connection, run, row)
+    base, head = rows.get("base"), rows.get("head")
+    if base is None or head is None or base["revision_id"] is None or head["revision_id"] is None:
+        return None
+    return keep_compared(connection, base["id"], head["id"], now)
+
+
+def _take_points(connection: Connection[Any], run: Mapping[str, Any], arm: Mapping[str, Any]) -> None:
+    """Median and interval of each series over the screening boots of an arm, from the samples as they are stored."""
+    screened = [row for row in boots.samples_of_arm(connection, arm["id"]) if row["stage"] == "screen"]
+    columns = series.columns_rows(connection, [row["columns_id"] for row in screened])
+    values: dict[int, list[float]] = {}
+    for boot in screened:
+        for identity, value in zip(columns[boot["columns_id"]], boot["samples"], strict=True):
+            values.setdefault(identity, []).append(value)
+    points = [(identity, len(held), statistics.median(held), *_interval(held)) for identity, held in values.items()]
+    series.replace_points(connection, arm["id"], arm["revision_id"], run["environment_id"], points)
+
+
+def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Order statistics that hold the median; None from too few boots."""
+    rank = median_rank(len(values), POINT_LEVEL)
+    if rank is None:
+        return None, None
+    ordered = sorted(values)
+    return ordered[rank], ordered[-1 - rank]
+
+
+def held_comparison(connection: Connection[Any], base_id: int, head_id: int) -> Mapping[str, Any] | None:
+    """What is stored of two arms, if it is of the very boots that are here now, by this method."""
+    held = comparisons.comparison_of_arms(connection, base_id, head_id)
+    if held is None or held["method_version"] != METHOD_VERSION:
+        return None
+    return held if held["inputs"] == _inputs(connection, base_id, head_id) else None
+
+
+def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
+    return digest_of([boots.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
+
+
+def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: datetime) -> int:
+    """Compares two stored arms unless that was done of the very same boots by this method; answers the comparison's id.
+
+    Raises Refusal where they cannot be compared at all.
+    """
+    held = held_comparison(connection, base_id, head_id)
+    if held is not None:
+        return int(held["id"])
+    inputs = _inputs(connection, base_id, head_id)
+    base, head = _load(connection, base_id), _load(connection, head_id)
+    compared = _compared(base, head, _control(connection, base, head))
+    summary = comparison_set_to_json(compared, context_of_record(head.record, None))
+    rows = summary.pop("comparisons")
+    row = comparisons.ComparisonRow(
+        digest=digest_of(["comparison", base.run["digest"], head.run["digest"], inputs, METHOD_VERSION]),
+        platform=base.run["platform"],
+        mode=base.run["mode"],
+        base_arm_id=base_id,
+        head_arm_id=head_id,
+        base_revision_id=base.row["revision_id"],
+        head_revision_id=head.row["revision_id"],
+        inputs=inputs,
+        method_version=METHOD_VERSION,
+        counts={str(name): count for name, count in compared.counts().items()},
+        summary=summary,
+        rows=packed(orjson.dumps(rows)),
+        told=_told(connection, compared, base.run),
+    )
+    return comparisons.keep_comparison(connection, row, now)
+
+
+def _load(connection: Connection[Any], arm_id: int) -> StoredArm:
+    row = runs.arm_row(connection, arm_id)
+    run = runs.run_by_id(connection, row["run_id"])
+    assert run is not None
+    return load_arm(connection, run, row)
+
+
+def _control(connection: Connection[Any], base: StoredArm, head: StoredArm) -> Arm | None:
+    if base.run["id"] != head.run["id"]:
+        return None
+    rows = runs.arms_of(connection, base.run["id"])
+    row = next((row for row in rows if row["name"] == CONTROL), None)
+    return None if row is None else load_arm(connection, base.run, row).arm
+
+
+def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
+    together = base.run["id"] == head.run["id"]
+    stages = stages_from_json(base.record["plan"].get("stages")) if together else None
+    cpus = (base.record.get("guest") or {}).get("cpus") or 1
+    traits = partial(case_traits, load_catalogue().traits, cpus)
+    method = Method(stages=stages, one_run=together, notable=notable_of(base.record) if together else None)
+    compared = compare(base.arm, head.arm, traits, method, control=control if together else None)
+    if isinstance(compared, Incomparable):
+        raise Refusal(422, "not comparable", f"{compared.reason}: {compared.next_step}")
+    return compared
+
+
+def _told(
+    connection: Connection[Any], compared: ComparisonSet, run: Mapping[str, Any]
+) -> list[tuple[int, str, float | None, float | None, float | None]]:
+    """The rows that are worth an index: all but the unchanged, and only of series that exist."""
+    rows = [row for row in compared.rows if row.verdict not in _UNTOLD and row.metric]
+    digests = [series_digest(row.case, row.metric, row.unit, run["platform"], run["mode"]) for row in rows]
+    ids = series.series_ids(connection, digests)
+    found = {
+        ids[digest]: (ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
+        for digest, row in zip(digests, rows, strict=True)
+        if digest in ids
+    }
+    return list(found.values())

@@ -1,0 +1,243 @@
+"""Which measurements answer the question how two revisions, or two runs, compare."""
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch_service.compare.analysis import CONTROL, held_comparison, keep_compared
+from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import comparisons, runs, trees
+
+NEAREST = "nearest"
+"""In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
+
+_one_at_a_time = threading.Lock()
+"""A comparison that nobody asked for before takes seconds of one CPU; several at once would hold up everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One platform and mode, and the base that answers there: `distance` commits before head where it was looked for."""
+
+    platform: str
+    mode: str
+    base: Mapping[str, Any]
+    distance: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The arms that answer on a target, and which run or runs they are of, base's first."""
+
+    target: Target
+    base_arm: int
+    head_arm: int
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
+
+    target: Target
+    comparison: Mapping[str, Any]
+    runs: tuple[str, ...]
+    base_arm: int
+    head_arm: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Head's revision, and what answers on each platform and mode that has both sides."""
+
+    head: Mapping[str, Any]
+    pairs: Sequence[Pair]
+
+
+def answers(
+    connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None, now: datetime
+) -> tuple[Mapping[str, Any], list[Answer]]:
+    """Head's revision, and the comparison on each platform and mode that has both. Raises Refusal where none has."""
+    paired = pair_revisions(connection, base, head, platform, mode)
+    return paired.head, [compared(connection, pair, now) for pair in paired.pairs]
+
+
+def sides_named(name: str) -> tuple[str, str] | None:
+    """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of anything else."""
+    for dots in ("...", ".."):
+        base, found, head = name.partition(dots)
+        if found:
+            return (base.strip(), head.strip()) if base.strip() and head.strip() else None
+    return None
+
+
+def pair_named(connection: Connection[Any], name: str) -> Paired:
+    """Of BASE...HEAD (revisions, `nearest` for a base, or two runs) or of one run with two arms. Raises Refusal."""
+    sides = sides_named(name)
+    if sides is None:
+        run = run_meant(connection, name)
+        if run is None:
+            raise Refusal(422, "no pair", f"write BASE...HEAD or {NEAREST}...HEAD with commits, RUN...RUN, or one RUN")
+        return _own_arms(connection, run)
+    base, head = (None if side == NEAREST else run_meant(connection, side) for side in sides)
+    if base is not None and head is not None:
+        return _of_runs(connection, base, head)
+    if base is not None or head is not None:
+        raise Refusal(422, "no pair", "one side is a run and the other a revision: name two runs, or two revisions")
+    return pair_revisions(connection, *sides, None, None)
+
+
+def run_meant(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
+    """The run whose identity begins so, where no commit does; None where a revision is meant. Raises Refusal where several do."""
+    if not runs_beginning(connection, name) or trees.revisions_named(connection, name.lower()):
+        return None
+    return run_named(connection, name)
+
+
+_PLAIN = re.compile(rf"({NEAREST}|[0-9a-f]{{7,64}})\.\.\.[0-9a-f]{{7,64}}|[0-9a-f]{{7,32}}").fullmatch
+
+
+def canonical(connection: Connection[Any], name: str) -> str:
+    """A pair as addresses have it: commits and runs by their digits, for tags and branches move. Raises Refusal."""
+    if _PLAIN(name):
+        return name
+    sides = sides_named(name)
+    if sides is None:
+        return name.lower()
+    base, head = sides
+    return f"{base if base == NEAREST else _digits(connection, base)}...{_digits(connection, head)}"
+
+
+def _digits(connection: Connection[Any], side: str) -> str:
+    run = run_meant(connection, side)
+    return str((run["digest"] if run is not None else revision_named(connection, side)["commit"])[:12])
+
+
+def pair_revisions(connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None) -> Paired:
+    """Raises Refusal where no platform and mode has both."""
+    head_row = revision_named(connection, head)
+    base_row = None if base == NEAREST else revision_named(connection, base)
+    targets = [
+        target
+        for target in runs.targets_of(connection, head_row["id"])
+        if platform in (None, target[0]) and mode in (None, target[1])
+    ]
+    if not targets:
+        where = f" on {platform}" if platform else ""
+        raise Refusal(404, "not measured", f"revision {head_row['commit'][:12]} was not measured{where}: request it")
+    found = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
+    pairs = [each for each in found if each is not None]
+    if not pairs:
+        raise Refusal(404, "not measured", _lacking(connection, base_row, head_row, targets))
+    return Paired(head_row, pairs)
+
+
+def _lacking(
+    connection: Connection[Any],
+    base: Mapping[str, Any] | None,
+    head: Mapping[str, Any],
+    targets: Sequence[tuple[str, str]],
+) -> str:
+    there = _listed(targets)
+    if base is None:
+        return (
+            f"{head['commit'][:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
+            " together"
+        )
+    elsewhere = runs.targets_of(connection, base["id"])
+    if not elsewhere:
+        return f"revision {base['commit'][:12]} was not measured: request both together, or compare with `{NEAREST}`"
+    return (
+        f"{base['commit'][:12]} was measured on {_listed(elsewhere)} and {head['commit'][:12]} on {there}. Platforms and"
+        f" modes are never compared with each other: request both together on one, or compare with `{NEAREST}`"
+    )
+
+
+def _listed(targets: Sequence[tuple[str, str]]) -> str:
+    return " and ".join(f"{platform} ({mode})" for platform, mode in targets)
+
+
+def _target(
+    connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: str
+) -> Target | None:
+    if base is not None:
+        return Target(platform, mode, base, None)
+    ancestor = trees.measured_ancestor(connection, head["id"], platform, mode)
+    if ancestor is None:
+        return None
+    return Target(platform, mode, ancestor, ancestor["distance"])
+
+
+def _pair(connection: Connection[Any], target: Target | None, head: Mapping[str, Any]) -> Pair | None:
+    if target is None:
+        return None
+    base_id, head_id = target.base["id"], head["id"]
+    shared = runs.shared_run(connection, base_id, head_id, target.platform, target.mode)
+    if shared is not None:
+        return Pair(target, shared["base"], shared["head"], (shared["run"],))
+    ours = runs.latest_arm(connection, base_id, target.platform, target.mode)
+    theirs = runs.latest_arm(connection, head_id, target.platform, target.mode)
+    if ours is None or theirs is None:
+        return None
+    return Pair(target, ours["id"], theirs["id"], (ours["run"], theirs["run"]))
+
+
+def _own_arms(connection: Connection[Any], run: Mapping[str, Any]) -> Paired:
+    arms = {arm["name"]: arm for arm in runs.arms_of(connection, run["id"])}
+    if not {"base", "head"} <= set(arms):
+        raise Refusal(422, "one arm", f"run {run['digest'][:12]} has one arm: name two runs, as RUN...RUN")
+    return _of_arms(connection, run, arms["base"], run, arms["head"])
+
+
+def _of_runs(connection: Connection[Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Paired:
+    """Of each run its head, or its only arm."""
+    for what in ("platform", "mode"):
+        if ours[what] != theirs[what]:
+            raise Refusal(
+                422,
+                "not comparable",
+                f"these runs are of different {what}s: {ours[what]} and {theirs[what]}. Numbers of different {what}s say"
+                f" nothing about a kernel: compare two runs of one {what}",
+            )
+    return _of_arms(connection, ours, _main_arm(connection, ours), theirs, _main_arm(connection, theirs))
+
+
+def _main_arm(connection: Connection[Any], run: Mapping[str, Any]) -> Mapping[str, Any]:
+    arms = [arm for arm in runs.arms_of(connection, run["id"]) if arm["name"] != CONTROL]
+    return next((arm for arm in arms if arm["name"] == "head"), arms[0])
+
+
+def _of_arms(
+    connection: Connection[Any],
+    base_run: Mapping[str, Any],
+    base: Mapping[str, Any],
+    head_run: Mapping[str, Any],
+    head: Mapping[str, Any],
+) -> Paired:
+    revisions = trees.revision_rows(connection, [each["revision_id"] for each in (base, head) if each["revision_id"]])
+    if base["revision_id"] not in revisions or head["revision_id"] not in revisions:
+        raise Refusal(422, "no revision", "an arm of these runs is of no known revision: upload its run.json again")
+    target = Target(head_run["platform"], head_run["mode"], revisions[base["revision_id"]], None)
+    which = tuple(dict.fromkeys((base_run["digest"], head_run["digest"])))
+    return Paired(revisions[head["revision_id"]], [Pair(target, base["id"], head["id"], which)])
+
+
+def known(connection: Connection[Any], pair: Pair) -> Answer | None:
+    """The answer that is stored; None where the comparison has still to be made."""
+    held = held_comparison(connection, pair.base_arm, pair.head_arm)
+    return None if held is None else Answer(pair.target, held, pair.runs, pair.base_arm, pair.head_arm)
+
+
+def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
+    """The answer, made now where it is not stored. Raises Refusal where the arms cannot be compared at all."""
+    with _one_at_a_time:
+        identity = keep_compared(connection, pair.base_arm, pair.head_arm, now)
+    row = comparisons.comparison_by_id(connection, identity)
+    assert row is not None
+    return Answer(pair.target, row, pair.runs, pair.base_arm, pair.head_arm)

@@ -1,0 +1,1 @@
+"""Branches over time: followed, searched for steps, and triaged."""

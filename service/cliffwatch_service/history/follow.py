@@ -1,0 +1,138 @@
+"""Followed branches: looks at a tree now and then, and requests what the branch's policy says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from psycopg import Connection
+
+from cliffwatch.identities import digest_of
+from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
+from cliffwatch_service.jobs.requests import Asked, Priority, ask
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import follows, tokens, trees
+
+Policy = Literal["commit", "push", "nightly"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+ASKER = "follow"
+"""The name under which followed branches ask: a token that has no secret and so no holder."""
+
+NIGHT = timedelta(hours=20)
+MOST_COMMITS = 50
+"""Of one push that are measured one by one; of a larger one the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Two revisions to compare."""
+
+    base: str
+    head: str
+
+
+def wishes(
+    policy: Policy, fresh: Sequence[str], before: str | None, requested: datetime | None, now: datetime
+) -> list[Wish]:
+    """What a policy asks of a branch: `fresh` are its commits since the last request, the oldest first; `before` the one
+    that was requested last. Nothing on the first look, which only learns where the branch is.
+    """
+    if not fresh or before is None:
+        return []
+    if policy == "commit":
+        line = [before, *fresh][-MOST_COMMITS - 1 :]
+        return [Wish(base, head) for base, head in pairwise(line)]
+    if policy == "nightly" and requested is not None and now - requested < NIGHT:
+        return []
+    return [Wish(before, fresh[-1])]
+
+
+def follow_branch(connection: Connection[Any], entry: follows.FollowRow, *, who: str, now: datetime) -> int:
+    """Follows a branch from now on, or changes how; answers the entry's number."""
+    tree = trees.keep_tree(connection, entry.tree, now)
+    number = follows.keep_follow(connection, trees.keep_branch(connection, tree, entry.branch), entry)
+    detail = {"tree": entry.tree, "branch": entry.branch, "policy": entry.policy}
+    tokens.write_audit(connection, who=who, action="follow", what=str(number), detail=detail, now=now)
+    return number
+
+
+def unfollow(connection: Connection[Any], number: int, *, who: str, now: datetime) -> None:
+    if not follows.remove_follow(connection, number):
+        raise not_found("followed branch", str(number))
+    tokens.write_audit(connection, who=who, action="unfollow", what=str(number), detail={}, now=now)
+
+
+def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime) -> int:
+    """Looks at a followed branch, keeps its new revisions in order and its tree's tags, and requests what its policy says; how
+    many requests.
+    """
+    row = follows.follow_row(connection, number, lock=True)
+    if row is None:
+        return 0
+    head = branch_head(row["tree"], row["branch"])
+    if isinstance(head, GitProblem):
+        follows.set_polled(connection, number, now, problem=head.message)
+        return 0
+    if head == row["head_commit"] and row["requested_commit"] in (head, None):
+        follows.set_polled(connection, number, now, problem=None)
+        return 0
+    mirror = git_dir / f"{digest_of(row['tree'])}.git"
+    mirror.parent.mkdir(parents=True, exist_ok=True)
+    problem = fetch_commits(mirror, row["tree"], row["branch"], known=row["head_commit"])
+    line = first_parents(mirror, row["branch"]) if problem is None else []
+    if problem is not None or not line:
+        follows.set_polled(connection, number, now, problem=problem.message if problem else "the branch has no commit")
+        return 0
+    place(connection, row["branch_id"], line)
+    tags = tags_of(row["tree"])
+    if not isinstance(tags, GitProblem):  # the next push brings another look
+        trees.keep_tags(connection, trees.keep_tree(connection, row["tree"], now), tags)
+    return _request(connection, row, [each.commit for each in line], now)
+
+
+def place(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> None:
+    """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it replaced."""
+    known = -1
+    start = 0
+    for index in range(len(line) - 1, -1, -1):
+        ordinal = trees.place_of(connection, branch_id, line[index].commit)
+        if ordinal is not None:
+            known, start = ordinal, index + 1
+            break
+    else:
+        tip = trees.branch_tip(connection, branch_id)
+        known = tip["ordinal"] if tip is not None else -1
+    ids = trees.keep_known_revisions(connection, line[start:])
+    trees.place_on_branch(connection, branch_id, known + 1, ids)
+
+
+def _request(connection: Connection[Any], row: Any, line: Sequence[str], now: datetime) -> int:
+    before = row["requested_commit"]
+    if before is None:
+        follows.set_requested(connection, row["id"], head=line[-1], requested=line[-1], at=None, now=now)
+        return 0
+    fresh = line[line.index(before) + 1 :] if before in line else line[-1:]
+    found = wishes(row["policy"], fresh, before, row["requested"], now)
+    asker = tokens.keep_asker(connection, ASKER, now)
+    priority: Priority = "push" if row["policy"] == "push" else "backfill"
+    for wish in found:
+        asked = Asked(
+            tree=row["tree"],
+            base=wish.base,
+            head=wish.head,
+            targets=[(target[0], target[1]) for target in row["targets"]],
+            suites=row["suites"],
+            profile=row["profile"],
+            boots="auto",
+            priority=priority,
+            note=f"{row['branch']}, {row['policy']}",
+        )
+        key = f"{row['id']} {wish.base} {wish.head}"
+        ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
+    done = found[-1].head if found else before
+    at = now if found else row["requested"]
+    follows.set_requested(connection, row["id"], head=line[-1], requested=done, at=at, now=now)
+    return len(found)

@@ -1,0 +1,154 @@
+"""The only module of the service that runs git, and only to look at commits: no work tree, no hook, no submodule."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cliffwatch.tree_addresses import PORTS, read_address, without_credentials
+from cliffwatch_service.ingest.free_form import plain_text, storable
+from cliffwatch_service.store.trees import RevisionFacts
+
+DEPTH = 500
+"""Commits of a branch that are looked at when it is followed first."""
+
+_SECONDS = 600.0
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "protocol.allow=never",
+    *(f"protocol.{scheme}.allow=always" for scheme in PORTS),
+    "credential.helper=",
+    "http.followRedirects=false",
+    "http.cookieFile=",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=120",
+    "transfer.bundleURI=false",
+    "fetch.uriProtocols=",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "safe.directory=*",
+)
+_FORMAT = "%H%x00%T%x00%P%x00%an%x00%aI%x00%cI%x00%s"
+
+
+@dataclass(frozen=True, slots=True)
+class GitProblem:
+    """Why git could not do it, in its own words."""
+
+    message: str
+
+
+def branch_head(url: str, branch: str) -> str | GitProblem:
+    """The commit at which a branch of a remote tree is."""
+    listed = _asked(url, ["ls-remote"], f"refs/heads/{branch}")
+    if isinstance(listed, GitProblem):
+        return listed
+    commit = listed.partition("\t")[0].strip()
+    return commit or GitProblem(f"the tree has no branch {branch}")
+
+
+def tags_of(url: str) -> dict[str, str] | GitProblem:
+    """The commits that a remote tree's tags name, by tag."""
+    listed = _asked(url, ["ls-remote", "--tags"])
+    if isinstance(listed, GitProblem):
+        return listed
+    found = {}
+    for line in listed.splitlines():
+        commit, _, ref = line.partition("\t")
+        # An annotated tag is listed twice: as an object of its own, then with ^{} as what it names.
+        found[ref.removeprefix("refs/tags/").removesuffix("^{}")] = commit
+    return found
+
+
+def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
+    """Fetches a branch's newest commits without their trees; deeper where `known` is not among them."""
+    if not (mirror / "HEAD").exists():
+        made = _git(["init", "--quiet", "--bare", str(mirror)])
+        if isinstance(made, GitProblem):
+            return made
+    into = f"+refs/heads/{branch}:refs/heads/{branch}"
+    for depth in (DEPTH, 10 * DEPTH):
+        how = ["fetch", "--quiet", "--no-tags", f"--depth={depth}", "--filter=tree:0"]
+        fetched = _asked(url, how, into, mirror=mirror)
+        if isinstance(fetched, GitProblem):
+            return fetched
+        if known is None or not isinstance(
+            _git(["merge-base", "--is-ancestor", known, f"refs/heads/{branch}"], mirror=mirror), GitProblem
+        ):
+            break
+    return None
+
+
+def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
+    """The branch's commits in first-parent order, the oldest first, as far as they were fetched."""
+    shown = _git(
+        [
+            "log",
+            "--first-parent",
+            "--reverse",
+            f"--max-count={10 * DEPTH}",
+            f"--format={_FORMAT}",
+            f"refs/heads/{branch}",
+            "--",
+        ],
+        mirror=mirror,
+    )
+    if isinstance(shown, GitProblem):
+        return []
+    return [_facts(line.split("\0")) for line in shown.split("\n") if line.count("\0") == 6]
+
+
+def _facts(parts: Sequence[str]) -> RevisionFacts:
+    commit, tree, parents, author, authored, committed, subject = parts
+    return RevisionFacts(
+        commit=commit,
+        tree_hash=tree,
+        parents=parents.split(),
+        author=plain_text(author[:200]),
+        authored=_date(authored),
+        committed=_date(committed),
+        subject=plain_text(subject[:500]),
+    )
+
+
+def _date(written: str) -> datetime | None:
+    """None of what no clock can have told: a commit may say anything."""
+    try:
+        return storable(datetime.fromisoformat(written))
+    except ValueError:
+        return None
+
+
+def _asked(url: str, how: Sequence[str], *what: str, mirror: Path | None = None) -> str | GitProblem:
+    """A call of git to a tree that an administrator named: anywhere, but by no key, no credential and no other address."""
+    address = read_address(url)
+    if isinstance(address, str):
+        return GitProblem(f"the tree cannot be followed: {address}; follow it by another address")
+    return _git([*how, "--", address.url, *what], mirror=mirror)
+
+
+def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitProblem:
+    argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting))]
+    argv += [f"--git-dir={mirror}"] if mirror is not None else []
+    env = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_ASKPASS": "false",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+    }
+    try:
+        done = subprocess.run([*argv, *arguments], capture_output=True, env=env, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return GitProblem(f"git {arguments[0]} took longer than {_SECONDS:.0f} s")
+    except OSError as error:
+        return GitProblem(f"git cannot be started ({error.strerror}): install git where the service runs")
+    if done.returncode != 0:
+        said = without_credentials(done.stderr.decode(errors="replace").strip())
+        return GitProblem(said[-500:] or f"git {arguments[0]} failed")
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,58 @@
+"""Published results (published/README.md) as reference lines beside a series."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
+"""What the published tables call parameters that `bench` calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A published value in the series' unit, and where it is from: `platform` is None where nobody wrote down on which machine."""
+
+    label: str
+    value: float
+    platform: str | None
+
+
+def read_published(name: str) -> list[dict[str, str]]:
+    """The rows of one of the tables."""
+    text = (resources.files("cliffwatch_service.history") / "published" / name).read_text()
+    return list(csv.DictReader(text.splitlines()))
+
+
+@cache
+def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
+    """By benchmark, parameter, its value and unit."""
+    found: dict[tuple[str, str, str, str], list[Reference]] = {}
+
+    def add(row: Mapping[str, str], label: str, value: str, platform: str | None) -> None:
+        parameter = PARAMETERS.get(row["param"], row["param"])
+        key = (row["benchmark"], parameter, row["value"], "ns/op")
+        found.setdefault(key, []).append(Reference(label, float(value), platform))
+
+    for row in read_published("local-storage-2022-skylake.csv"):
+        if row["run"] == "measured":
+            add(row, "published 2022, Skylake (73087489250d)", row["latency_ns"], "intel-skylake")
+    for row in read_published("local-storage-2024-inline-lookup.csv"):
+        if row["metric"] == "hits latency":
+            add(row, "published 2024, before inlining the lookup", row["before"], None)
+            add(row, "published 2024, after inlining the lookup", row["after"], None)
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def references(series: Mapping[str, Any]) -> tuple[Reference, ...]:
+    """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock on the wall, on a
+    machine of the same platform or on one that nobody named.
+    """
+    params = dict(series["params"])
+    if series["mode"] != "walltime" or len(params) != 1:
+        return ()
+    (name, value), *_ = params.items()
+    found = _known().get((series["benchmark"], name, value, series["unit"]), ())
+    return tuple(each for each in found if each.platform in (None, series["platform"]))

@@ -1,0 +1,141 @@
+"""Columns: which series the samples of a boot are of. Boots of one plan share them, so that a sample costs eight bytes."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.identities import case_digest, digest_of, series_digest
+from cliffwatch.samples import CaseKey
+from cliffwatch_service.ingest.boot_document import Key
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import series
+
+_MOST_KNOWN = 60_000
+"""Cases of plans and samples of columns that are known at once: some half a KiB each."""
+
+SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
+"""Suite, benchmark, parameters, metric and unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Suite, benchmark and parameters of each case; arm, block and stage of each boot, by its number."""
+
+    cases: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
+    boots: Mapping[int, tuple[str, int, str]]
+
+
+def _size(plan: Plan) -> int:
+    return len(plan.cases) + len(plan.boots)
+
+
+class ColumnsKnown:
+    """What this process has seen of the columns of runs and of the plans of their records; neither ever changes."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, tuple[int, Mapping[SampleKey, int]]] = {}
+        self._plans: dict[str, Plan] = {}
+        self._lock = threading.Lock()
+
+    def plan(self, record: str) -> Plan | None:
+        """The plan of a record, which its digest names."""
+        return self._plans.get(record)
+
+    def keep_plan(self, record: str, plan: Plan) -> None:
+        with self._lock:
+            if sum(map(_size, (*self._plans.values(), plan))) > _MOST_KNOWN:
+                self._plans.clear()
+            self._plans[record] = plan
+
+    def columns(self, run: str) -> tuple[int, Mapping[SampleKey, int]] | None:
+        """The columns that the run's last boot had: their id, and the place of each sample in them."""
+        return self._columns.get(run)
+
+    def keep_columns(self, run: str, identity: int, keys: Sequence[SampleKey]) -> None:
+        with self._lock:
+            if sum(len(places) for _, places in self._columns.values()) + len(keys) > _MOST_KNOWN:
+                self._columns.clear()
+            self._columns[run] = identity, {key: place for place, key in enumerate(keys)}
+
+
+def columns_for(
+    connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]
+) -> tuple[int, list[Mapping[str, Any]]]:
+    """The id of the samples' columns, and the samples in its order. Raises Refusal for a series that is there twice.
+
+    Boots run their cases in an order of their own, so samples are put into one order first; as a rule the run's last boot
+    had the same columns.
+    """
+    keys = [
+        (each["suite"], each["benchmark"], tuple(each["params"].items()), each["metric"], each["unit"])
+        for each in samples
+    ]
+    last = known.columns(run["digest"])
+    if last is not None and len(last[1]) == len(keys):
+        places = [last[1].get(key, -1) for key in keys]
+        if len(set(places)) == len(places) and -1 not in places:
+            ordered: list[Mapping[str, Any]] = [{}] * len(samples)
+            for place, each in zip(places, samples, strict=True):
+                ordered[place] = each
+            return last[0], ordered
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    _refuse_doubles([keys[place] for place in order])
+    return _kept(connection, known, run, [keys[place] for place in order]), [samples[place] for place in order]
+
+
+def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[Key]]:
+    """Case, metric and unit of each column, by the columns' id."""
+    held = series.columns_rows(connection, sorted(set(columns)))
+    known = series.series_rows(connection, sorted({each for ids in held.values() for each in ids}))
+    cases = {
+        identity: CaseKey(row["suite"], row["benchmark"], tuple((name, value) for name, value in row["params"]))
+        for identity, row in known.items()
+    }
+    return {
+        number: [(cases[each], known[each]["metric"], known[each]["unit"]) for each in ids]
+        for number, ids in held.items()
+    }
+
+
+def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
+    for one, other in pairwise(keys):
+        if one == other:
+            raise Refusal(
+                422,
+                "a sample twice",
+                f"metric {one[3]!r} of {CaseKey(*one[:3])} is there twice: a boot has one sample of it",
+            )
+
+
+def _kept(connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], keys: Sequence[SampleKey]) -> int:
+    """Remembered only when found: what this transaction makes could yet go with it."""
+    rows = [_row(run, *key) for key in keys]
+    digest = digest_of(["columns", [row.digest for row in rows]])
+    found = series.columns_named(connection, digest)
+    if found is not None:
+        known.keep_columns(run["digest"], found, keys)
+        return found
+    ids = series.keep_series(connection, rows)
+    return series.keep_columns(connection, digest, [ids[row.digest] for row in rows])
+
+
+def _row(
+    run: Mapping[str, Any], suite: str, benchmark: str, params: tuple[tuple[str, str], ...], metric: str, unit: str
+) -> series.SeriesRow:
+    case = CaseKey(suite, benchmark, params)
+    return series.SeriesRow(
+        digest=series_digest(case, metric, unit, run["platform"], run["mode"]),
+        case_digest=case_digest(case),
+        suite=suite,
+        benchmark=benchmark,
+        params=params,
+        name=str(case),
+        metric=metric,
+        unit=unit,
+        platform=run["platform"],
+        mode=run["mode"],
+    )

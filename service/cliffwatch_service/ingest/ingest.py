@@ -1,0 +1,273 @@
+"""Takes in what hosts upload. Every write may come twice, and boots in any order; what is stored never changes."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from psycopg import Connection
+
+from cliffwatch.catalogue.discovery import DISCOVERED
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.identities import digest_of, run_digest
+from cliffwatch_service.access.authorisation import refuse_foreign_run
+from cliffwatch_service.access.provenance import is_of_history, lease_of_upload
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.ingest.arms import keep_arms
+from cliffwatch_service.ingest.boot_document import pack, packed
+from cliffwatch_service.ingest.columns import ColumnsKnown, columns_for
+from cliffwatch_service.ingest.environments import environment_facts, epoch_of
+from cliffwatch_service.ingest.plan import plan_of, refuse_other_boot, refuse_unplanned
+from cliffwatch_service.ingest.run_states import refuse_another_record
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.ingest.uploads import BootUpload, RunRecord, RunUpload
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import background, boots, leases, queue, runs
+
+_ORDER = {"running": 0, "incomplete": 1, "complete": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What an upload came to. `fresh` is False where the very same was there already."""
+
+    digest: str
+    fresh: bool
+
+
+def content_digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def put_run(
+    connection: Connection[Any],
+    digest: str,
+    upload: RunUpload,
+    raw: Mapping[str, Any],
+    *,
+    by: Caller,
+    now: datetime,
+    any_case: bool = False,
+    of_history: bool = False,
+) -> Stored:
+    """Stores run.json, or a later state of it. `raw` is the record as it came; `any_case` takes what the catalogue lacks;
+    `of_history` makes points of a run that has no lease, as the demonstration's have none.
+
+    Raises Refusal.
+    """
+    expected = run_digest(raw, upload["host"])
+    if digest != expected:
+        raise Refusal(
+            409,
+            "another run",
+            f"the identity, time and host in the body are of run {expected}, the address names {digest}",
+        )
+    if not any_case:
+        _refuse_unknown_cases(upload)
+    _refuse_odd_plan(upload["record"])
+    content = orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)
+    stored = runs.run_row(connection, digest, lock=True)
+    if stored is not None:
+        refuse_foreign_run(by, stored, upload["host"])
+        return _renewed(connection, stored, upload, raw, content, lease_of_upload(connection, by, upload), now)
+    row = _run_row(connection, digest, upload, raw, content, now)
+    lease = lease_of_upload(connection, by, upload)  # the host's row before the job's, as offers lock them
+    origin: dict[str, Any] = {
+        "uploaded_by": by.token_id,
+        "lease_id": None if lease is None else lease["id"],
+        "of_history": of_history or is_of_history(lease),
+    }
+    run_id = runs.insert_run(connection, runs.RunRow(**row, **origin), now)
+    if run_id is None:
+        return Stored(digest=digest, fresh=False)  # another request brought it at the same moment
+    keep_arms(connection, run_id, upload, raw, of_history=origin["of_history"])
+    _attach(connection, lease, run_id)
+    _when_complete(connection, digest)
+    return Stored(digest=digest, fresh=True)
+
+
+def _run_row(
+    connection: Connection[Any],
+    digest: str,
+    upload: RunUpload,
+    raw: Mapping[str, Any],
+    content: bytes,
+    now: datetime,
+) -> dict[str, Any]:
+    """What run.json says, as columns; host, platform and environment are kept."""
+    record = upload["record"]
+    runs.keep_platform(connection, record["platform"])
+    host = queue.keep_host(connection, upload["host"], record["platform"], {}, now)
+    facts = environment_facts(raw)
+    epoch = epoch_of(raw)
+    return {
+        "digest": digest,
+        "identity": record["identity"],
+        "platform": record["platform"],
+        "mode": record["mode"],
+        "status": record["status"],
+        "host_id": host["id"],
+        "environment_id": runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts),
+        "created": record["created"],
+        "record": packed(content),
+        "record_digest": content_digest(content),
+    }
+
+
+def _refuse_unknown_cases(upload: RunUpload) -> None:
+    catalogue = load_catalogue()
+    for place, case in enumerate(upload["record"]["plan"]["cases"]):
+        suite = catalogue.suite_of(case["benchmark"])
+        if case["suite"] != suite and not (suite is None and case["suite"] == DISCOVERED):
+            raise Refusal(
+                422,
+                "unknown case",
+                f"the catalogue of this service lacks benchmark {case['benchmark']!r} in suite {case['suite']!r}: update the"
+                f" service, or measure it as suite {DISCOVERED!r}",
+                errors=[(f"record.plan.cases.{place}", "not in the catalogue")],
+            )
+
+
+def _refuse_odd_plan(record: RunRecord) -> None:
+    """Each boot of a plan has a number of its own and an arm that the run has."""
+    numbers = [boot["index"] for boot in record["plan"]["boots"]]
+    strange = next((boot["arm"] for boot in record["plan"]["boots"] if boot["arm"] not in record["arms"]), None)
+    if len(set(numbers)) != len(numbers) or strange is not None:
+        wrong = "a number twice" if strange is None else f"arm {strange!r}, which the run lacks"
+        raise Refusal(
+            422,
+            "odd plan",
+            f"record.plan.boots has {wrong}: send the plan as it was carried out",
+            errors=[("record.plan.boots", wrong)],
+        )
+
+
+def _renewed(
+    connection: Connection[Any],
+    stored: Mapping[str, Any],
+    upload: RunUpload,
+    raw: Mapping[str, Any],
+    content: bytes,
+    lease: Mapping[str, Any] | None,
+    now: datetime,
+) -> Stored:
+    """A later state of a run. What it is never changes, and a complete one is as it stays. Raises Refusal."""
+    digest, status, shorter = content_digest(content), upload["record"]["status"], False
+    if digest != stored["record_digest"]:
+        before = stored_record(stored)
+        refuse_another_record(stored, before, raw)
+        shorter = len(raw["plan"]["boots"]) < len(before["plan"]["boots"])
+    if lease is not None and stored["lease_id"] is None:
+        runs.set_lease(connection, stored["id"], lease["id"], of_history=is_of_history(lease))
+    if lease is not None:
+        _attach(connection, lease, stored["id"])
+    if digest == stored["record_digest"] or _ORDER[status] < _ORDER[stored["status"]] or shorter:
+        # The very same, or a late copy of an earlier state, which says nothing new.
+        return Stored(digest=stored["digest"], fresh=False)
+    if stored["status"] == "complete":
+        raise Refusal(
+            409,
+            "complete",
+            f"run {stored['digest']} is complete, and its record is another one than this: what was measured anew is a new run",
+            stored=stored["record_digest"],
+            received=digest,
+        )
+    runs.update_run(connection, stored["id"], status, packed(content), digest, now)
+    keep_arms(connection, stored["id"], upload, raw, of_history=stored["of_history"])
+    _when_complete(connection, stored["digest"])
+    return Stored(digest=stored["digest"], fresh=True)
+
+
+def _attach(connection: Connection[Any], lease: Mapping[str, Any] | None, run_id: int) -> None:
+    """Names the run in its job, unless the job has gone on to another host."""
+    if lease is not None and leases.newest_lease(connection, lease["job_id"]) == lease["id"]:
+        queue.attach_run(connection, lease["job_id"], run_id)
+
+
+def own_run(connection: Connection[Any], digest: str, by: Caller) -> Mapping[str, Any]:
+    """A run that the caller may add to. Raises Refusal."""
+    run = runs.run_row(connection, digest)
+    if run is None:
+        raise Refusal(404, "no such run", f"there is no run {digest}: upload its run.json first")
+    refuse_foreign_run(by, run, runs.host_of_run(connection, digest))
+    return run
+
+
+def put_boot(
+    connection: Connection[Any],
+    known: ColumnsKnown,
+    digest: str,
+    number: int,
+    upload: BootUpload,
+    raw: Mapping[str, Any],
+    *,
+    by: Caller,
+    now: datetime,
+) -> Stored:
+    """Stores a boot with all its samples, and asks for the analysis where it was the last one. `raw` is the boot as it came.
+
+    Raises Refusal.
+    """
+    run = own_run(connection, digest, by)
+    about = upload["boot"]
+    if about["index"] != number:
+        raise Refusal(422, "another boot", f"the body is of boot {about['index']}, the address names {number}")
+    arm = next((arm for arm in runs.arms_of(connection, run["id"]) if arm["name"] == about["arm"]), None)
+    if arm is None:
+        raise Refusal(
+            422, "no such arm", f"run {digest} has no arm {about['arm']!r}", errors=[("boot.arm", "not in the run")]
+        )
+    own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
+    stored = boots.boot_digest(connection, run["id"], number)
+    if stored is None:
+        plan = plan_of(known, run)
+        refuse_unplanned(plan, run, number)
+        refuse_other_boot(plan, run, upload)
+        columns, ordered = columns_for(connection, known, run, raw["samples"])
+        row = boots.BootRow(
+            run_id=run["id"],
+            number=number,
+            arm_id=arm["id"],
+            block=about["block"],
+            stage=about.get("stage") or "screen",
+            layout=about.get("layout"),
+            status=about["status"],
+            began=about["began"],
+            ended=about["ended"],
+            digest=own,
+            columns_id=columns,
+            samples=[each["value"] for each in ordered],
+            document=pack(raw, ordered),
+        )
+        if boots.insert_boot(connection, row, now):
+            _when_complete(connection, digest)
+            return Stored(digest=own, fresh=True)
+        stored = boots.boot_digest(connection, run["id"], number)
+    if stored != own:
+        raise Refusal(
+            409,
+            "another boot is stored",
+            f"boot {number} of run {digest} is stored with content {stored}; what came now is {own}. Nothing was changed",
+            stored=stored,
+            received=own,
+        )
+    return Stored(digest=own, fresh=False)
+
+
+def _when_complete(connection: Connection[Any], digest: str) -> None:
+    """Asks for the analysis once the run is complete and every boot of its plan is here.
+
+    Under the run's lock, so that of two that bring the last pieces at once the second sees what the first one brought.
+    A boot whose arm has no kernel never comes: its arm says why.
+    """
+    run = runs.run_row(connection, digest, lock=True)
+    assert run is not None
+    if run["status"] != "complete":
+        return
+    record = stored_record(run)
+    gone = {name for name, arm in record["arms"].items() if "kernel" not in arm["facts"] and arm.get("failure")}
+    planned = {boot["index"] for boot in record["plan"]["boots"] if boot["arm"] not in gone}
+    if planned <= boots.boot_numbers(connection, run["id"]):
+        background.ask_analysis(connection, digest)

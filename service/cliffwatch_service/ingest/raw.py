@@ -1,0 +1,142 @@
+"""Raw outputs: a boot's folder as one archive, kept as the host sent it.
+
+Neither taking nor reading one needs more memory than a piece of it, whatever the archive says of itself: those that are stored
+are read with the same care as those that come.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, Any, cast
+
+import zstandard
+from psycopg import Connection
+
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.ingest.archives import Member, OddArchive, members
+from cliffwatch_service.ingest.columns import ColumnsKnown
+from cliffwatch_service.ingest.ingest import Stored, own_run
+from cliffwatch_service.ingest.plan import plan_of, refuse_unplanned
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.runtime.memory import give_back
+from cliffwatch_service.store import boots, runs
+
+_LEVEL = 3
+_WINDOW = 1 << 23
+"""What unpacking may need; our own level asks for a quarter of it."""
+
+_PIECE = 1 << 16
+_MUCH = 1 << 20
+Transaction = Callable[[], AbstractContextManager[Connection[Any]]]
+
+
+def put_raw(
+    connection: Connection[Any],
+    known: ColumnsKnown,
+    digest: str,
+    number: int,
+    archive: IO[bytes],
+    *,
+    by: Caller,
+    now: datetime,
+) -> Stored:
+    """Keeps a tar archive of regular files. Raises Refusal for any other content, and for another one of this boot."""
+    run = own_run(connection, digest, by)
+    refuse_unplanned(plan_of(known, run), run, number)
+    archive.seek(0)
+    try:
+        files = [{"name": member.name, "size": member.size} for member in members(archive)]
+    except OddArchive as error:
+        raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files alone") from None
+    own = _digest(archive)
+    if boots.insert_raw(connection, run["id"], number, digest=own, files=files, now=now):
+        for place, piece in enumerate(_packed(archive)):
+            boots.insert_raw_piece(connection, run["id"], number, place, piece)
+        return Stored(digest=own, fresh=True)
+    held = boots.raw_about(connection, run["id"], number)
+    assert held is not None
+    if held["digest"] != own:
+        raise Refusal(
+            409,
+            "another archive is stored",
+            f"the raw outputs of boot {number} are stored with content {held['digest']}; what came now is {own}",
+            stored=held["digest"],
+            received=own,
+        )
+    return Stored(digest=own, fresh=False)
+
+
+def _digest(archive: IO[bytes]) -> str:
+    archive.seek(0)
+    found = hashlib.sha256()
+    while piece := archive.read(_PIECE):
+        found.update(piece)
+    return found.hexdigest()[:32]
+
+
+def _packed(archive: IO[bytes]) -> Iterator[bytes]:
+    archive.seek(0)
+    chunker = zstandard.ZstdCompressor(level=_LEVEL).chunker(chunk_size=boots.RAW_PIECE)
+    while piece := archive.read(_PIECE):
+        yield from chunker.compress(piece)
+    yield from chunker.finish()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawFile:
+    """One file of a boot's archive; `pieces` can be read once, `digest` changes with the content."""
+
+    size: int
+    digest: str
+    pieces: Iterator[bytes]
+
+
+def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> RawFile:
+    """One file of a boot's archive. Every piece is read in a transaction of its own, so that a slow client holds none open.
+
+    Raises Refusal.
+    """
+    with transaction() as connection:
+        run = runs.run_row(connection, digest)
+        about = boots.raw_about(connection, run["id"], number) if run is not None else None
+    if run is None or about is None:
+        raise not_found("raw output", f"{digest}/{number}")
+    source = cast("IO[bytes]", _Stored(transaction, run["id"], number))
+    unpacking = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(source, read_size=_PIECE)
+    try:
+        for member in members(unpacking):
+            if member.name == path:
+                own = hashlib.sha256(f"{about['digest']} {path}".encode()).hexdigest()[:32]
+                return RawFile(size=member.size, digest=own, pieces=_until_read(member))
+    except (OddArchive, zstandard.ZstdError) as error:
+        raise Refusal(
+            404, "no plain file", f"the archive of boot {number} cannot be read up to {path!r}: {error}"
+        ) from None
+    raise not_found("raw output", path)
+
+
+def _until_read(member: Member) -> Iterator[bytes]:
+    try:
+        yield from member.pieces()
+    finally:
+        if member.size > _MUCH:
+            give_back()
+
+
+class _Stored:
+    """The packed archive as it lies in the database, fetched piece by piece."""
+
+    def __init__(self, transaction: Transaction, run_id: int, number: int) -> None:
+        self._transaction, self._run_id, self._number = transaction, run_id, number
+        self._place = 0
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        if not self._held:
+            with self._transaction() as connection:
+                self._held = boots.raw_piece(connection, self._run_id, self._number, self._place)
+            self._place += 1
+        piece, self._held = self._held[:size], self._held[size:]
+        return piece

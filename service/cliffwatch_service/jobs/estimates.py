@@ -1,0 +1,78 @@
+"""When a job will be done, from how long such jobs took: said with its spread, or not at all."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.store import queue
+
+LEAST = 3
+"""Finished jobs of a platform and mode from which on anything is expected of the next one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """`position` counts from 1 in the platform's queue, 0 for a job under way. `seconds` to its end, half the time within
+    `low` and `high`; None where too few such jobs are known or it waits and no host of the platform works. `hosts` are those
+    that do: who holds a job works, however long ago it was heard of.
+    """
+
+    position: int
+    hosts: int
+    seconds: float | None
+    low: float | None
+    high: float | None
+
+
+def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]], now: datetime) -> dict[Any, Expected]:
+    """By job id, of all jobs that wait or run, in the order of the queue."""
+    lengths: dict[tuple[str, str], list[float]] = {}
+    hosts: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    ahead: dict[str, list[float | None]] = {}
+    found = {}
+    holders: dict[str, set[str]] = {}
+    for job in jobs:
+        if job["state"] == "leased" and job["host"] is not None:
+            holders.setdefault(job["platform"], set()).add(job["host"])
+    for job in jobs:
+        target, platform = (job["platform"], job["mode"]), job["platform"]
+        if target not in lengths:
+            lengths[target] = queue.durations(connection, *target)
+        if platform not in hosts:
+            heard_of = queue.hosts_at_work(connection, platform, now - AT_WORK)
+            hosts[platform] = max(heard_of, len(holders.get(platform, ())))
+        under_way = job["state"] == "leased"
+        waiting[platform] = waiting.get(platform, 0) + (not under_way)
+        done = (now - job["started"]).total_seconds() if under_way and job["started"] else 0.0
+        before = ahead.setdefault(platform, [])
+        found[job["id"]] = _expected(
+            lengths[target], hosts[platform], 0 if under_way else waiting[platform], done, before
+        )
+        before.append(_left(lengths[target], done))
+    return found
+
+
+def _expected(
+    lengths: Sequence[float], hosts: int, position: int, done: float, ahead: Sequence[float | None]
+) -> Expected:
+    own = _left(lengths, done)
+    unknown = position and (not hosts or any(each is None for each in ahead))
+    if own is None or unknown:
+        return Expected(position=position, hosts=hosts, seconds=None, low=None, high=None)
+    low, _, high = statistics.quantiles(lengths, n=4)
+    middle = statistics.median(lengths)
+    wait = sum(each for each in ahead if each is not None) / hosts if position else 0.0
+    total = wait + own
+    return Expected(position=position, hosts=hosts, seconds=total, low=total * low / middle, high=total * high / middle)
+
+
+def _left(lengths: Sequence[float], done: float) -> float | None:
+    if len(lengths) < LEAST:
+        return None
+    return max(0.0, statistics.median(lengths) - done)

@@ -1,0 +1,285 @@
+"""Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host falls silent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+from psycopg import Connection
+
+from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_foreign_request, refuse_host_name
+from cliffwatch_service.access.provenance import Trust, trust_of
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import leases, queue, runs, tokens
+
+MOST_HOSTS = 2
+"""After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
+
+MOST_SILENCES = 5
+"""After so many hosts fell silent in it, one after the other or one again and again, a job is parked: it may be what ends them."""
+
+AT_WORK = timedelta(minutes=10)
+"""A host that was heard of within this is one that works."""
+
+Outcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
+ENDS: Mapping[str, str] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A host that wants work: what it can do, and how it isolates the builds of other people's trees."""
+
+    host: str
+    platform: str
+    modes: Sequence[str]
+    isolation: str
+    about: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A lease, its job, and whose code that is."""
+
+    lease: UUID
+    job: Mapping[str, Any]
+    trust: Trust
+
+
+def offer(
+    connection: Connection[Any], offered: Offer, *, by: Caller, lease_for: timedelta, now: datetime
+) -> Granted | None:
+    """None where there is nothing to do. Raises Refusal.
+
+    A host holds one lease. One that asks again while it holds one has lost its answer, or its memory: it gets the same job.
+    """
+    refuse_host_name(connection, by, offered.host, now)
+    if offered.isolation == "none":
+        raise Refusal(
+            403, "no isolation", "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)"
+        )
+    about = {**offered.about, "modes": list(offered.modes)}
+    host = queue.keep_host(connection, offered.host, offered.platform, about, now)
+    _keep_holder(connection, host, offered, by, now)
+    expire(connection, now)
+    held = leases.open_lease_of_host(connection, host["id"])
+    if held is not None and held["enrolled"] == (by.host is not None):
+        leases.extend_lease(connection, held["id"], now + lease_for)
+        return Granted(held["id"], _job(connection, held["job_id"]), held["trust"])
+    if held is not None:
+        _end(connection, held, "expired", f"host {offered.host} has a token of its own since", None, now)
+    identity = queue.take_next(connection, offered.platform, offered.modes, host["id"])
+    if identity is None:
+        return None
+    job = _job(connection, identity)
+    lease = leases.LeaseRow(
+        id=uuid4(),
+        job_id=identity,
+        host_id=host["id"],
+        token_id=by.token_id,
+        enrolled=by.host is not None,
+        trust=trust_of(connection, job),
+    )
+    leases.insert_lease(connection, lease, now, lease_for)
+    queue.write_own_event(connection, identity, "leased", {"host": offered.host}, now)
+    return Granted(lease.id, _job(connection, identity), "followed" if lease.trust == "followed" else "outside")
+
+
+def _keep_holder(
+    connection: Connection[Any], host: Mapping[str, Any], offered: Offer, by: Caller, now: datetime
+) -> None:
+    """A name is its first worker's until an administrator makes a token for it, who then says what platform it is of.
+
+    Raises Refusal for another worker of that name, and for another platform than its own before.
+    """
+    holder = host["token_id"]
+    taken = holder is not None and holder != by.token_id and tokens.is_good(connection, holder, now)
+    if taken and by.host is None:
+        raise Refusal(
+            403,
+            "another host's name",
+            f"host {offered.host!r} works with another token than {by.name!r}: choose another name (`cliffwatch worker --name`)",
+        )
+    if holder == by.token_id and host["platform"] != offered.platform:
+        raise Refusal(
+            409,
+            "another platform",
+            f"host {offered.host} is of platform {host['platform']}, not {offered.platform}: choose another name, or have an"
+            " administrator make a new token for it",
+        )
+    if holder != by.token_id:
+        queue.give_host(connection, host["id"], by.token_id, offered.platform)
+
+
+def _job(connection: Connection[Any], identity: UUID) -> Mapping[str, Any]:
+    row = queue.job_row(connection, identity)
+    assert row is not None
+    return row
+
+
+def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for: timedelta, now: datetime) -> bool:
+    """Keeps a lease; whether its job is to be cancelled. Raises Refusal for a lease that has ended: its job is another's."""
+    held = _open(connection, lease, by)
+    leases.extend_lease(connection, lease, now + lease_for)
+    queue.see_host(connection, held["host_id"], now)
+    job = queue.lock_job(connection, held["job_id"])
+    assert job is not None
+    return bool(job["cancel"])
+
+
+def _own(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
+    held = leases.lock_lease(connection, lease)
+    if held is None:
+        raise not_found("lease", str(lease))
+    refuse_foreign_lease(by, held)
+    return held
+
+
+def _open(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
+    held = _own(connection, lease, by)
+    if held["ended"] is not None:
+        raise Refusal(
+            409,
+            "lease ended",
+            f"this lease ended ({held['outcome']}): drop the job; what was uploaded stays",
+            outcome=held["outcome"],
+        )
+    return held
+
+
+def tell(
+    connection: Connection[Any],
+    lease: UUID,
+    events: Sequence[tuple[int, str, Mapping[str, Any], datetime]],
+    *,
+    by: Caller,
+) -> None:
+    """Events (number, kind, data, time) of a job under way; each number of a lease is kept once."""
+    held = _open(connection, lease, by)
+    for number, kind, data, at in events:
+        queue.write_event(connection, held["job_id"], lease, number, kind, data, at)
+
+
+def complete(
+    connection: Connection[Any],
+    lease: UUID,
+    *,
+    outcome: Outcome,
+    reason: str | None,
+    run: str | None,
+    by: Caller,
+    now: datetime,
+) -> str:
+    """Ends a lease and answers the job's state. Done twice with the same outcome, it answers the same. Raises Refusal."""
+    held = _own(connection, lease, by)
+    if held["ended"] is not None and held["outcome"] == outcome:
+        return str(_job(connection, held["job_id"])["state"])
+    held = _open(connection, lease, by)
+    if outcome == "done" and run is None:
+        raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
+    run_id = None if run is None else _own_run(connection, held, run)
+    queue.see_host(connection, held["host_id"], now)
+    return _end(connection, held, outcome, reason, run_id, now)
+
+
+def _own_run(connection: Connection[Any], held: Mapping[str, Any], run: str) -> int:
+    """The run's number, if this host made it for this job. Raises Refusal."""
+    row = runs.run_row(connection, run)
+    if row is None:
+        raise Refusal(409, "run not here", f"run {run} is not uploaded yet: upload it, then complete the job")
+    of_job = row["lease_id"] is not None and leases.job_of_lease(connection, row["lease_id"]) == held["job_id"]
+    if not of_job or row["host_id"] != held["host_id"]:
+        raise Refusal(
+            409,
+            "another job's run",
+            f"run {run} was not made by host {held['host']} for job {held['job_id']}: name the one that it uploaded with `job`",
+        )
+    return int(row["id"])
+
+
+def _end(
+    connection: Connection[Any],
+    lease: Mapping[str, Any],
+    outcome: str,
+    reason: str | None,
+    run_id: int | None,
+    now: datetime,
+) -> str:
+    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host's silence to
+    any, a few times.
+    """
+    leases.end_lease(connection, lease["id"], outcome, reason, now)
+    job = queue.lock_job(connection, lease["job_id"])
+    assert job is not None
+    failed = list(job["failed_hosts"])
+    state = ENDS.get(outcome)
+    if state is None and job["cancel"]:
+        state = "cancelled"
+    if state is None:
+        failed = failed if outcome == "expired" else sorted({*failed, lease["host_id"]})
+        silences = leases.silences_of(connection, job["id"])
+        state = "parked" if len(failed) >= MOST_HOSTS or silences >= MOST_SILENCES else "queued"
+        if silences >= MOST_SILENCES:
+            reason = f"hosts fell silent in it {silences} times: look at their logs before you put it back"
+    ended = None if state == "queued" else now
+    queue.set_job(connection, job["id"], state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
+    queue.write_own_event(connection, job["id"], state, {"outcome": outcome, "reason": reason}, now)
+    return state
+
+
+def expire(connection: Connection[Any], now: datetime) -> int:
+    """Takes back the leases of hosts that fell silent; how many. Their jobs go back to the queue, at their old place."""
+    silent = leases.expired_leases(connection, now)
+    for lease in silent:
+        reason = "the host fell silent"
+        _end(connection, lease, "expired", reason, None, now)
+    return len(silent)
+
+
+def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:
+    """Gives every open lease its time again, as a service does that was away: hosts could not reach it. How many."""
+    return leases.renew_leases(connection, now + length)
+
+
+def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: datetime) -> str:
+    """Cancels a job; one that runs hears of it with its host's next heartbeat. Answers its state. Raises Refusal."""
+    who = by.name
+    job = queue.lock_job(connection, identity)
+    if job is None:
+        raise not_found("job", str(identity))
+    refuse_foreign_request(by, _job(connection, identity)["asked_by"])
+    tokens.write_audit(
+        connection, who=who, action="cancel", what=str(identity), detail={"state": job["state"]}, now=now
+    )
+    if job["state"] in ("queued", "parked"):
+        queue.set_job(
+            connection,
+            identity,
+            "cancelled",
+            reason=f"cancelled by {who}",
+            failed_hosts=job["failed_hosts"],
+            run_id=None,
+            ended=now,
+        )
+        queue.write_own_event(connection, identity, "cancelled", {"by": who}, now)
+        return "cancelled"
+    if job["state"] == "leased":
+        queue.ask_cancel(connection, identity)
+        queue.write_own_event(connection, identity, "cancelling", {"by": who}, now)
+    return str(job["state"])
+
+
+def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> str:
+    """Puts a parked, failed or cancelled job back into the queue, with all hosts to choose from. Raises Refusal."""
+    job = queue.lock_job(connection, identity)
+    if job is None:
+        raise not_found("job", str(identity))
+    if job["state"] not in ("parked", "failed", "cancelled"):
+        raise Refusal(
+            409, "nothing to retry", f"the job is {job['state']}: only parked, failed and cancelled ones are put back"
+        )
+    queue.reopen_job(connection, identity)
+    queue.write_own_event(connection, identity, "queued", {"by": who}, now)
+    tokens.write_audit(connection, who=who, action="retry", what=str(identity), detail={"state": job["state"]}, now=now)
+    return "queued"

@@ -1,0 +1,1 @@
+"""The database server: embedded or named, its connections, its schema and its backup."""

@@ -1,0 +1,52 @@
+"""Connections to PostgreSQL: every one is of the application's role, with its time limits."""
+
+from collections.abc import Callable
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool
+
+from cliffwatch_service.postgres.migrate import APPLICATION
+
+Row = dict[str, object]
+
+
+def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]:
+    """What is done to a fresh connection before its first use."""
+
+    def configure(connection: psycopg.Connection) -> None:
+        member = connection.execute(
+            "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')", [APPLICATION]
+        ).fetchone()
+        if member is not None:
+            connection.execute(f"SET ROLE {APPLICATION}")
+        milliseconds = int(statement_seconds * 1000)
+        connection.execute(
+            f"SET statement_timeout = {milliseconds}; SET lock_timeout = '5s'; SET timezone = 'UTC';"
+            "SET idle_in_transaction_session_timeout = '60s'; SET jit = off"
+        )
+        connection.commit()
+
+    return configure
+
+
+def open_pool(url: str, *, connections: int, statement_seconds: float, wait: float = 10.0) -> ConnectionPool:
+    """A pool of at most `connections`. A request waits ten seconds at most for one: PoolTimeout after that.
+
+    Connections are checked before use, so that a database that was started anew is met with fresh ones.
+    Raises PoolTimeout where none can be had within `wait` seconds.
+    """
+    pool = ConnectionPool(
+        url,
+        min_size=2,
+        max_size=connections,
+        timeout=10,
+        max_waiting=200,
+        configure=configured(statement_seconds),
+        check=ConnectionPool.check_connection,
+        kwargs={"row_factory": dict_row, "application_name": "cliffwatch"},
+        open=False,
+        name="cliffwatch",
+    )
+    pool.open(wait=True, timeout=wait)
+    return pool

@@ -1,0 +1,47 @@
+"""The PostgreSQL that the settings name, or the embedded one, brought to this version's schema."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_service.postgres.embedded import EmbeddedPostgres, start_embedded
+from cliffwatch_service.postgres.embedded_folders import alone
+from cliffwatch_service.postgres.migrate import migrate
+from cliffwatch_service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """`programs` is the folder of pg_dump and its like, None for those on PATH; `where` is for people."""
+
+    url: str
+    where: str
+    programs: Path | None
+    embedded: EmbeddedPostgres | None = None
+
+
+@contextmanager
+def postgres(settings: Settings) -> Iterator[Postgres]:
+    """A database with the current schema. The embedded one ends with its last user."""
+    if settings.database_url is not None:
+        migrate(settings.database_url)
+        yield Postgres(settings.database_url, "the database of DATABASE_URL", None)
+        return
+    with alone(settings.data_dir):
+        embedded = _migrated(settings.data_dir)
+    try:
+        yield Postgres(embedded.url, f"an embedded PostgreSQL in {embedded.folder}", embedded.programs, embedded)
+    finally:
+        with alone(settings.data_dir):
+            embedded.stop()
+
+
+def _migrated(data_dir: Path) -> EmbeddedPostgres:
+    embedded = start_embedded(data_dir)
+    try:
+        migrate(embedded.url)
+    except BaseException:
+        embedded.stop()
+        raise
+    return embedded

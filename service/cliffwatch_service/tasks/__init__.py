@@ -1,0 +1,1 @@
+"""What happens in the background, in a process of its own."""

@@ -1,0 +1,84 @@
+"""Background tasks in a process of their own: a comparison takes a CPU for a second, and answers must not wait for it."""
+
+import asyncio
+import ctypes
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from multiprocessing.process import BaseProcess
+
+import structlog
+
+from cliffwatch_service.postgres.pool import open_pool
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.runtime.logs import set_up_logs
+from cliffwatch_service.settings import Settings
+from cliffwatch_service.tasks.tasks import TaskParts, create_tasks
+
+_PATIENCE = 15.0
+"""Seconds that a task gets to end in; one that is cut off is done again at the next start."""
+
+_PR_SET_PDEATHSIG = 1
+_log = structlog.get_logger("cliffwatch.tasks")
+
+
+@contextmanager
+def task_process(settings: Settings, url: str) -> Iterator[None]:
+    """Tasks are done while this lasts: a process that dies is started anew."""
+    closing = threading.Event()
+    started: list[BaseProcess] = []
+
+    def keep() -> None:
+        while not closing.is_set():
+            process = multiprocessing.get_context("spawn").Process(
+                target=_work, args=(settings, url, os.getpid()), name="cliffwatch-tasks", daemon=True
+            )
+            process.start()
+            started.append(process)
+            process.join()
+            if not closing.wait(1):
+                _log.error("tasks died and are started anew", status=process.exitcode)
+
+    keeper = threading.Thread(target=keep, name="task-keeper", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        closing.set()
+        _end(started, keeper)
+
+
+def _end(started: list[BaseProcess], keeper: threading.Thread) -> None:
+    for process in started[-1:]:
+        if process.is_alive():
+            process.terminate()
+            keeper.join(_PATIENCE)
+        if process.is_alive():
+            process.kill()
+    keeper.join(_PATIENCE)
+
+
+def _work(settings: Settings, url: str, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which ends us in its turn
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        return
+    set_up_logs(json=True)
+    asyncio.run(work(url, settings))
+
+
+async def work(url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now) -> None:
+    """Does tasks until it is told to end, or until none is left."""
+    pool = open_pool(url, connections=3, statement_seconds=settings.statement_seconds)
+    try:
+        tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings))
+        async with tasks.open_async():
+            await tasks.run_worker_async(
+                wait=forever, concurrency=1, install_signal_handlers=forever, update_heartbeat_interval=5
+            )
+    finally:
+        pool.close()

@@ -1,0 +1,128 @@
+"""The service's background tasks: asked for in tasks_asked or by the clock, done once, again after a failure, and seen in
+the database.
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import structlog
+from procrastinate import App, PsycopgConnector, RetryStrategy
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
+
+from cliffwatch_service.compare.analysis import analyse_run, keep_compared
+from cliffwatch_service.history.changes import branches_with, take_changes, watch_branch
+from cliffwatch_service.history.follow import poll
+from cliffwatch_service.jobs.leases import expire
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.settings import Settings
+from cliffwatch_service.store import background, follows
+from cliffwatch_service.tasks.retention import apply_retention
+
+RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
+RETRY_DATABASE = RetryStrategy(max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error})
+_STALLED_SECONDS = 30
+_log = structlog.get_logger("cliffwatch.tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParts:
+    """What tasks work with."""
+
+    pool: ConnectionPool[Any]
+    now: Callable[[], datetime]
+    settings: Settings
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection[Any]]:
+        """A transaction for work that takes longer than a request may."""
+        with self.pool.connection() as connection:
+            connection.execute(
+                "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
+            )
+            yield connection
+
+
+def create_tasks(url: str, parts: TaskParts) -> App:
+    """The tasks of this service on its database."""
+    app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=4))
+    _add_analysis(app, parts)
+    _add_rounds(app, parts)
+    return app
+
+
+def _add_analysis(app: App, parts: TaskParts) -> None:
+    @app.task(name=background.ANALYSE_RUN, retry=RETRY)
+    def analyse(run: str) -> None:
+        with structlog.contextvars.bound_contextvars(task=background.ANALYSE_RUN, run=run):
+            try:
+                with parts.connection() as connection, _no_collecting():
+                    comparison = analyse_run(connection, run, parts.now())
+                    if comparison is not None:
+                        take_changes(connection, comparison, parts.now())
+                    for branch in branches_with(connection, run):
+                        background.ask_watch(connection, branch)
+            except Refusal as refusal:
+                _log.warning("not analysed", reason=refusal.detail)
+                return
+            _log.info("analysed", comparison=comparison)
+
+    @app.task(name=background.COMPARE, retry=RETRY_DATABASE)
+    def compare(base: int, head: int) -> None:
+        """Fails for good where the arms cannot be compared: whoever asked is told so instead of waiting."""
+        with structlog.contextvars.bound_contextvars(task=background.COMPARE, base=base, head=head):
+            with parts.connection() as connection, _no_collecting():
+                keep_compared(connection, base, head, parts.now())
+            _log.info("compared")
+
+    @app.task(name=background.WATCH, retry=RETRY)
+    def watch(branch_id: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=background.WATCH, branch=branch_id):
+            with parts.connection() as connection:
+                found = watch_branch(connection, branch_id, parts.now())
+            _log.info("watched", candidates=found)
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """A comparison makes hundreds of thousands of small objects that live to its end: collecting only walks them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _add_rounds(app: App, parts: TaskParts) -> None:
+    """What the clock asks for."""
+
+    @app.periodic(cron="* * * * *")
+    @app.task(name=background.ROUND, queueing_lock=background.ROUND)
+    async def each_minute(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
+        for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
+            _log.warning("task of a dead process is done again", task=job.task_name, id=job.id)
+            await app.job_manager.retry_job(job)
+        with parts.connection() as connection:
+            expire(connection, parts.now())
+            due = follows.due_follows(connection, parts.now() - timedelta(seconds=parts.settings.poll_seconds))
+            for number in due:
+                background.ask_poll(connection, number)
+
+    @app.task(name=background.POLL)
+    def look(follow: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=background.POLL, follow=follow):
+            with parts.connection() as connection:
+                asked = poll(connection, follow, parts.settings.data_dir / "git", parts.now())
+            _log.info("looked", requests=asked)
+
+    @app.periodic(cron="17 3 * * *")
+    @app.task(name=background.RETAIN, queueing_lock=background.RETAIN)
+    def retain(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
+        with parts.connection() as connection:
+            gone = apply_retention(connection, parts.settings.keep_raw_days, parts.now())
+        _log.info("raw outputs removed", boots=gone)

@@ -1,0 +1,58 @@
+"""Naming the two sides of a comparison: the form, and other ways to write an address."""
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import RedirectResponse, Response
+from psycopg import Connection
+
+from cliffwatch_service.compare.pairing import NEAREST, canonical, run_meant, sides_named
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import runs
+from cliffwatch_service.web.compare.page import Text, queried
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere
+
+router = APIRouter()
+
+
+@router.get("/compare")
+def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Text = "", head: Text = "") -> Response:
+    """Goes on to the comparison that the form names; without one, shows the form."""
+    with service.transaction() as connection:
+        wanted = _asked(connection, base.strip(), head.strip())
+        if wanted:
+            return RedirectResponse(f"/compare/{canonical(connection, wanted)}", 303)
+        recent = runs.list_runs(
+            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 20}
+        )
+    return page(request, visitor, "compare/choose.html", base=base, recent=recent)
+
+
+def _asked(connection: Connection[Any], base: str, head: str) -> str:
+    """What the two fields of the form name together: either may hold a whole pair, and a run alone has arms of its own."""
+    whole = next((each for each in (head, base) if sides_named(each) is not None), None)
+    if whole is not None:
+        return whole
+    if head and not base and (run := run_meant(connection, head)) is not None:
+        return str(run["digest"])
+    return f"{base or NEAREST}...{head}" if head else ""
+
+
+@router.get("/compare/{rest:path}")
+def other_forms(
+    rest: Annotated[str, Path(max_length=400)],
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,  # noqa: ARG001 - who may read, may ask
+) -> Response:
+    """A pair with a slash in it, as names of branches have; and BASE/HEAD, which people write by habit."""
+    if sides_named(rest) is not None:
+        with service.transaction() as connection:
+            return RedirectResponse(f"/compare/{canonical(connection, rest)}{queried(request)}", 303)
+    base, slash, head = rest.partition("/")
+    if not slash or not base or not head or "/" in head:
+        raise Refusal(404, "nothing here", "a comparison is at /compare/BASE...HEAD")
+    return RedirectResponse(f"/compare/{quote(base)}...{quote(head)}", 308)

@@ -1,0 +1,142 @@
+"""One row of a comparison on one target, down to every sample and the raw output behind it."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from psycopg import Connection
+
+from cliffwatch.identities import series_digest
+from cliffwatch.reports.across import Across, Target
+from cliffwatch.reports.json_reading import terms_of_row
+from cliffwatch.samples import CaseKey
+from cliffwatch_service.compare.pairing import Answer
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.store import boots, runs, series
+from cliffwatch_service.web.layout.drawing import Strip, strips
+from cliffwatch_service.web.layout.intervals import interval_words
+from cliffwatch_service.web.work.requests import Again, again_of
+
+
+@dataclass(frozen=True, slots=True)
+class RawLink:
+    """A raw output of a boot that holds this case; `path` as an address has it."""
+
+    arm: str
+    boot: int
+    run: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are;
+    `series` is its digest, None where it has no history; `command` repeats the run.
+    """
+
+    target: Target
+    row: Mapping[str, Any] | None
+    threshold: float
+    bounds: str
+    series: str | None
+    strips: Sequence[Strip]
+    low: float
+    high: float
+    raw: Sequence[RawLink]
+    command: str
+    again: Again | None
+    runs: Sequence[str]
+
+
+def detail_of(
+    connection: Connection[Any],
+    row: Across,
+    cell: Mapping[str, Any] | None,
+    target: Target,
+    found: Answer,
+    head: Mapping[str, Any],
+) -> Detail:
+    case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
+    digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)  # type: ignore[arg-type]
+    held = series.series_by_digest(connection, digest)
+    notable = found.comparison["summary"]["notable"]
+    threshold, level = terms_of_row(cell, notable) if cell is not None else (notable, None)
+    record = _record(connection, found.runs[-1])
+    samples = [] if held is None else _samples(connection, held, found)
+    drawn, low, high = strips(samples) if any(values for _, values in samples) else ([], 0.0, 0.0)
+    return Detail(
+        target=target,
+        row=cell,
+        threshold=threshold,
+        bounds=interval_words(level),
+        series=digest if held is not None else None,
+        strips=drawn,
+        low=low,
+        high=high,
+        raw=_raw(connection, found, case),
+        command=_command(record, row.suite, found, head),
+        again=again_of(record, found.target.base["commit"], head["commit"], row.suite),
+        runs=found.runs,
+    )
+
+
+def _samples(
+    connection: Connection[Any], held: Mapping[str, Any], found: Answer
+) -> list[tuple[str, list[tuple[float, str]]]]:
+    """Of each arm that was compared every boot's value, and what to call it."""
+    arms = []
+    for name, arm in (("base", found.base_arm), ("head", found.head_arm)):
+        rows = series.samples_of_arm(connection, held["id"], arm)
+        unit = held["unit"]
+        arms.append(
+            (name, [(row["value"], f"boot {row['number']}: {row['value']:g} {unit} ({row['stage']})") for row in rows])
+        )
+    return arms
+
+
+def _raw(connection: Connection[Any], found: Answer, case: CaseKey) -> list[RawLink]:
+    """The outputs of this case, boot by boot of both arms: files are named by the case's place in their run's plan."""
+    links = []
+    for name, arm, run in (("base", found.base_arm, found.runs[0]), ("head", found.head_arm, found.runs[-1])):
+        place = _place(_record(connection, run), case)
+        for row in boots.raw_files_of_arm(connection, arm) if place is not None else ():
+            links += [
+                RawLink(name, row["number"], run, quote(file["name"]))
+                for file in row["files"]
+                if f"/{place:03d}-" in file["name"] and file["name"].endswith(".out")
+            ]
+    return links
+
+
+def _place(record: Mapping[str, Any], case: CaseKey) -> int | None:
+    """Of a case in a run's plan."""
+    for index, each in enumerate(record["plan"]["cases"]):
+        if (each["suite"], each["benchmark"], tuple(each["params"].items())) == case:
+            return index
+    return None
+
+
+def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+    """run.json."""
+    run = runs.run_row(connection, name)
+    assert run is not None
+    record: Mapping[str, Any] = stored_record(run)
+    return record
+
+
+def _command(record: Mapping[str, Any], suite: str, found: Answer, head: Mapping[str, Any]) -> str:
+    """What measures this again on a host of one's own, in the order that was drawn here."""
+    boots_an_arm = max(found.comparison["summary"][side]["boots"] for side in ("base", "head"))
+    options = {
+        "--tree": record.get("tree") or "DIR",
+        "--base": found.target.base["commit"],
+        "--head": head["commit"],
+        "--suite": suite,
+        "--profile": record.get("profile") or "standard",
+        "--mode": found.target.mode,
+        "--boots": str(max(1, boots_an_arm)),
+        "--seed": str(record["plan"].get("seed", 1)),
+    }
+    return "cliffwatch run " + " ".join(f"{name} {shlex.quote(str(value))}" for name, value in options.items())

@@ -1,0 +1,81 @@
+"""A comparison of several targets in the formats that people paste, and which of them a request wants."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.reports.commit import commit_report
+from cliffwatch.reports.context import ReportContext, context_of_record
+from cliffwatch.reports.json_reading import comparison_set_from_json
+from cliffwatch.reports.markdown import markdown_report
+from cliffwatch.reports.text import text_report
+from cliffwatch_service.compare.pairing import Answer
+
+FORMS: Mapping[str, str] = {"json": ".json", "text": ".txt", "commit": ".commit", "markdown": ".md"}
+"""Names of formats, and what is put behind the address to get them."""
+
+MEDIA_TYPES: Mapping[str, str] = {
+    "json": "application/json",
+    "text": "text/plain; charset=utf-8",
+    "commit": "text/plain; charset=utf-8",
+    "markdown": "text/markdown; charset=utf-8",
+}
+
+_ACCEPTED: Mapping[str, str] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "application/json": "json",
+    "text/plain": "text",
+    "text/markdown": "markdown",
+}
+
+DEMONSTRATION = "DEMONSTRATION DATA, not measured for you"
+
+
+def wanted_form(pair: str, accept: str) -> tuple[str, str]:
+    """The pair without its suffix, and the format: the suffix's, else the first that Accept prefers, else HTML."""
+    for form, suffix in FORMS.items():
+        if pair.endswith(suffix):
+            return pair.removesuffix(suffix), form
+    ranked = sorted(_ranges(accept), key=lambda each: -each[1])
+    return pair, next((_ACCEPTED[kind] for kind, share in ranked if kind in _ACCEPTED and share > 0), "html")
+
+
+def _ranges(accept: str) -> list[tuple[str, float]]:
+    found = []
+    for part in accept.split(",")[:20]:
+        kind, *parameters = (each.strip().lower() for each in part.split(";"))
+        share = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        try:
+            found.append((kind, float(share)))
+        except ValueError:
+            found.append((kind, 0.0))
+    return found
+
+
+def written(
+    found: Sequence[Answer],
+    rows: Sequence[Sequence[Mapping[str, Any]]],
+    records: Sequence[Mapping[str, Any]],
+    form: str,
+    *,
+    demonstration: bool,
+) -> str:
+    """One report a target, each of which names its platform and mode."""
+    write = _WRITERS[form]
+    parts = [DEMONSTRATION + "\n"] if demonstration else []
+    for each, of_target, record in zip(found, rows, records, strict=True):
+        compared = comparison_set_from_json(each.comparison["summary"], of_target)
+        parts.append(write(compared, context_of_record(record, None)))
+    return "\n".join(parts)
+
+
+def _text(compared: ComparisonSet, context: ReportContext) -> str:
+    return text_report(compared, context, colour=False)
+
+
+_WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
+    "text": _text,
+    "commit": commit_report,
+    "markdown": markdown_report,
+}

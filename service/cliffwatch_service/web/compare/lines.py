@@ -1,0 +1,147 @@
+"""A row of the compare page: its name, its address, and a cell for every target."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from cliffwatch.counting import counted
+from cliffwatch.reports import figures
+from cliffwatch.reports.across import TOLD, Across, Target, whereabouts
+from cliffwatch.reports.json_reading import terms_of_row
+from cliffwatch_service.web.layout.drawing import Scale, bar
+from cliffwatch_service.web.layout.intervals import interval_words
+from cliffwatch_service.web.layout.wording import MARKS, tone
+
+CHANGED = frozenset((*TOLD, "disagree"))
+
+
+class ColumnShape(Protocol):
+    """What a row must know of a column: its target, the threshold of rows that name none, its thresholds (each drawn once), and
+    whether its rows have intervals of more than one kind.
+    """
+
+    @property
+    def target(self) -> Target: ...
+    @property
+    def notable(self) -> float: ...
+    @property
+    def thresholds(self) -> tuple[float, ...]: ...
+    @property
+    def mixed(self) -> bool: ...
+
+
+class Cell(NamedTuple):
+    """A row on one target as it is shown: `ground` names the drawing of its threshold, `kind` is for the style, `text` and
+    `small` to read, `path` to draw.
+    """
+
+    target: str
+    ground: str
+    kind: str
+    text: str
+    small: str
+    path: str
+
+
+class Line(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    params: str
+    measure: str
+    href: str
+    where: str
+    cells: tuple[Cell, ...]
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.~=/-]+").fullmatch
+
+
+def case_path(row: Across) -> str:
+    """The part of an address that names a case: suite/benchmark/parameter=value/…"""
+    parts = [row.suite, row.benchmark, *[f"{name}={value}" for name, value in row.params.items()]]
+    path = "/".join(parts)
+    if _PLAIN(path) and path.count("/") == len(parts) - 1:
+        return path
+    return "/".join([quote(part, safe="=") for part in parts])
+
+
+def row_path(row: Across) -> str:
+    """The part of an address that names a row: its case and metric."""
+    return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
+
+
+def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
+    return Line(
+        name=row.benchmark,
+        params=" ".join(f"{name}={value}" for name, value in row.params.items()),
+        measure=_measure(row),
+        href=row_path(row),
+        where=whereabouts(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
+        cells=tuple(
+            [
+                _cell(cell, place, column, scale)
+                for place, (column, cell) in enumerate(zip(columns, row.cells, strict=True))
+            ]
+        ),
+    )
+
+
+def _measure(row: Across) -> str:
+    """`hits-latency in ns/op, lower is better`."""
+    better = next((cell["better"] for cell in row.cells if cell), None)
+    return f"{row.metric}{' in ' if row.unit else ''}{row.unit}{f', {better} is better' if better else ''}"
+
+
+def _cell(row: Mapping[str, Any] | None, place: int, column: ColumnShape, scale: Scale) -> Cell:
+    if row is None:
+        return Cell(column.target.name, "", "none", "not run", "", "")
+    threshold, level = terms_of_row(row, column.notable)
+    bounds = f" ({interval_words(level)})" if column.mixed else ""
+    ground = f"{place}-{column.thresholds.index(threshold)}"
+    return Cell(column.target.name, ground, *_said(row, _interval(row, bounds)), bar(row, scale))
+
+
+_WORDS = {"regression": "worse", "improvement": "better"}
+
+
+def _said(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
+    """Kind, text and small text. What is told has its colour here as in every other format."""
+    verdict, change = row["verdict"], row["change"]
+    n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
+    if verdict in TOLD:
+        text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
+        return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
+    if verdict == "unchanged":
+        sees = f"sees {_plain(row['mde'])}; n {n}"
+        if change is not None and _real(row):
+            return "same", figures.percent(change), f"{_values(row)}; {interval}; {sees}"
+        return "same", "~", f"{_values(row)}; {sees}"
+    if verdict == "inconclusive":
+        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "undecided"
+        why = f": {row['reason'][:90]}" if row["reason"] else ""
+        return "open", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
+    measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
+    return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row['reason'][:120]}"
+
+
+def _real(row: Mapping[str, Any]) -> bool:
+    return row["ci_low"] is not None and row["ci_high"] is not None and (row["ci_low"] > 0 or row["ci_high"] < 0)
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    """What base and head read; the unit stands with the row's name."""
+    return f"{figures.value(row['base'])} → {figures.value(row['head'])}"
+
+
+def _interval(row: Mapping[str, Any], bounds: str) -> str:
+    """Its bounds, and what they are where that is to be said of every row."""
+    low, high = row["ci_low"], row["ci_high"]
+    if low is None or high is None:
+        return "no interval"
+    return f"{100 * low:+.2f} .. {100 * high:+.2f} %{bounds}"
+
+
+def _plain(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.2f} %"

@@ -1,0 +1,286 @@
+"""The compare page, and the same comparison as JSON, text, commit message and Markdown at the same address."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from psycopg import Connection
+
+from cliffwatch.reports.across import TOLD, Across, across
+from cliffwatch_service.compare.document import comparison_document, document_tag
+from cliffwatch_service.compare.pairing import (
+    Answer,
+    Pair,
+    Paired,
+    canonical,
+    compared,
+    known,
+    pair_named,
+)
+from cliffwatch_service.http.context import Service, ServiceHere
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import background, reports, runs, trees
+from cliffwatch_service.web.compare.conditions import conditions
+from cliffwatch_service.web.compare.details import detail_of
+from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
+from cliffwatch_service.web.compare.lines import case_path
+from cliffwatch_service.web.compare.table import Compared, Filters, rows_of, targets_of
+from cliffwatch_service.web.compare.table import compared as page_of
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere, Visitor
+
+AT_ONCE = 20_000
+"""Samples that are compared while a reader waits; more are compared in the background."""
+
+router = APIRouter()
+
+Text = Annotated[str, Query(max_length=200)]
+PairName = Annotated[str, Path(max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
+
+    head: Mapping[str, Any]
+    found: Sequence[Answer]
+    pending: int
+    refused: Sequence[tuple[str, str]]
+
+
+def _filters(
+    text: Text = "",
+    suite: Text = "",
+    verdict: Text = "",
+    where: Text = "",
+    sort: Text = "size",
+    metrics: Text = "",
+    platform: Text = "",
+    mode: Text = "",
+) -> Filters:
+    return Filters(text, suite, verdict, where, sort, metrics, platform, mode)
+
+
+@router.get("/compare/{pair}")
+def show(
+    pair: PairName,
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    filters: Annotated[Filters, Depends(_filters)],
+) -> Response:
+    """Every filter is in the address; `platform` and `mode` choose the columns."""
+    name, form = wanted_form(pair, request.headers.get("accept", ""))
+    with service.transaction() as connection:
+        plain = canonical(connection, name)
+        if plain != name:
+            return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
+        paired = _on(pair_named(connection, name), filters.platform, filters.mode)
+        ready = _ready(connection, paired, service)
+        if not ready.found or (ready.pending and form != "html"):
+            return _not_yet(request, visitor, name, form)
+        if form != "html":
+            return _written(connection, ready, form, service)
+        compared_ = _compared(connection, ready, filters)
+        context = _surroundings(connection, ready, filters)
+    return page(
+        request,
+        visitor,
+        "compare/compare.html",
+        pair=name,
+        ready=ready,
+        filters=filters,
+        compared=compared_,
+        forms=FORMS,
+        headers={"Refresh": "5"} if ready.pending else {},
+        **context,
+    )
+
+
+def queried(request: Request) -> str:
+    """The query of a request, to go on with."""
+    return f"?{request.url.query}" if request.url.query else ""
+
+
+def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Response:
+    """For a browser a page that reloads itself, for programs when to ask again."""
+    if form == "html":
+        return page(request, visitor, "compare/comparing.html", status=202, headers={"Refresh": "2"}, pair=name)
+    body = "this comparison is being made: ask again in a few seconds\n"
+    return Response(body, 202, headers={"Retry-After": "3", "Vary": "Accept"}, media_type="text/plain; charset=utf-8")
+
+
+_pages: OrderedDict[tuple[object, ...], Compared] = OrderedDict()
+_pages_lock = threading.Lock()
+_MOST_PAGES = 16
+"""Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
+
+
+def _compared(connection: Connection[Any], ready: Ready, filters: Filters) -> Compared:
+    key = (document_tag(ready.found), tuple(each.target.distance for each in ready.found), filters)
+    with _pages_lock:
+        held = _pages.get(key)
+        if held is not None:
+            _pages.move_to_end(key)
+            return held
+    made = page_of(ready.found, rows_of(connection, ready.found), filters)
+    with _pages_lock:
+        _pages[key] = made
+        while len(_pages) > _MOST_PAGES:
+            _pages.popitem(last=False)
+    return made
+
+
+def _on(paired: Paired, platform: str, mode: str) -> Paired:
+    """Of a pair the columns that are asked for. Raises Refusal where there is none."""
+    pairs = [each for each in paired.pairs if platform in ("", each.target.platform) and mode in ("", each.target.mode)]
+    if not pairs:
+        there = " and ".join(f"{each.target.platform} ({each.target.mode})" for each in paired.pairs)
+        raise Refusal(404, "not measured", f"this pair was not measured on {platform} {mode}; it was on {there}")
+    return Paired(paired.head, pairs)
+
+
+def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
+    """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal where nothing can be."""
+    found: list[Answer] = []
+    refused: list[tuple[str, str]] = []
+    pending = 0
+    for pair in paired.pairs:
+        try:
+            answer = known(connection, pair)
+            if answer is None and _small(connection, pair):
+                answer = compared(connection, pair, service.now())
+            if answer is None:
+                background.ask_comparison(connection, pair.base_arm, pair.head_arm)
+        except Refusal as refusal:
+            if len(paired.pairs) == 1:
+                raise
+            refused.append((f"{pair.target.platform} {pair.target.mode}", refusal.detail))
+            continue
+        if answer is None:
+            pending += 1
+        else:
+            found.append(answer)
+    if not found and not pending:
+        raise Refusal(422, "not comparable", "; ".join(f"{name}: {why}" for name, why in refused))
+    return Ready(paired.head, found, pending, refused)
+
+
+def _small(connection: Connection[Any], pair: Pair) -> bool:
+    return runs.samples_held(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
+
+
+def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
+    if form == "json":
+        more = {"demonstration": True} if service.demonstration() else {}
+        body = comparison_document(connection, ready.head["commit"], ready.found, **more)
+    else:
+        records = [_records(connection, each)[1] for each in ready.found]
+        rows = rows_of(connection, ready.found)
+        body = written(ready.found, rows, records, form, demonstration=service.demonstration()).encode()
+    headers = {"Vary": "Accept", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    return Response(body, headers=headers, media_type=MEDIA_TYPES[form])
+
+
+def _records(connection: Connection[Any], found: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """run.json of base's and of head's run."""
+    records = {name: _record(connection, name) for name in found.runs}
+    return records[found.runs[0]], records[found.runs[-1]]
+
+
+def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+    row = runs.run_row(connection, name)
+    assert row is not None
+    record: Mapping[str, Any] = stored_record(row)
+    return record
+
+
+def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
+    """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
+    bases = {each.target.base["id"]: each.target.base for each in ready.found}
+    rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
+    of_targets = []
+    records = [_records(connection, each) for each in ready.found]
+    for each, (ours, theirs) in zip(ready.found, records, strict=True):
+        names = (
+            ("base", "head") if len(each.runs) == 1 else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
+        )
+        of_targets.append(conditions(ours, names[0], theirs, names[1]))
+    only = next(iter(bases)) if len(bases) == 1 else None
+    return {
+        "bases": [rows[identity] for identity in bases],
+        "head": rows[ready.head["id"]],
+        "distance": trees.distance(connection, only, ready.head["id"]) if only is not None else None,
+        "conditions": of_targets,
+        "failures": [
+            (place, failure)
+            for place, each in enumerate(ready.found)
+            for failure in each.comparison["summary"]["failures"]
+        ],
+        "left_out": [
+            (place, each.comparison["summary"]["left_out"])
+            for place, each in enumerate(ready.found)
+            if each.comparison["summary"]["left_out"]
+        ],
+        "means": [
+            (place, mean)
+            for place, each in enumerate(ready.found)
+            for mean in each.comparison["summary"]["means"]
+            if mean["rows"] > 1
+        ],
+        "tree": records[0][1].get("tree"),
+        "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
+        "neighbours": trees.measured_neighbours(
+            connection, ready.head["id"], platform=filters.platform, mode=filters.mode
+        ),
+    }
+
+
+def _arm_of(record: Mapping[str, Any], revision: Mapping[str, Any]) -> str:
+    arms = record.get("arms", {})
+    return next((name for name, arm in arms.items() if arm["facts"].get("commit") == revision["commit"]), "head")
+
+
+@router.get("/compare/{pair}/cases/{path:path}")
+def show_case(
+    pair: PairName,
+    path: Annotated[str, Path(max_length=1000)],
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    metric: Text = "",
+    platform: Text = "",
+    mode: Text = "",
+) -> Response:
+    """Everything of one row: values, samples, raw outputs, history, and the command that repeats it."""
+    with service.transaction() as connection:
+        paired = pair_named(connection, pair)
+        found = _ready(connection, _on(paired, platform, mode), service).found
+        if not found:
+            raise Refusal(503, "being compared", "this comparison is being made: look again in a few seconds")
+        rows = rows_of(connection, found)
+        row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
+        details = [
+            detail_of(connection, row, cell, target, answer, paired.head)
+            for cell, target, answer in zip(row.cells, targets_of(found), found, strict=True)
+        ]
+    template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
+    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, told=TOLD)
+
+
+def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:
+    """By its address as it was written, or as a server on the way has unpacked it."""
+    for row in across(rows, all_metrics=True):
+        own = case_path(row)
+        if metric in ("", row.metric) and (own in (raw, path) or _plain(row) == path):
+            return row
+    raise not_found("case in this comparison", path)
+
+
+def _plain(row: Across) -> str:
+    return "/".join([row.suite, row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])

@@ -1,0 +1,1 @@
+"""The pages of series and of regressions."""

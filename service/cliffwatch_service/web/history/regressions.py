@@ -1,0 +1,106 @@
+"""The regression inbox: what is open, how sure and how old, whose it is, and what was said of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from cliffwatch_service.history.triage import OPEN, STATES, quality, report_named, triage
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.ingest.free_form import plain_text
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import reports
+from cliffwatch_service.web.history.report_summary import primary_changes, tally
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, own_address, signed_form
+
+router = APIRouter()
+
+_PAGE = 30
+_FOREMOST = 5
+_ABOUT: Mapping[str, str] = {
+    "new": "nobody has looked yet",
+    "acknowledged": "real, and to be fixed",
+    "expected": "real, and accepted",
+    "fixed": "gone with a later revision",
+    "noise": "no change of the kernel's",
+}
+
+ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+
+
+@router.get("/regressions")
+def inbox(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    state: Annotated[str, Query(max_length=20)] = "open",
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    """Reports in a state, `open` (new or acknowledged) or `all`."""
+    at, number = place_of(cursor, moment, identity)
+    states = {"open": list(OPEN), "all": list(STATES)}.get(state, [state])
+    with service.transaction() as connection:
+        wanted = {"states": states, "digest": None, "at": at, "id": number, "limit": _PAGE + 1}
+        found = reports.list_reports(connection, wanted)
+        changes = reports.changes_of_reports(connection, [row["digest"] for row in found[:_PAGE]])
+        known = quality(connection)
+    following = cursor_of(found[_PAGE - 1]["opened"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    return page(
+        request,
+        visitor,
+        "history/regressions.html",
+        found=found[:_PAGE],
+        tallies={digest: tally(held) for digest, held in changes.items()},
+        foremost={digest: _foremost(held) for digest, held in changes.items()},
+        following=following,
+        state=state,
+        states=("open", *STATES, "all"),
+        abouts=_ABOUT,
+        quality=known,
+    )
+
+
+def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The largest few that are not refuted, of metrics that decide, regressions first."""
+    told = primary_changes([change for change in changes if change["state"] != "refuted"])
+    return sorted(told, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
+
+
+@router.get("/regressions/{report}")
+def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    with service.transaction() as connection:
+        row = report_named(connection, report)
+        changes = reports.changes_of_report(connection, row["id"])
+        said: dict[str, Any] = {
+            "report": row,
+            "tally": tally(changes),
+            "changes": changes,
+            "triage": reports.triage_of(connection, row["id"]),
+        }
+    return page(request, visitor, "history/regression.html", states=STATES, abouts=_ABOUT, **said)
+
+
+@router.post("/regressions/{report}/triage")
+def say_triage(
+    report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
+) -> Response:
+    """Keeps what somebody says of a report, and goes back to where he said it."""
+    state, owner, note = (plain_text(form.get(name, "").strip()) for name in ("state", "owner", "note"))
+    if state not in STATES:
+        raise Refusal(422, "no such state", f"a report is {', '.join(STATES)}: choose one of these")
+    if len(owner) > 200 or len(note) > 4000:
+        raise Refusal(422, "too long", "an owner has at most 200 characters, a note 4,000")
+    with service.transaction() as connection:
+        triage(
+            connection,
+            report,
+            state=state,
+            owner=owner or None,
+            note=note,
+            by=visitor.caller.name,
+            now=service.now(),
+        )
+    return RedirectResponse(own_address(form.get("next") or f"/regressions/{report}"), 303)

@@ -1,0 +1,228 @@
+"""Series: the history of one metric, drawn and listed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from psycopg import Connection
+
+from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.history.published_results import Reference, references
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import overview, reports, series
+from cliffwatch_service.web.layout.drawing import History, history
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere
+
+router = APIRouter()
+
+RANGES = (50, 200, 1000, 5000)
+_PAGE = 100
+_FITS = 3.0
+"""A reference line further off than this many times the series is told in words: drawn, it would flatten everything else."""
+
+Text = Annotated[str, Query(max_length=2000)]
+
+
+@router.get("/series")
+def list_series(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    text: Text = "",
+    platform: Text = "",
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    (skip,) = place_of(cursor, identity)
+    with service.transaction() as connection:
+        wanted = {"words": words_of(text), "platform": platform, "skip": skip or 0, "limit": _PAGE + 1}
+        found = overview.series_of_case(connection, wanted)
+        targets = overview.measured_on(connection)
+    following = cursor_of((skip or 0) + _PAGE) if len(found) > _PAGE else None
+    return page(
+        request,
+        visitor,
+        "history/series_list.html",
+        found=found[:_PAGE],
+        following=following,
+        text=text,
+        platform=platform,
+        platforms=list(dict.fromkeys(each["platform"] for each in targets)),
+    )
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a search, in any order: a title that somebody copied has commas between its parameters and dots between parts."""
+    return [word for word in re.split(r"[\s,]+", text.lower()) if any(character.isalnum() for character in word)]
+
+
+@router.get("/series/{digest}")
+def show_series(
+    digest: Annotated[str, Path(pattern="^[0-9a-f]{32}$")],
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    branch: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
+    head: Annotated[str | None, Query(max_length=200)] = None,
+    last: Annotated[int, Query(ge=2, le=10_000)] = 200,
+    scale: Annotated[str, Query(pattern="^(raw|relative)$")] = "raw",
+) -> Response:
+    """The newest `last` points along a branch, or by date where the series is on none."""
+    with service.transaction() as connection:
+        row = series.series_by_digest(connection, digest)
+        if row is None:
+            raise not_found("series", digest)
+        branches = overview.branches_measured(connection, row["id"])
+        chosen = next((each for each in branches if branch in (None, each["id"])), None)
+        points = list(reversed(series.history(connection, row["id"], chosen["id"] if chosen else None, last)))
+        wanted = {"series": row["id"], "state": None, "at": None, "id": None, "limit": 100}
+        changes = reports.list_changes(connection, wanted)
+        own = _placed(points, _own_point(connection, row, head, chosen))
+    values = _values(points, scale)
+    fitting, told = _references(row, points)
+    return page(
+        request,
+        visitor,
+        "history/series.html",
+        series=row,
+        branches=branches,
+        chosen=chosen,
+        points=points,
+        values=values,
+        changes=changes,
+        own=own,
+        ranges=RANGES,
+        last=last,
+        scale=scale,
+        head=head,
+        drawn=_drawn(points, values, own, fitting, row["unit"], scale),
+        releases=releases(points),
+        places={point["commit"]: place for place, point in enumerate(points)},
+        references=told,
+        data=_data(row, points, values, changes, own, fitting, scale),
+    )
+
+
+def _own_point(
+    connection: Connection[Any], row: Mapping[str, Any], head: str | None, chosen: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """The point of a revision that somebody asks after, and where its line leaves the branch: its `fork`."""
+    if head is None:
+        return None
+    revision = revision_named(connection, head)
+    point = overview.point_at(connection, row["id"], revision["id"])
+    if point is None:
+        return None
+    fork = overview.fork_of(connection, chosen["id"], revision["id"]) if chosen else None
+    return {**point, "commit": revision["commit"], "subject": revision["subject"], "fork": fork}
+
+
+def _values(points: Sequence[Mapping[str, Any]], scale: str) -> list[tuple[float, float | None, float | None]]:
+    """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch."""
+    found, first, epoch = [], 1.0, None
+    for point in points:
+        if scale == "relative" and point["epoch"] != epoch:
+            first, epoch = point["centre"] or 1.0, point["epoch"]
+        found.append(tuple(_scaled(point[name], first, scale) for name in ("centre", "low", "high")))
+    return found  # type: ignore[return-value]
+
+
+def _scaled(value: float | None, first: float, scale: str) -> float | None:
+    if value is None or scale == "raw":
+        return value
+    return 100 * (value / first - 1)
+
+
+def _drawn(
+    points: Sequence[Mapping[str, Any]],
+    values: Sequence[Any],
+    own: Mapping[str, Any] | None,
+    fitting: Sequence[Reference],
+    unit: str,
+    scale: str,
+) -> History | None:
+    bounds = (own["centre"], own["low"], own["high"]) if own and scale == "raw" else None
+    drawn_references = fitting if scale == "raw" else ()
+    return history(points, values, bounds, drawn_references, unit) if points else None
+
+
+def _references(
+    row: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
+) -> tuple[list[Reference], list[tuple[Reference, bool]]]:
+    """The references that fit into the picture, and all of them with whether they do."""
+    centres = [point["centre"] for point in points]
+    if not centres:
+        return [], []
+    low, high = min(centres) / _FITS, max(centres) * _FITS
+    found = [(each, low <= each.value <= high) for each in references(row)]
+    return [each for each, fits in found if fits], found
+
+
+def _data(
+    row: Mapping[str, Any],
+    points: Sequence[Mapping[str, Any]],
+    values: Sequence[Any],
+    changes: Sequence[Mapping[str, Any]],
+    own: Mapping[str, Any] | None,
+    fitting: Sequence[Reference],
+    scale: str,
+) -> str:
+    """What the script draws from; JSON that cannot end the element it stands in."""
+    places = {point["commit"]: place for place, point in enumerate(points)}
+    content = {
+        "unit": "%" if scale == "relative" else row["unit"],
+        "commits": [point["commit"][:12] for point in points],
+        "dates": [f"{point['at']:%Y-%m-%d}" for point in points],
+        "centre": [value[0] for value in values],
+        "low": [value[1] for value in values],
+        "high": [value[2] for value in values],
+        "epochs": [place for place in range(1, len(points)) if points[place]["epoch"] != points[place - 1]["epoch"]],
+        "releases": releases(points),
+        "changes": [
+            {
+                "at": places[each["head"]],
+                "kind": each["kind"] if each["state"] == "confirmed" else "step",
+                "size": each["size"],
+            }
+            for each in changes
+            if each["head"] in places and each["state"] != "refuted"
+        ],
+        "own": _own_drawn(own) if own is not None and scale == "raw" else None,
+        "references": [] if scale == "relative" else [{"label": each.label, "value": each.value} for each in fitting],
+    }
+    return orjson.dumps(content).decode().replace("<", "\\u003c")
+
+
+def _placed(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
+    """With `place`: above the revision from which its line left the branch, else at the end; and whether its epoch is that of
+    the point there, without which it is comparable with nothing around it.
+    """
+    if own is None or not points:
+        return None
+    ordinal = own["fork"]["ordinal"] if own["fork"] else None
+    before = [
+        place
+        for place, point in enumerate(points)
+        if ordinal is not None and point["ordinal"] is not None and point["ordinal"] <= ordinal
+    ]
+    place = (before[-1] if before else 0) if ordinal is not None else len(points) - 1
+    return {**own, "place": place, "comparable": points[place]["epoch"] == own["epoch"]}
+
+
+def _own_drawn(own: Mapping[str, Any]) -> dict[str, Any]:
+    return {"at": own["place"], **{name: own[name] for name in ("centre", "low", "high")}}
+
+
+def releases(points: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+    """Places at which a kernel says another release than the point before, and which one."""
+    found = []
+    for place, point in enumerate(points):
+        release = point["release"]
+        if release and place and release != points[place - 1]["release"]:
+            found.append((place, release))
+    return found

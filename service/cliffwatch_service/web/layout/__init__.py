@@ -1,0 +1,1 @@
+"""What all pages share: rendering, sign-in, drawing, words."""

@@ -1,0 +1,204 @@
+"""Shapes for SVG: what a page draws before any script runs. Coordinates only; colours are the style sheet's."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cliffwatch_service.history.published_results import Reference
+
+BAR_WIDTH, BAR_HEIGHT = 120, 14
+_MIDDLE = BAR_WIDTH / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The common scale of interval bars: `reach` is the change at either end, as a fraction."""
+
+    reach: float
+
+    def x(self, change: float) -> float:
+        """The place of a change; what lies beyond the scale is drawn at its end."""
+        if change >= self.reach:
+            return BAR_WIDTH - 2.0
+        if change <= -self.reach:
+            return 2.0
+        return _MIDDLE + (_MIDDLE - 2) * change / self.reach
+
+
+def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
+    """Wide enough for nine in ten of the intervals that are told, and for twice every threshold."""
+    bounds = sorted(
+        max(abs(row["ci_low"]), abs(row["ci_high"]))
+        for row in rows
+        if row["verdict"] in ("regression", "improvement") and row["ci_low"] is not None and row["ci_high"] is not None
+    )
+    told = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
+    return Scale(_round_up(max(told, *(2 * threshold for threshold in thresholds), 0.001)))
+
+
+def _round_up(number: float) -> float:
+    """To a step that people read easily."""
+    power = 10.0 ** math.floor(math.log10(number))
+    return float(next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= number * 0.999))
+
+
+def bar(row: Mapping[str, Any], scale: Scale) -> str:
+    """The path of an interval: a line between its bounds, a stroke at the change; arrows where it leaves the scale."""
+    low, high, change = row["ci_low"], row["ci_high"], row["change"]
+    if change is None:
+        return ""
+    at = scale.x(change)
+    if low is None or high is None:
+        return f"M{at:.1f} 2v10"
+    path = f"M{scale.x(low):.1f} 7H{scale.x(high):.1f}M{at:.1f} 2v10"
+    if low < -scale.reach:
+        path += "M5 4L2 7l3 3"
+    if high > scale.reach:
+        path += f"M{BAR_WIDTH - 5} 4l3 3l-3 3"
+    return path
+
+
+def band(threshold: float, scale: Scale) -> tuple[float, float]:
+    """Left edge and width of what lies below a threshold."""
+    left, right = band_edges(threshold, scale)
+    return left, round(right - left, 1)
+
+
+def band_edges(size: float, scale: Scale) -> tuple[float, float]:
+    """Left and right edge of a difference of this size either way."""
+    return round(scale.x(-size), 1), round(scale.x(size), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A value that is drawn; `title` says what it is, `href` is where it leads, empty where nowhere."""
+
+    x: float
+    y: float
+    title: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """All samples of one arm in a line: `dots`, and where their median lies."""
+
+    name: str
+    dots: tuple[Dot, ...]
+    median: float
+    n: int
+
+
+STRIP_WIDTH, STRIP_HEIGHT = 560, 34
+_EDGE = 10
+
+
+def strips(arms: Sequence[tuple[str, Sequence[tuple[float, str]]]]) -> tuple[list[Strip], float, float]:
+    """Of arms with their values and titles, on one axis; its least and largest value."""
+    values = [value for _, held in arms for value, _ in held]
+    low, high = min(values), max(values)
+    span = (high - low) or abs(high) or 1.0
+
+    def place(value: float) -> float:
+        return round(_EDGE + (value - low) / span * (STRIP_WIDTH - 2 * _EDGE), 1)
+
+    found = []
+    for name, held in arms:
+        ordered = sorted(value for value, _ in held)
+        if ordered:
+            middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+            found.append(Strip(name, tuple(_dots(held, place)), place(middle), len(ordered)))
+    return found, low, high
+
+
+def _dots(held: Sequence[tuple[float, str]], place: Any) -> Iterable[Dot]:
+    """Equal values lie above each other, so that none hides another."""
+    seen: dict[int, int] = {}
+    for value, title in sorted(held):
+        x = place(value)
+        level = seen.get(int(x / 4), 0)
+        seen[int(x / 4)] = level + 1
+        yield Dot(x, STRIP_HEIGHT - 6 - 5 * (level % 6), title, "")
+
+
+def line(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+
+
+HISTORY_WIDTH, HISTORY_HEIGHT = 960, 260
+_LEFT, _RIGHT = 58, 12
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A series as lines, one an epoch, with their bands; marks are drawn at `x_of` places."""
+
+    lines: tuple[str, ...]
+    bands: tuple[str, ...]
+    dots: tuple[Dot, ...]
+    epochs: tuple[float, ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    places: tuple[float, ...]
+    own: tuple[float | None, ...] | None
+    references: tuple[tuple[float, str], ...]
+
+
+Bounds = tuple[float, float | None, float | None]
+"""Centre, low and high of a point as they are to be drawn."""
+
+
+def history(
+    points: Sequence[Mapping[str, Any]],
+    values: Sequence[Bounds],
+    own: Bounds | None,
+    references: Sequence[Reference],
+    unit: str,
+) -> History:
+    """Of points, oldest first, whose values are in `unit`; each epoch is a line of its own. `own` is a pull request's, which lies
+    in the same picture, and so do references.
+    """
+    named = [(each.value,) for each in references]
+    bounds = [bound for held in [*values, own or (), *named] for bound in held if bound is not None]
+    low, high = min(bounds), max(bounds)
+    room = (high - low) * 0.08 or abs(high) * 0.02 or 1.0
+    low, high = low - room, high + room
+
+    def y_of(value: float) -> float:
+        return round(HISTORY_HEIGHT - 24 - (value - low) / (high - low) * (HISTORY_HEIGHT - 36), 1)
+
+    count = max(1, len(points) - 1)
+    places = tuple(round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points)))
+    starts = [
+        index for index in range(len(points)) if index == 0 or points[index]["epoch"] != points[index - 1]["epoch"]
+    ]
+    spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
+    return History(
+        lines=tuple(line([(places[index], y_of(values[index][0])) for index in span]) for span in spans),
+        bands=tuple(_history_band(span, places, values, y_of) for span in spans),
+        dots=tuple(
+            Dot(place, y_of(value[0]), point_words(point, unit), f"/revisions/{point['commit']}")
+            for place, value, point in zip(places, values, points, strict=True)
+        )
+        if len(points) <= 400
+        else (),
+        epochs=tuple(places[start] for start in starts[1:]),
+        y_ticks=tuple((y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)),
+        places=places,
+        own=None if own is None else tuple(None if bound is None else y_of(bound) for bound in own),
+        references=tuple((y_of(each.value), each.label) for each in references),
+    )
+
+
+def point_words(point: Mapping[str, Any], unit: str) -> str:
+    """`0123456789ab of 2026-11-21: 26.491 ns/op, n 8`."""
+    return f"{point['commit'][:12]} of {point['at']:%Y-%m-%d}: {point['centre']:.6g} {unit}, n {point['n']}"
+
+
+def _history_band(span: range, places: Sequence[float], values: Sequence[Bounds], y_of: Any) -> str:
+    held = [index for index in span if values[index][1] is not None and values[index][2] is not None]
+    if len(held) < 2:
+        return ""
+    upper = [(places[index], y_of(values[index][2])) for index in held]
+    lower = [(places[index], y_of(values[index][1])) for index in reversed(held)]
+    return line([*upper, *lower]) + "Z"

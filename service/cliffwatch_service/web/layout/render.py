@@ -1,0 +1,122 @@
+"""Renders a page: the templates, what all of them may say, and the headers that keep a page to itself."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from fastapi import Request
+from fastapi.responses import Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cliffwatch.comparing.summing import LEVEL as MEAN_LEVEL
+from cliffwatch.counting import counted
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import visible
+from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.http.context import Service
+from cliffwatch_service.web.history.report_summary import is_counted
+from cliffwatch_service.web.layout.assets import asset
+from cliffwatch_service.web.layout.intervals import LEVEL, interval_words
+from cliffwatch_service.web.layout.links import commit_page
+from cliffwatch_service.web.layout.session import Visitor, own_address
+from cliffwatch_service.web.layout.wording import ago, clock_time, lasting, mark, parameters, shortly, tone
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-cache",
+    "Vary": "Accept, Cookie, HX-Request",
+}
+"""No script, style or picture but ours, no request to another host, no frame around us."""
+
+
+def _shown(value: Any) -> Any:
+    """What a page says of an address that was stored before credentials were refused."""
+    return without_credentials(value) if type(value) is str else value
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("cliffwatch_service.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        finalize=_shown,
+    )
+    environment.globals |= {
+        "asset": asset,
+        "commit_page": commit_page,
+        "counted": counted,
+        "query": query,
+        "mark": mark,
+        "tone": tone,
+        "mean_interval": interval_words(MEAN_LEVEL),
+    }
+    environment.filters |= {
+        "percent": figures.percent,
+        "size": figures.size,
+        "value": figures.value,
+        "ago": ago,
+        "clock_time": clock_time,
+        "change_interval": lambda change: interval_words(None if is_counted(change) else LEVEL),
+        "lasting": lasting,
+        "parameters": parameters,
+        "short": shortly,
+    }
+    return environment
+
+
+def compile_templates() -> None:
+    """All of them, before anybody waits for the first one."""
+    for name in _templates().list_templates():
+        _templates().get_template(name)
+
+
+def query(given: Mapping[str, Any], **changed: Any) -> str:
+    """The query of an address: the given one with changes; what is None or empty is left out."""
+    together = {**given, **changed}
+    text = urlencode({name: value for name, value in together.items() if value not in (None, "")})
+    return f"?{text}" if text else ""
+
+
+def _here(request: Request) -> str:
+    """Where a visitor goes on after signing in: this page, or the one whose form brought him here."""
+    if request.method != "GET":
+        return own_address(urlsplit(request.headers.get("referer", "")).path)
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+
+
+def page(
+    request: Request,
+    visitor: Visitor,
+    template: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] = {},
+    **said: Any,
+) -> Response:
+    """A page of a template. `said` has what the template names; times are told from the service's clock."""
+    service: Service = request.app.state.service
+    path = request.url.path
+    html = visible(
+        _templates()
+        .get_template(template)
+        .render(
+            visitor=visitor,
+            now=service.now(),
+            demonstration=service.demonstration(),
+            path=path,
+            here=_here(request),
+            **said,
+        )
+    )
+    return Response(html, status, headers={**HEADERS, **headers}, media_type="text/html; charset=utf-8")

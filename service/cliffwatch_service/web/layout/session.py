@@ -1,0 +1,180 @@
+"""Who looks at a page: the public, or somebody who signed in with a token.
+
+The cookie holds the token's number, a nonce and when it was made, signed; that the token is still good, and that nobody
+signed out with this cookie, is asked at every request. Forms carry the nonce, signed for forms, so that no other site can write in somebody's name.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from fastapi import Depends, Request
+from fastapi.responses import Response
+from itsdangerous import BadSignature, URLSafeSerializer
+from starlette.concurrency import run_in_threadpool
+
+from cliffwatch_service.access.authorisation import refuse_without_right
+from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_again, hashed, refuse_unless
+from cliffwatch_service.http.addresses import address_of
+from cliffwatch_service.http.context import Service, ServiceHere, operation_of, within_rate
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.settings import Settings
+from cliffwatch_service.store import tokens
+
+COOKIE = "cliffwatch_session"
+FORM_FIELD = "form_token"
+_MOST_FIELDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who looks, and what his forms must carry; `form_token` and the session's `nonce` are empty where nobody signed in."""
+
+    caller: Caller
+    form_token: str = ""
+    nonce: str = ""
+
+    @property
+    def signed_in(self) -> bool:
+        return self.caller.token_id is not None
+
+
+def session_key(settings: Settings) -> str:
+    """The key of the settings, else that of the data directory, made where there is none."""
+    if settings.session_key is not None:
+        return settings.session_key.get_secret_value()
+    path = settings.data_dir / "session-key"
+    if not path.exists():
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_urlsafe(48))
+        fresh.replace(path)
+    return path.read_text()
+
+
+def _cookies(service: Service) -> URLSafeSerializer:
+    return URLSafeSerializer(service.session_key, salt="session")
+
+
+def _forms(service: Service) -> URLSafeSerializer:
+    return URLSafeSerializer(service.session_key, salt="form")
+
+
+def begin(request: Request, response: Response, service: Service, caller: Caller) -> None:
+    """Signs somebody in: his browser shows the cookie from now on, until he signs out."""
+    assert caller.token_id is not None
+    now, nonce = service.now(), secrets.token_urlsafe(16)
+    with service.transaction() as connection:
+        tokens.forget_sessions(connection, now - _lasting(service))
+        tokens.insert_session(connection, hashed(nonce), caller.token_id, now)
+    response.set_cookie(
+        COOKIE,
+        _cookies(service).dumps([caller.token_id, nonce, now.timestamp()]),
+        max_age=service.settings.session_hours * 3600,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+
+
+def _lasting(service: Service) -> timedelta:
+    return timedelta(hours=service.settings.session_hours)
+
+
+def end(response: Response, service: Service, visitor: Visitor) -> None:
+    """Signs somebody out: no copy of his cookie is worth anything from now on."""
+    with service.transaction() as connection:
+        tokens.end_session(connection, hashed(visitor.nonce))
+    response.delete_cookie(COOKIE)
+
+
+def visitor_of(request: Request, service: ServiceHere) -> Visitor:
+    """Who asks; a cookie that is expired, forged or of a revoked token is nobody's. Raises Refusal for too many requests."""
+    visitor = _signed_in(request, service)
+    if visitor is None:
+        visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
+    request.state.visitor = visitor
+    within_rate(service, visitor.caller, address_of(request.scope))
+    return visitor
+
+
+def _signed_in(request: Request, service: Service) -> Visitor | None:
+    held = request.cookies.get(COOKIE)
+    if held is None:
+        return None
+    now = service.now()
+    try:
+        token_id, nonce, began = _cookies(service).loads(held)
+        if not 0 <= now.timestamp() - began < _lasting(service).total_seconds():
+            return None
+        with service.transaction() as connection:
+            if not tokens.session_lasts(connection, hashed(nonce), token_id):
+                return None
+            caller = caller_again(connection, token_id, now)
+    except (BadSignature, Refusal):
+        return None
+    return Visitor(caller, _forms(service).dumps(nonce), nonce)
+
+
+def signed_in(request: Request, service: Service) -> bool:
+    """Whether the request shows the cookie of somebody who may read."""
+    visitor = _signed_in(request, service)
+    return visitor is not None and visitor.caller.may("read")
+
+
+VisitorHere = Annotated[Visitor, Depends(visitor_of)]
+
+
+def _reader(visitor: VisitorHere) -> Visitor:
+    refuse_unless(visitor.caller, "read")
+    return visitor
+
+
+ReaderHere = Annotated[Visitor, Depends(_reader)]
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """A form's fields, of a page of ours. Raises Refusal for forms of other sites and for what is no form."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Refusal(415, "unknown content type", "this address takes the form of a page here")
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise Refusal(403, "another site's form", "this form was sent from another site: use the page here")
+    try:
+        fields = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise Refusal(422, "no form", "the form cannot be read: use the page here") from None
+    if any("\0" in name + value for name, value in fields):
+        raise Refusal(422, "no form", "a field holds a NUL character")
+    return dict(fields)
+
+
+FormHere = Annotated[dict[str, str], Depends(form_of)]
+
+
+def signed_form() -> Any:
+    """A dependency: the visitor who sent this form, if he may do such things and it is a form that he was given."""
+
+    async def checked(request: Request, service: ServiceHere, form: FormHere) -> Visitor:
+        visitor = await run_in_threadpool(visitor_of, request, service)
+        if not visitor.signed_in:
+            raise Refusal(401, "sign in first", "writing needs a token: sign in with yours, then do this again")
+        refuse_without_right(visitor.caller, operation_of(request))
+        if not secrets.compare_digest(form.get(FORM_FIELD, "").encode(), visitor.form_token.encode()):
+            raise Refusal(
+                403, "stale form", "this form was not made for your session: reload the page and send it again"
+            )
+        return visitor
+
+    return Depends(checked)
+
+
+def own_address(path: str | None) -> str:
+    """An address of this site to go on to; the home page for anything else."""
+    if path is None or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
+        return "/"
+    return path

@@ -1,0 +1,1 @@
+"""The pages of requests, jobs, runs and hosts."""

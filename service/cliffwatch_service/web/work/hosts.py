@@ -1,0 +1,78 @@
+"""Hosts: who works on what, when it was last heard of, what its doctor found, and which platforms are stale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.ingest.free_form import showable
+from cliffwatch_service.store import follows, overview, queue
+from cliffwatch_service.web.home import alarms, silent_hosts
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One of its doctor's checks."""
+
+    name: str
+    status: str
+    found: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostSaid:
+    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it has not said."""
+
+    modes: str
+    verdict: str | None
+    findings: Sequence[Finding]
+
+
+def said_by(about: Any) -> HostSaid:
+    held = about if isinstance(about, dict) else {}
+    doctor = held.get("doctor")
+    checks = doctor.get("checks") if isinstance(doctor, dict) else None
+    findings = [
+        Finding(
+            name=str(check.get("name", "")),
+            status=str(check.get("status", "")),
+            found=str(check.get("found", "")),
+            mend="; ".join(_texts(check.get("mend"))),
+        )
+        for check in (checks if isinstance(checks, list) else [])
+        if isinstance(check, dict)
+    ]
+    verdict = str(doctor.get("verdict", "")) if isinstance(doctor, dict) else None
+    return HostSaid(", ".join(_texts(held.get("modes"))), verdict, findings)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+@router.get("/hosts")
+def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        hosts = queue.list_hosts(connection)
+        targets = overview.measured_on(connection)
+        entries = follows.list_follows(connection)
+        jobs = {job["id"]: job for job in queue.queue_of(connection, 1000)}
+    return page(
+        request,
+        visitor,
+        "work/hosts.html",
+        hosts=[{**host, "said": said_by(showable(host["about"]))} for host in hosts],
+        silent={host["name"] for host in silent_hosts(hosts, now)},
+        targets=targets,
+        jobs=jobs,
+        alarms=alarms(targets, entries, now),
+    )

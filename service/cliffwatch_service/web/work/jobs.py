@@ -1,0 +1,160 @@
+"""Jobs and the queue: what runs, what waits, and how it goes while it goes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import RedirectResponse, Response, StreamingResponse
+
+from cliffwatch_service.access.authorisation import may_cancel
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, moment, place_of
+from cliffwatch_service.http.streaming import ENDED, event_stream, shown_event
+from cliffwatch_service.jobs.estimates import expectations
+from cliffwatch_service.jobs.leases import cancel, expire, retry
+from cliffwatch_service.jobs.requests import PRIORITIES, request_named
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.store import boots, queue
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere, Visitor, signed_form
+
+router = APIRouter()
+
+_PAGE = 50
+_EVENTS = 1000
+_FIRST_EVENTS = 200
+"""Of a long job the last events are shown; its first ones name the phases that are done."""
+
+_LINE = re.compile(r"\[\s*(?P<elapsed>[^\]]+?)\s*\]\s*(?P<phase>[a-z][a-z ]*?)(?:: (?P<detail>.*))?")
+_SHARE = re.compile(r"\b(\d{1,3})\s?%")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A phase of a run as its last line told it; `share` is 0 to 100, None where nobody can know."""
+
+    name: str
+    detail: str
+    elapsed: str
+    share: int | None
+
+
+@router.get("/queue")
+def show_queue(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        expire(connection, now)
+        jobs = queue.queue_of(connection, 500)
+        expected = expectations(connection, jobs, now)
+        recent = queue.list_jobs(connection, {"state": None, "at": None, "id": None, "limit": 20})
+    return page(
+        request,
+        visitor,
+        "work/queue.html",
+        jobs=sorted(jobs, key=lambda job: job["state"] == "queued"),
+        expected=expected,
+        priorities=PRIORITIES,
+        recent=[job for job in recent if job["state"] in ENDED],
+    )
+
+
+@router.get("/jobs")
+def list_jobs(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    state: Annotated[str, Query(pattern="^(queued|leased|done|failed|cancelled|parked|)$")] = "",
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    at, number = place_of(cursor, moment, UUID)
+    with service.transaction() as connection:
+        found = queue.list_jobs(connection, {"state": state or None, "at": at, "id": number, "limit": _PAGE + 1})
+    following = cursor_of(found[_PAGE - 1]["created"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    return page(request, visitor, "work/jobs.html", found=found[:_PAGE], following=following, state=state)
+
+
+@router.get("/requests/{request_id}")
+def show_request(request_id: UUID, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        row = request_named(connection, request_id)
+        jobs = queue.jobs_of_request(connection, request_id)
+        expected = expectations(connection, queue.queue_of(connection, 1000), now)
+    return page(
+        request,
+        visitor,
+        "work/request.html",
+        asked=row,
+        jobs=jobs,
+        expected=expected,
+        priority=PRIORITIES[row["priority"]],
+    )
+
+
+@router.get("/jobs/{job}")
+def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    now = service.now()
+    with service.transaction() as connection:
+        row = queue.job_row(connection, job)
+        if row is None:
+            raise not_found("job", str(job))
+        first = [shown_event(row) for row in queue.events_after(connection, job, 0, _FIRST_EVENTS)]
+        events = [shown_event(row) for row in queue.last_events(connection, job, _EVENTS)]
+        expected = expectations(connection, queue.queue_of(connection, 1000), now).get(job)
+        held = boots.boots_of(connection, row["run_id"]) if row["run_id"] is not None else []
+    template = "work/job_live.html" if request.headers.get("hx-request") else "work/job.html"
+    return page(
+        request,
+        visitor,
+        template,
+        job=row,
+        events=events,
+        expected=expected,
+        boots=held,
+        phases=phases([*first, *events]),
+        ended=row["state"] in ENDED,
+        priority=PRIORITIES[row["priority"]],
+        may_cancel=may_cancel(visitor.caller, row["asked_by"]),
+    )
+
+
+def phases(events: Sequence[Mapping[str, Any]]) -> list[Phase]:
+    """The phases of a run in the order in which its lines first name them, each with what was last said of it."""
+    found: dict[str, Phase] = {}
+    for event in events:
+        line = _LINE.fullmatch(str(event["data"].get("text", ""))) if event["kind"] == "line" else None
+        if line is None:
+            continue
+        detail = line["detail"] or ""
+        share = _SHARE.search(detail)
+        found[line["phase"]] = Phase(line["phase"], detail, line["elapsed"], min(100, int(share[1])) if share else None)
+    return list(found.values())
+
+
+@router.get("/jobs/{job}/stream")
+async def stream_job(
+    job: UUID,
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,  # noqa: ARG001 - who may read, may follow
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+) -> StreamingResponse:
+    """A job's events for the page that shows it."""
+    return await event_stream(request, service, job, last)
+
+
+@router.post("/jobs/{job}/cancel")
+def cancel_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+    with service.transaction() as connection:
+        cancel(connection, job, by=visitor.caller, now=service.now())
+    return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@router.post("/jobs/{job}/retry")
+def retry_job(job: UUID, service: ServiceHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+    with service.transaction() as connection:
+        retry(connection, job, who=visitor.caller.name, now=service.now())
+    return RedirectResponse(f"/jobs/{job}", 303)

@@ -1,0 +1,105 @@
+"""Asking for more boots from a page."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse, Response
+
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.targets import refuse_unoffered
+from cliffwatch_service.jobs.trees_allowed import refuse_tree
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.web.layout.session import FormHere, Visitor, signed_form
+
+router = APIRouter()
+
+_TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_NAME = re.compile(r"[\w.+-]{1,200}")
+_BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a form asks to be measured again; None of these can be asked of a tree that hosts cannot reach."""
+
+    tree: str
+    base: str
+    head: str
+    platform: str
+    mode: str
+    suite: str
+    profile: str
+    boots: str
+    key: str
+
+
+def again_of(record: Mapping[str, Any], base: str, head: str, suite: str) -> Again | None:
+    """The request that measures a run's suite again, with more boots; None where the tree is one host's own folder."""
+    tree = str(record.get("tree") or "")
+    if not _TREE.fullmatch(tree):
+        return None
+    return Again(
+        tree=tree,
+        base=base,
+        head=head,
+        platform=record["platform"],
+        mode=record["mode"],
+        suite=suite,
+        profile=record.get("profile") or "standard",
+        boots="careful" if record["mode"] == "walltime" else "10",
+        key=uuid4().hex,
+    )
+
+
+@router.post("/requests")
+def make_request(
+    service: ServiceHere,
+    form: FormHere,
+    visitor: Annotated[Visitor, signed_form()],
+) -> Response:
+    """Makes the request of a page's form; the same form sent twice asks once."""
+    patterns = {
+        "tree": _TREE,
+        "base": _COMMIT,
+        "head": _COMMIT,
+        "platform": _NAME,
+        "suite": _NAME,
+        "boots": _BOOTS,
+        "key": _NAME,
+        "mode": re.compile("(walltime|icount)"),
+        "profile": re.compile("(smoke|standard|full)"),
+    }
+    wrong = [name for name, pattern in patterns.items() if not pattern.fullmatch(form.get(name, ""))]
+    if wrong:
+        raise Refusal(422, "no request", f"the form's field {wrong[0]!r} is missing or none of ours: use the page here")
+    asked = Asked(
+        tree=form["tree"],
+        base=form["base"],
+        head=form["head"],
+        targets=[(form["platform"], form["mode"])],
+        suites=[form["suite"]],
+        profile=form["profile"],
+        boots=form["boots"],
+        priority="person",
+        note="asked from the compare page",
+    )
+    assert visitor.caller.token_id is not None
+    with service.transaction() as connection:
+        refuse_tree(connection, asked.tree, service.settings.trees)
+        row, fresh = ask(
+            connection,
+            asked,
+            key=form["key"],
+            token_id=visitor.caller.token_id,
+            who=visitor.caller.name,
+            now=service.now(),
+        )
+        if fresh:
+            refuse_unoffered(connection, asked.targets)
+    return RedirectResponse(f"/requests/{row['id']}", 303)

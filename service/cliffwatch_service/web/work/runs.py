@@ -1,0 +1,244 @@
+"""Runs: how they go, what failed, every boot, and every raw output."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
+from psycopg import Connection
+
+from cliffwatch.parsers.splats import find_splats
+from cliffwatch_service.compare.naming import run_named
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.ingest.archives import OddArchive
+from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.ingest.raw import raw_file
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.ingest.uploads import MOST_BOOTS
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
+from cliffwatch_service.web.compare.conditions import flat_conditions
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import ReaderHere
+from cliffwatch_service.web.work.outputs import marked, shown_of
+
+router = APIRouter()
+
+_PAGE = 50
+
+RunId = Annotated[str, Path(pattern="^[0-9a-fA-F]{7,32}$")]
+"""All digits of a run's identity, or the first ones, as pages show them."""
+BootNumber = Annotated[int, Path(ge=1, le=MOST_BOOTS)]
+Text = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/runs")
+def list_runs(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    platform: Text = "",
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    at, number = place_of(cursor, moment, identity)
+    wanted = {"platform": platform or None, "mode": None, "revision": None, "at": at, "id": number, "limit": _PAGE + 1}
+    with service.transaction() as connection:
+        found = runs.list_runs(connection, wanted)
+        targets = overview.measured_on(connection)
+    following = cursor_of(found[_PAGE - 1]["received"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    platforms = list(dict.fromkeys(each["platform"] for each in targets))
+    return page(
+        request,
+        visitor,
+        "work/runs.html",
+        found=found[:_PAGE],
+        following=following,
+        platform=platform,
+        platforms=platforms,
+    )
+
+
+@router.get("/runs/{run}")
+def show_run(run: RunId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    """A run from the failure, if there is one, to the last boot."""
+    with service.transaction() as connection:
+        row = run_named(connection, run)
+        record = _record(row)
+        arms = runs.arms_of(connection, row["id"])
+        held = boots.boots_of(connection, row["id"])
+        documents = _documents(connection, row["id"], held)
+        job = queue.job_of_run(connection, row["id"])
+        compared = _comparison(connection, arms)
+        revisions = trees.revision_rows(connection, [arm["revision_id"] for arm in arms if arm["revision_id"]])
+    done = {boot["number"] for boot in held}
+    planned = record["plan"]["boots"]
+    return page(
+        request,
+        visitor,
+        "work/run.html",
+        run=row,
+        record=record,
+        arms=[(arm, revisions.get(arm["revision_id"])) for arm in arms],
+        failures=[(name, arm["failure"]) for name, arm in record["arms"].items() if arm.get("failure")],
+        boots=held,
+        documents=documents,
+        planned=planned,
+        outstanding=[boot for boot in planned if boot["index"] not in done],
+        outcomes=_outcomes(documents),
+        case_of=partial(case_in_plan, record),
+        conditions=flat_conditions(record),
+        job=job,
+        compared=compared,
+    )
+
+
+def _record(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """run.json."""
+    record: Mapping[str, Any] = stored_record(row)
+    return record
+
+
+def _documents(connection: Connection[Any], run_id: int, held: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+    """By boot: what it says besides its samples."""
+    found = {}
+    for boot in held:
+        whole = boots.whole_boot(connection, run_id, boot["number"])
+        if whole is not None:
+            found[boot["number"]] = _document(bytes(whole["content"]))
+    return found
+
+
+_PART: Mapping[str, Any] = {"status": "", "seconds": None, "last_case": None, "evidence": "", "splats": ()}
+_SPLAT: Mapping[str, Any] = {"title": "", "text": "", "case": None}
+_PROBLEM: Mapping[str, Any] = {"line": 0, "text": "", "reason": ""}
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    """What a boot says besides its samples; hosts may leave parts of it out, or send what is none of ours."""
+    found: dict[str, Any] = orjson.loads(unpacked(content))
+    parts = [{**_PART, **part} for part in _objects(found["boot"].get("parts"))]
+    for part in parts:
+        part["splats"] = [{**_SPLAT, **splat} for splat in _objects(part["splats"])]
+    return {
+        **found,
+        "boot": {**found["boot"], "parts": parts},
+        "problems": [{**_PROBLEM, **problem} for problem in _objects(found.get("problems"))],
+        "environment": found.get("environment") or {},
+    }
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, (list, tuple)) else []
+
+
+def _comparison(connection: Connection[Any], arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    by_name = {arm["name"]: arm["id"] for arm in arms}
+    if not {"base", "head"} <= set(by_name):
+        return None
+    return comparisons.comparison_of_arms(connection, by_name["base"], by_name["head"])
+
+
+def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """The cases that did not end well, with their boot."""
+    return [
+        (number, outcome)
+        for number, document in documents.items()
+        for outcome in document["outcomes"]
+        if outcome["status"] != "ok"
+    ][:200]
+
+
+@router.get("/runs/{run}/boots/{number}")
+def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    """A boot: how it went, what the kernel said, and all its outputs."""
+    with service.transaction() as connection:
+        row = run_named(connection, run)
+        whole = boots.whole_boot(connection, row["id"], number)
+        if whole is None:
+            raise not_found("boot", f"{run}/{number}")
+        about = boots.raw_about(connection, row["id"], number)
+        arm = next(boot["arm"] for boot in boots.boots_of(connection, row["id"]) if boot["number"] == number)
+    document = _document(bytes(whole["content"]))
+    record = _record(row)
+    return page(
+        request,
+        visitor,
+        "work/boot.html",
+        run=row,
+        number=number,
+        arm=arm,
+        document=document,
+        outputs=outputs_of(about["files"] if about else (), record),
+        case_of=partial(case_in_plan, record),
+        quoted=quote,
+    )
+
+
+_OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
+
+
+def case_in_plan(record: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
+    """The case that an output is of: files are numbered by their case's place in the run's plan. None for what is of no case."""
+    cases = record["plan"]["cases"]
+    numbered = _OF_CASE.search(name or "")
+    place = int(numbered[1]) if numbered else len(cases)
+    found: Mapping[str, Any] | None = cases[place] if place < len(cases) else None
+    return found
+
+
+def outputs_of(
+    files: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then by case."""
+    found = [(file, case_in_plan(record, file["name"])) for file in files]
+    return sorted(found, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
+
+
+def _is_log(file: Mapping[str, Any]) -> bool:
+    return str(file["name"]).rpartition("/")[2].startswith("dmesg")
+
+
+@router.get("/runs/{run}/boots/{number}/files/{path:path}")
+def show_output(
+    run: RunId,
+    number: BootNumber,
+    path: Annotated[str, Path(max_length=500)],
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    plain: Annotated[int, Query(ge=0, le=1)] = 0,
+) -> Response:
+    """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
+    with service.transaction() as connection:
+        row = run_named(connection, run)
+    file = raw_file(service.transaction, row["digest"], number, path)
+    if plain:
+        headers = {
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "Cache-Control": "private, no-cache",
+            "Content-Length": str(file.size),
+        }
+        return StreamingResponse(file.pieces, media_type="text/plain; charset=utf-8", headers=headers)
+    try:
+        shown = shown_of(file.pieces, file.size)
+    except OddArchive as error:
+        raise Refusal(404, "damaged output", f"{path!r} of boot {number} cannot be read: {error}") from None
+    return page(
+        request,
+        visitor,
+        "work/output.html",
+        run=row["digest"],
+        number=number,
+        name=path,
+        of_case=case_in_plan(_record(row), path),
+        lines=marked(shown.text),
+        splats=find_splats(shown.text),
+        hidden_splats=shown.hidden_splats,
+        left=shown.left,
+    )
