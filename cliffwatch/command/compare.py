@@ -17,9 +17,9 @@ from cliffwatch.command.terminal import wants_no_colour
 from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.compare import compare as compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
+from cliffwatch.comparing.environment_differences import case_traits, said_by
 from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
-from cliffwatch.comparing.surroundings import case_traits, said_by
 from cliffwatch.exits import Exit
 from cliffwatch.importing import Unreadable, import_file, read_side
 from cliffwatch.reports.commit import commit_report

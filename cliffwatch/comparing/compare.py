@@ -7,10 +7,10 @@ from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, Incomparable, SideFacts
 from cliffwatch.comparing.exact import NOTABLE as NOTABLE_EXACT
 from cliffwatch.comparing.exact import judge_exact
+from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.noisy import NOTABLE as NOTABLE_NOISY
 from cliffwatch.comparing.noisy import judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
-from cliffwatch.comparing.summing import means_of
 from cliffwatch.comparing.sweeps import sweeps_of
 from cliffwatch.comparing.validity import different_surroundings, judge_drift, judge_layout, odd_values, too_many_failed
 from cliffwatch.samples import Arm, Assume, CaseKey, Mode

@@ -11,12 +11,12 @@ from cliffwatch.comparing.exact import direction
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
-from cliffwatch.stats.components import components
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.measured import Blocks, Measured
+from cliffwatch.stats.noise.components import components
+from cliffwatch.stats.noise.shapes import TwoModes
 from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots
 from cliffwatch.stats.rank_tables import Values
-from cliffwatch.stats.shapes import TwoModes
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
 

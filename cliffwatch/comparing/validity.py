@@ -10,8 +10,8 @@ from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey
-from cliffwatch.stats.drifts import SURE, drift, interleaved
-from cliffwatch.stats.layouts import layout_spread
+from cliffwatch.stats.noise.drifts import SURE, drift, interleaved
+from cliffwatch.stats.noise.layouts import layout_spread
 
 MOST_FAILED = 0.2
 """The share of boots of an arm in which a case may fail before what is left is a selection."""

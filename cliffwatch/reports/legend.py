@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.comparison import Comparison, Mean
-from cliffwatch.comparing.summing import LEVEL
+from cliffwatch.comparing.geomean import LEVEL
 from cliffwatch.reports import figures
 
 _BAND = "the repeatability band, by which equal kernels may differ"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cliffwatch.stats.measured import Measured, alike, ranked_alike
+from cliffwatch.stats.noise.shapes import TwoModes, two_modes
 from cliffwatch.stats.power import rank_spread
 from cliffwatch.stats.ranks import sorted_median
-from cliffwatch.stats.shapes import TwoModes, two_modes
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cliffwatch.stats.history.clipping import clipped, outliers
-from cliffwatch.stats.history.creep import creep
 from cliffwatch.stats.history.events import blamed, machine_events
 from cliffwatch.stats.history.steps import candidates, steps
+from cliffwatch.stats.history.trend import creep
 from cliffwatch.stats.history.watch import Watch
+from cliffwatch.stats.history.winsorize import clipped, outliers
 from cliffwatch.stats.rank_tables import Values
 
 

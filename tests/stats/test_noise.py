@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cliffwatch.stats.components import components
-from cliffwatch.stats.drifts import drift, interleaved
-from cliffwatch.stats.layouts import layout_spread
-from cliffwatch.stats.shapes import _fisher, two_modes
+from cliffwatch.stats.noise.components import components
+from cliffwatch.stats.noise.drifts import drift, interleaved
+from cliffwatch.stats.noise.layouts import layout_spread
+from cliffwatch.stats.noise.shapes import _fisher, two_modes
 
 
 def test_variance_is_split_into_boots_and_readings() -> None:

@@ -9,9 +9,9 @@ from calibrate.figures import Figure, share
 from calibrate.noise import NOISES, SHAPES, Shape, Values, drifting
 from cliffwatch.stats.equivalence import equivalent
 from cliffwatch.stats.measured import measured
+from cliffwatch.stats.noise.shapes import two_modes
 from cliffwatch.stats.power import boots_needed, rank_spread
 from cliffwatch.stats.ranks import two_samples
-from cliffwatch.stats.shapes import two_modes
 
 SPREAD = 0.02
 _SEED = 4

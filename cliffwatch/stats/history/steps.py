@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from cliffwatch.stats.history.clipping import clipped
+from cliffwatch.stats.history.winsorize import clipped
 from cliffwatch.stats.rank_tables import Values
 
 WINDOW = 100

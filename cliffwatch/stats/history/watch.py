@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cliffwatch.stats.history.clipping import OUTLIER, TO_SIGMA
 from cliffwatch.stats.history.steps import LEAST, Step, candidates, placed
+from cliffwatch.stats.history.winsorize import OUTLIER, TO_SIGMA
 from cliffwatch.stats.rank_tables import Values
 
 HORIZON = 150

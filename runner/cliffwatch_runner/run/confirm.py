@@ -6,7 +6,7 @@ from pathlib import Path
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare import Method, compare
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.surroundings import case_traits
+from cliffwatch.comparing.environment_differences import case_traits
 from cliffwatch.results import Run, read_run
 from cliffwatch_runner.plan.plan import Plan, confirming_plan
 

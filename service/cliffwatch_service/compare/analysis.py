@@ -13,7 +13,7 @@ from psycopg import Connection
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare import Method, compare
 from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet, Incomparable
-from cliffwatch.comparing.surroundings import case_traits
+from cliffwatch.comparing.environment_differences import case_traits
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_set_to_json

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cliffwatch.stats.drifts import slopes_of, trend
-from cliffwatch.stats.history.clipping import clipped
+from cliffwatch.stats.history.winsorize import clipped
+from cliffwatch.stats.noise.drifts import slopes_of, trend
 from cliffwatch.stats.rank_tables import Values
 
 SURE = 1e-3
