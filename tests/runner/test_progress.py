@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from cliffwatch_runner.run.progress import PlainLines, TimedPhases, duration, time_left
+from cliffwatch.counting import duration
+from cliffwatch_runner.run.progress import PlainLines, TimedPhases, time_left
 
 
 class Clock:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from cliffwatch.results import Run, read_run
+from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.plan.request import RunRequest, ToolChoice
+from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run import run as running
 
 TESTS = Path(__file__).parents[1]

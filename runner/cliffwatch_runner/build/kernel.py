@@ -16,8 +16,8 @@ from cliffwatch_runner.build.outputs import MIB, Output, not_taken, take
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Lane, held_lane
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.plan.request import Trust
 from cliffwatch_runner.sandbox.untrusted_files import NotTaken
+from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.programs import Version, container_engine, installed_llvms, parse_version, version_in
-from cliffwatch_runner.plan.request import ToolChoice
 from cliffwatch_runner.source.revision import Revision, blob
 
 _PACKAGES = {
@@ -27,6 +26,16 @@ _PACKAGES = {
 _PLAIN_TOOLS = ("make", "bc", "flex", "bison")
 _BTF_PAHOLE: Version = (1, 22)
 _ASK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """Tools that the user names; None leaves the choice to `cliffwatch`."""
+
+    cc: str | None
+    clang: str | None
+    pahole: str | None
+    build_image: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

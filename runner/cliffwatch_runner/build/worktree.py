@@ -19,10 +19,10 @@ from cliffwatch_runner.build.cache.entries import Stopped, locked
 from cliffwatch_runner.build.cache.uses import MARK, Uses, remove_unused
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.plan.request import Trust
 from cliffwatch_runner.sandbox.limits import Limits, guarded
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder, remove_tree
+from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision, check_out, mentions
 from cliffwatch_runner.source.tree import Tree
 

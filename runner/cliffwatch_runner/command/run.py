@@ -21,9 +21,10 @@ from cliffwatch.exits import Exit
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
+from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.plan.request import RunRequest, ToolChoice
+from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.plan.writable_folders import not_ours
 from cliffwatch_runner.run.progress import Teller, TimedPhases, teller_for

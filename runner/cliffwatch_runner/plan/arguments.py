@@ -8,10 +8,10 @@ from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
-from cliffwatch_runner.build.toolchain import ask, installable
+from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
-from cliffwatch_runner.plan.request import RunRequest, ToolChoice
+from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)

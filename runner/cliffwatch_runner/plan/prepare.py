@@ -18,7 +18,7 @@ from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_pr
 from cliffwatch_runner.plan.arguments import wrong_arguments
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
-from cliffwatch_runner.results.folder import DEFAULT_HOME
+from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
 from cliffwatch_runner.sandbox.limits import Limits, changed, host_limits, refusal
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -155,7 +155,7 @@ def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
     places = (request.cache, Path(tempfile.gettempdir()))
     shut = refused_path(sandbox.level, places) or refusal(sandbox.uid)
     for each in (sandbox, guest_sandbox):
-        shut = shut or unreachable(each, (*places, (request.out or DEFAULT_HOME).absolute().parent, *guest_programs()))
+        shut = shut or unreachable(each, (*places, (request.out or RESULTS_HOME).absolute().parent, *guest_programs()))
     return shut if shut is not None else (sandbox, guest_sandbox)
 
 

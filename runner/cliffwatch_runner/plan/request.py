@@ -7,29 +7,14 @@ from typing import Literal
 from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
-from cliffwatch_runner.sandbox.sandbox import Level
-from cliffwatch_runner.source.access import TreeAccess
+from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.sandbox.isolation import IsolationChoice
+from cliffwatch_runner.source.access import TreeAccess, Trust
 
 Side = Literal["base", "head"]
 
-Wanted = Level | Literal["auto"]
-"""The isolation that was asked for: the strongest that works here, or the one named."""
-
-Trust = Literal["followed", "local", "outside"]
-"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""
-
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 """Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolChoice:
-    """Tools that the user names instead of those that are found; None means found."""
-
-    cc: str | None
-    clang: str | None
-    pahole: str | None
-    build_image: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +45,7 @@ class RunRequest:
     memory_mib: int | None
     pin: tuple[int, ...]
     guest_root: Path | None
-    isolation: Wanted
+    isolation: IsolationChoice
     limits: tuple[str, ...]
     trust: Trust
     hang_after: float

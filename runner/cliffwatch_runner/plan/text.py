@@ -1,10 +1,9 @@
 """A plan for people: `cliffwatch run --dry-run`."""
 
-from cliffwatch.counting import counted
+from cliffwatch.counting import counted, duration
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.prepare import Chosen
 from cliffwatch_runner.plan.selection import Selection
-from cliffwatch_runner.run.progress import duration
 
 _REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
 _START_SECONDS = {"icount": 10.0, "walltime": 5.0}

@@ -8,6 +8,9 @@ from tempfile import TemporaryFile
 
 from cliffwatch_runner.failure import Failure
 
+RESULTS_HOME = Path("cliffwatch-results")
+"""Where results go that were given no folder."""
+
 _FOLDERS = ("kernels", "benches", "lanes", "locks", "failures", "ccaches", "mirror.git")
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from cliffwatch.results import ResultProblem, Run, notable_of, read_run
 from cliffwatch_runner.failure import Failure
-
-DEFAULT_HOME = Path("cliffwatch-results")
+from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,7 @@ def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | 
         return _named(out, identity)
     number = 1
     while True:
-        path = DEFAULT_HOME / (name if number == 1 else f"{name}-{number}")
+        path = RESULTS_HOME / (name if number == 1 else f"{name}-{number}")
         if not (path / "run.json").exists():
             return ResultFolder(path=path, done=False, resumed=False)
         run = read_run(path)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from cliffwatch.counting import duration
 from cliffwatch.reports.styles import plain, visible
 from cliffwatch_runner import clock
 
@@ -30,16 +31,6 @@ def time_left(fraction: float | None, elapsed: float) -> str:
         return ""
     left = elapsed * (1 - fraction) / fraction
     return f"about {duration(left)} left"
-
-
-def duration(seconds: float) -> str:
-    """`42 s`, `3 min 20 s`, `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 class PlainLines:

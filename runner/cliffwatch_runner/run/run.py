@@ -30,9 +30,9 @@ from cliffwatch_runner.plan.plan import CONTROL, Plan, make_plan
 from cliffwatch_runner.plan.prepare import Chosen, Equipped, choose, equip
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
-from cliffwatch_runner.plan.writable_folders import check_results, open_cache
+from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_results, open_cache
 from cliffwatch_runner.results.files import finished_boot, write_json
-from cliffwatch_runner.results.folder import DEFAULT_HOME, choose_folder
+from cliffwatch_runner.results.folder import choose_folder
 from cliffwatch_runner.results.record import RunFacts, identity, record
 from cliffwatch_runner.run.arm_failures import arm_failures
 from cliffwatch_runner.run.boot_progress import BootsTold
@@ -127,7 +127,7 @@ def run(request: RunRequest, teller: Teller, stop: threading.Event) -> Finished 
 
 
 def _shut(request: RunRequest) -> Failure | None:
-    return open_cache(request.cache) or check_results(request.out or DEFAULT_HOME)
+    return open_cache(request.cache) or check_results(request.out or RESULTS_HOME)
 
 
 def _prune(request: RunRequest, teller: Teller) -> None:

@@ -5,14 +5,17 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.programs import container_engine
-from cliffwatch_runner.plan.request import Wanted
 from cliffwatch_runner.sandbox.sandbox import HOME, Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
 from cliffwatch_runner.sandbox.unprivileged_user import out_of_reach, unprivileged_user
+
+IsolationChoice = Level | Literal["auto"]
+"""The isolation that was asked for: the strongest that works here, or the one named."""
 
 _PLAIN = re.compile(r"[\w/.,+@%=~-]+")
 """Paths that make takes as one word, and a shell as they are."""
@@ -21,7 +24,7 @@ _PROBE_SECONDS = 300.0
 """For a probe that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
 
 
-def choose_sandbox(wanted: Wanted, image: str | None) -> Sandbox | Failure:
+def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     """The sandbox for builds, or why there is none and what to do about it."""
     if image is not None or wanted == "container":
         return _container(wanted, image)
@@ -41,14 +44,14 @@ def choose_sandbox(wanted: Wanted, image: str | None) -> Sandbox | Failure:
     )
 
 
-def choose_guest_sandbox(wanted: Wanted) -> Sandbox | Failure:
+def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
     """The sandbox in which emulators run: bubblewrap, or none on the user's word. No container: it would have to hold them."""
     if wanted == "container":
         wanted = "auto"
     return choose_sandbox(wanted, None)
 
 
-def _container(wanted: Wanted, image: str | None) -> Sandbox | Failure:
+def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     if wanted not in ("auto", "container") or image is None:
         return Failure(
             whose="usage",

@@ -19,6 +19,9 @@ from cliffwatch_runner.failure import Failure
 TreeAccess = Literal["own", "allowed", "public"]
 """Whose word the tree's address is: this user's; an administrator's, so that it may be anywhere; anybody's, so that it must be public."""
 
+Trust = Literal["followed", "local", "outside"]
+"""Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""
+
 ACCESSES: tuple[TreeAccess, ...] = get_args(TreeAccess)
 
 _OWN = ("HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "http_proxy", "https_proxy", "no_proxy")

@@ -13,13 +13,13 @@ from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of, run_digest
 from cliffwatch_service.access.authorisation import refuse_foreign_run
-from cliffwatch_service.access.provenance import is_of_history, lease_of_upload
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.arms import keep_arms
 from cliffwatch_service.ingest.boot_document import pack, packed
 from cliffwatch_service.ingest.columns import ColumnsKnown, columns_for
 from cliffwatch_service.ingest.environments import environment_facts, epoch_of
 from cliffwatch_service.ingest.plan import plan_of, refuse_other_boot, refuse_unplanned
+from cliffwatch_service.ingest.provenance import is_of_history, lease_of_upload
 from cliffwatch_service.ingest.run_states import refuse_another_record
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.ingest.uploads import BootUpload, RunRecord, RunUpload

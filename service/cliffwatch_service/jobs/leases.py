@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 from psycopg import Connection
 
 from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_foreign_request, refuse_host_name
-from cliffwatch_service.access.provenance import Trust, trust_of
 from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.ingest.provenance import Trust, trust_of
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import leases, queue, runs, tokens
 
