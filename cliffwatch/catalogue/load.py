@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.suite import Benchmark, Suite
-from cliffwatch.parsers.kinds import KIND_METRICS, MetricShape
+from cliffwatch.parsers.bench.kinds import KIND_METRICS, MetricShape
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)

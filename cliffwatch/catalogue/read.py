@@ -21,7 +21,7 @@ from cliffwatch.catalogue.suite import (
     Suite,
 )
 from cliffwatch.catalogue.toml_lines import line_of
-from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 
 _REQUIRED = object()
 

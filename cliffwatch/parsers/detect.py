@@ -13,7 +13,7 @@ _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|S
 
 
 def _of_bench(text: str, stderr: str) -> Parsed:
-    from cliffwatch.parsers.bench import parse_bench  # noqa: PLC0415 - its many patterns, for those who have its output
+    from cliffwatch.parsers.bench.parse import parse_bench  # noqa: PLC0415 - its many patterns, for those who have its output
 
     return parse_bench(text, stderr=stderr)
 

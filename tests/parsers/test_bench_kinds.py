@@ -2,7 +2,7 @@
 
 import pytest
 
-from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.readings import Parsed
 
 

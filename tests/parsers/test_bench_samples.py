@@ -8,7 +8,7 @@ from golden import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.detect import parse_any
 
 SAMPLES = Path(__file__).parents[1] / "data" / "bench-6.12-tcg"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.splats import Splat
 from cliffwatch.readings import Parsed, Problem
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample

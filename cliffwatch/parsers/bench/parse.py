@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from cliffwatch.parsers.bench_lines import LIBBPF, SET_UP, Found, is_chatter, recognise
-from cliffwatch.parsers.bench_values import Measured, Reading, Section, disagreement, numbers, values_of, warm
+from cliffwatch.parsers.bench.averages import Measured, Reading, Section, disagreement, numbers, values_of, warm
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, Found, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.parsers.kinds import KIND_METRICS
 from cliffwatch.readings import Parsed, Problem, Value
 
 _SHOWN = 400

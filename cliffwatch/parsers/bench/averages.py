@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cliffwatch.parsers.bench_lines import Found
-from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.lines import Found
 
 _STEP = 0.001
 """bench prints three decimals: two rates that differ by less may be equal."""
