@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from cliffwatch.samples import Assumed, Stage
 
+_LONGEST = 400
+"""Characters of a problem's text or reason."""
+
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -50,6 +53,11 @@ class Problem:
     line: int
     text: str
     reason: str
+
+
+def problem_at(line: int, text: str, reason: str) -> Problem:
+    """A problem with text and reason cut to the length of one."""
+    return Problem(line=line, text=text[:_LONGEST], reason=reason[:_LONGEST])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

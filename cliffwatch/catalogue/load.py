@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.suite import Benchmark, Suite
-from cliffwatch.parsers.bench.kinds import KIND_METRICS, MetricShape
+from cliffwatch.parsers.bench.kind import MetricShape
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import unquote
 
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.readings import ArmSaid, Parsed, Place, Problem, Value
 from cliffwatch.samples import Assumed, Stage
@@ -28,18 +29,7 @@ _BOOT = re.compile(
 )
 _BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _ARM_COMMIT = "-commit"
-_COMPACT = {
-    "Mops/s": "M ops/s",
-    "kops/s": "k ops/s",
-    "ops/s": "ops/s",
-    "ns/op": "ns/op",
-    "kmallocs/create": "kmallocs/create",
-    "MiB": "MiB",
-    "MB/s": "MB/s",
-    "ticks": "ticks",
-    "us": "us",
-    "%": "%",
-}
+_COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()}
 
 
 def parse_go_bench(text: str) -> Parsed:

@@ -8,6 +8,7 @@ from golden import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cliffwatch.parsers.bench.kinds import KINDS
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.detect import parse_any
 
@@ -22,6 +23,17 @@ def test_a_real_output_has_values_and_no_problem(path: Path) -> None:
 
     assert parsed.problems == ()
     assert {value.benchmark for value in parsed.values} == {path.stem}
+
+
+def test_no_line_is_of_two_kinds() -> None:
+    """Kinds are tried in the order of their names, which must not matter."""
+    lines = {line.strip() for path in OUTPUTS for line in path.read_text().splitlines()}
+    kinds = [
+        [kind.name for kind in KINDS.values() if any(form.compiled.match(line) for form in kind.forms)]
+        for line in lines
+    ]
+
+    assert max(map(len, kinds)) == 1
 
 
 def test_a_failure_is_reported_with_libbpfs_reason() -> None:
