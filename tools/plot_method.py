@@ -17,9 +17,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 from calibrate.families import METRICS, staged_family  # noqa: E402
 from calibrate.noise import Values, family  # noqa: E402
 
+from cliffwatch.stats.boot_values import boot_values  # noqa: E402
 from cliffwatch.stats.deciding import Staged, decide_staged  # noqa: E402
 from cliffwatch.stats.families import holm  # noqa: E402
-from cliffwatch.stats.measured import measured  # noqa: E402
 from cliffwatch.stats.ranks import two_samples  # noqa: E402
 from cliffwatch.stats.stages import CAREFUL  # noqa: E402
 
@@ -59,7 +59,7 @@ def false_alarms(axes: plt.Axes) -> None:
             flagged += bool((two_samples(*_null(generator, size, 21)).p() <= 0.05).any())
             first, fresh = _null(generator, size, CAREFUL.screen), _null(generator, size, CAREFUL.looks[-1].boots)
             rows = [
-                Staged(screened=measured(*screened), confirming=measured(*confirming))
+                Staged(screened=boot_values(*screened), confirming=boot_values(*confirming))
                 for screened, confirming in zip(zip(*first, strict=True), zip(*fresh, strict=True), strict=True)
             ]
             decided = decide_staged(rows, CAREFUL, margin=0.01, entropy=partial(np.random.default_rng, 1))

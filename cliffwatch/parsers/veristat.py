@@ -12,7 +12,7 @@ from cliffwatch.readings import Parsed, Problem, Value
 from cliffwatch.samples import Assumed
 
 _COUNTED = Assumed(better="lower", assume="exact")
-"""The verifier counts alike whenever it sees a program again, but for the time it takes."""
+"""The verifier counts alike whenever it loads a program again, but for the time it takes."""
 
 _NAMES = {"file_name": "file", "prog_name": "prog"}
 _UNITS = {

@@ -36,7 +36,7 @@ standard = { warmup = 1, duration = 2 }
 full = { warmup = 1, duration = 5 }
 
 [metrics]
-false-positive-rate = { unit = "%", better = "lower", assume = "nothing" }
+false-positive-rate = { unit = "%", better = "lower" }
 
 [[benchmark]]
 name = "bloom-false-positive"

@@ -17,8 +17,8 @@ from calibrate.history import watched
 from calibrate.intervals import coverage, drift, equivalence
 from calibrate.noise import KINDS, Kind, family
 
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import decide_fixed
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 
 
@@ -50,7 +50,7 @@ def test_a_fixed_plan_keeps_its_error_too() -> None:
     for seed in range(60):
         generator = np.random.default_rng(seed)
         draw = partial(family, generator, "mixed", METRICS, 21, 0.02)
-        rows = [measured(base, head) for base, head in zip(draw(), draw(), strict=True)]
+        rows = [boot_values(base, head) for base, head in zip(draw(), draw(), strict=True)]
         wrong += any(row.outcome == "changed" for row in decide_fixed(rows, margin=0.01, alpha=0.01))
 
     assert wrong <= 3

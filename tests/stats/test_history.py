@@ -5,9 +5,9 @@ import pytest
 
 from cliffwatch.stats.history.events import blamed, machine_events
 from cliffwatch.stats.history.steps import candidates, steps
-from cliffwatch.stats.history.trend import creep
+from cliffwatch.stats.history.trend import slow_trend
 from cliffwatch.stats.history.watch import Watch
-from cliffwatch.stats.history.winsorize import clipped, outliers
+from cliffwatch.stats.history.winsorize import outliers, winsorized
 from cliffwatch.stats.rank_tables import Values
 
 
@@ -43,7 +43,7 @@ def test_outliers_are_no_step_and_are_named() -> None:
 
     assert steps(series) == []
     assert list(np.flatnonzero(outliers(series))) == [20, 60]
-    assert np.abs(clipped(series)).max() < 0.06
+    assert np.abs(winsorized(series)).max() < 0.06
 
 
 def test_a_step_near_the_end_waits_for_more_points() -> None:
@@ -94,8 +94,8 @@ def test_a_step_of_the_control_kernel_blames_no_commit() -> None:
 
 def test_a_slow_drift_is_told_where_no_step_is() -> None:
     series = noise(7, 200, 0.004) + 0.04 * np.arange(200) / 199
-    seen = creep(series)
+    seen = slow_trend(series)
 
     assert seen is not None
     assert seen.total == pytest.approx(0.04, abs=0.01)
-    assert creep(noise(8, 200, 0.004)) is None
+    assert slow_trend(noise(8, 200, 0.004)) is None

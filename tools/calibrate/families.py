@@ -10,9 +10,9 @@ from scipy import stats
 
 from calibrate.figures import Figure, share
 from calibrate.noise import KINDS, Kind, Values, family
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import Decision, Staged, decide_staged
 from cliffwatch.stats.families import holm
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 
@@ -35,8 +35,8 @@ def staged_family(generator: np.random.Generator, kind: Kind, shifts: Values, st
     fresh = family(generator, kind, METRICS, boots, SPREAD), family(generator, kind, METRICS, boots, SPREAD)
     rows = [
         Staged(
-            screened=measured(first[0][row], first[1][row] + moved[row]),
-            confirming=measured(fresh[0][row], fresh[1][row] + moved[row]),
+            screened=boot_values(first[0][row], first[1][row] + moved[row]),
+            confirming=boot_values(fresh[0][row], fresh[1][row] + moved[row]),
         )
         for row in range(METRICS)
     ]

@@ -7,8 +7,8 @@ import numpy as np
 
 from calibrate.figures import Figure, share
 from calibrate.noise import NOISES, SHAPES, Shape, Values, drifting
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.equivalence import equivalent
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.noise.shapes import two_modes
 from cliffwatch.stats.power import boots_needed, rank_spread
 from cliffwatch.stats.ranks import two_samples
@@ -95,7 +95,7 @@ def drift(repeats: int) -> Iterator[Figure]:
             mine = places[np.arange(21), first] if not blocked else np.arange(21)
             other = places[np.arange(21), 1 - first] if not blocked else np.arange(21, 42)
             values = drifting(noise[row], 0.02, np.arange(42) / 41)
-            arms = measured(values[mine], values[other])
+            arms = boot_values(values[mine], values[other])
             wrong += float(arms.ranked(in_pairs=arms.related()).p()) <= 0.05
         yield Figure(
             bar="B7",

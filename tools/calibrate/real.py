@@ -8,8 +8,8 @@ import numpy as np
 
 from calibrate.figures import Figure, share
 from calibrate.noise import Values
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import Staged, decide_fixed, decide_staged
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.stages import Look, Stages
 
@@ -35,10 +35,10 @@ def _dealt(nights: Values, seed: int, size: float) -> tuple[Values, Values]:
 def _outcomes(seed: int, nights: Values, size: float) -> dict[str, tuple[bool, bool]]:
     """By each method: whether an unshifted metric is published, and whether the shifted one is."""
     base, head = _dealt(nights, seed, size)
-    fixed = decide_fixed([measured(*row) for row in zip(base, head, strict=True)], margin=MARGIN, alpha=0.01)
+    fixed = decide_fixed([boot_values(*row) for row in zip(base, head, strict=True)], margin=MARGIN, alpha=0.01)
     cut = STAGES.screen
     rows = [
-        Staged(screened=measured(ours[:cut], theirs[:cut]), confirming=measured(ours[cut:], theirs[cut:]))
+        Staged(screened=boot_values(ours[:cut], theirs[:cut]), confirming=boot_values(ours[cut:], theirs[cut:]))
         for ours, theirs in zip(base, head, strict=True)
     ]
     staged = decide_staged(rows, STAGES, margin=MARGIN, entropy=partial(np.random.default_rng, 1))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from cliffwatch.parsers.bench.kind import MetricValue, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, MetricValue, MetricValues, Reading
 
 STEP = 0.001
 """bench prints three decimals: two rates that differ by less may be equal."""
@@ -14,20 +14,22 @@ DOUBTFUL = 0.01
 _NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
-def mean_of(section: Section, kept: Sequence[Reading], metric: str, name: str, *, step: float = STEP) -> MetricValues:
+def mean_of(
+    output: BenchOutput, kept: Sequence[Reading], metric: str, name: str, *, step: float = STEP
+) -> MetricValues:
     """The mean of a field over the readings, else its Summary; nothing where neither has it."""
     readings = tuple(each.fields[name] for each in kept if name in each.fields)
-    if not readings and name not in section.summary:
+    if not readings and name not in output.summary:
         return
-    value = sum(readings) / len(readings) if readings else section.summary[name]
+    value = sum(readings) / len(readings) if readings else output.summary[name]
     yield MetricValue(metric=metric, value=value, samples=readings, resolution=step)
 
 
-def mean_over_cpus(metric: str, name: str, step: float) -> Callable[[Section, Sequence[Reading]], MetricValues]:
+def mean_over_cpus(metric: str, name: str, step: float) -> Callable[[BenchOutput, Sequence[Reading]], MetricValues]:
     """For kinds of a final line a CPU: the mean over the CPUs that ran, one sample each."""
 
-    def values(section: Section, _: Sequence[Reading]) -> MetricValues:
-        samples = tuple(fields[name] for _, fields in section.finals)
+    def values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
+        samples = tuple(fields[name] for _, fields in output.finals)
         if samples:
             yield MetricValue(metric=metric, value=sum(samples) / len(samples), samples=samples, resolution=step)
 
@@ -35,7 +37,7 @@ def mean_over_cpus(metric: str, name: str, step: float) -> Callable[[Section, Se
 
 
 def rate_and_latency(
-    section: Section,
+    output: BenchOutput,
     kept: Sequence[Reading],
     rates: Sequence[float],
     metrics: tuple[str, str],
@@ -50,8 +52,8 @@ def rate_and_latency(
     if not all(map(math.isfinite, rates)):
         yield MetricValue(metric=metrics[0], value=math.inf, samples=tuple(rates))
         return
-    latency = _sharp_latency(section, kept, rates, producers)
-    resolution = STEP * _NS_PER[section.units.get("time", "ns")]
+    latency = _sharp_latency(output, kept, rates, producers)
+    resolution = STEP * _NS_PER[output.units.get("time", "ns")]
     if latency is None and rates and all(rates):
         latency = 1000 * producers * len(rates) / sum(rates)
         resolution = latency * STEP * scale * len(rates) / sum(rates)
@@ -64,9 +66,11 @@ def rate_and_latency(
     yield MetricValue(metric=metrics[1], value=latency, samples=latencies, resolution=resolution)
 
 
-def _sharp_latency(section: Section, kept: Sequence[Reading], rates: Sequence[float], producers: int) -> float | None:
+def _sharp_latency(
+    output: BenchOutput, kept: Sequence[Reading], rates: Sequence[float], producers: int
+) -> float | None:
     """The Summary's latency at true intervals, if the Iter lines bear it out; None if not."""
-    printed = section.summary.get("latency", math.nan) * _NS_PER[section.units.get("time", "ns")]
+    printed = output.summary.get("latency", math.nan) * _NS_PER[output.units.get("time", "ns")]
     if not math.isfinite(printed) or printed <= 0:
         return None
     if not rates:

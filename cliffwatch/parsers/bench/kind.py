@@ -26,7 +26,7 @@ class MetricShape:
 
 @dataclass(frozen=True)
 class LineForm:
-    """One form of line: what it is for, and its pattern as a text that is compiled when the first line is held against it."""
+    """One form of line: what it is for, and its pattern as a text that is compiled when the first line is matched."""
 
     role: Role
     pattern: str
@@ -45,7 +45,7 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Section:
+class BenchOutput:
     """The lines of one run of one benchmark, collected while the output is read.
 
     `finals` are the fields of each final line, as text and as numbers; `failures` and `doubts` come with their line.
@@ -65,7 +65,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """One metric as a section gives it, in the unit of its kind; `params` are those that the lines themselves name."""
+    """One metric as a output gives it, in the unit of its kind; `params` are those that the lines themselves name."""
 
     metric: str
     value: float
@@ -81,7 +81,7 @@ MetricValues = Iterator[MetricValue]
 class Kind:
     """A kind of line.
 
-    `values` makes the metrics of a section and of its readings after warm-up. `rate` is the field whose Summary is the mean
+    `values` makes the metrics of a output and of its readings after warm-up. `rate` is the field whose Summary is the mean
     over the readings' true seconds: it tells the warm-up of a pasted output, and cut or changed outputs. `level` is one
     whose Summary is the plain mean. `lines_per_reading` is above 1 where the lines of one iteration make one reading.
     Where every metric that is better higher is zero nothing ran; `dropped` names one that counts as operations as well.
@@ -90,7 +90,7 @@ class Kind:
     name: str
     metrics: Mapping[str, MetricShape]
     forms: tuple[LineForm, ...]
-    values: Callable[[Section, Sequence[Reading]], MetricValues]
+    values: Callable[[BenchOutput, Sequence[Reading]], MetricValues]
     rate: str | None = None
     level: str | None = None
     lines_per_reading: int = 1

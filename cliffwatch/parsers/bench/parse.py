@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from cliffwatch.parsers.bench.kind import Kind, MetricValue, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue
 from cliffwatch.parsers.bench.lines import LIBBPF
-from cliffwatch.parsers.bench.sections import split
+from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.readings import Parsed, Problem, Value, problem_at
@@ -27,12 +27,12 @@ def parse_bench(
     `params` are those that it was started with.
     """
     problems: list[Problem] = []
-    sections = split(clean_lines(text), benchmark, problems)
+    outputs = split(clean_lines(text), benchmark, problems)
     complaints = _complaints(clean_lines(stderr))
     values: list[Value] = []
-    for section in sections:
-        values += _read(section, sections, complaints, problems, warmup, suite, params or {})
-    if not sections and complaints:
+    for output in outputs:
+        values += _read(output, outputs, complaints, problems, warmup, suite, params or {})
+    if not outputs and complaints:
         problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
     problems.sort(key=lambda problem: problem.line)
     return Parsed(values=tuple(values), problems=tuple(problems))
@@ -46,46 +46,46 @@ def _complaints(lines: Sequence[Line]) -> list[str]:
 
 
 def _read(
-    section: Section,
-    sections: Sequence[Section],
+    output: BenchOutput,
+    outputs: Sequence[BenchOutput],
     complaints: Sequence[str],
     problems: list[Problem],
     warmup: int | None,
     suite: str | None,
     params: Mapping[str, str],
 ) -> list[Value]:
-    name = section.name or "unknown"
-    kept = warm(section, warmup) if section.readings else []
-    rows = list(section.kind.values(section, kept)) if section.kind else []
-    failure = _failure(section, rows, complaints if section is sections[-1] else ())
+    name = output.name or "unknown"
+    kept = warm(output, warmup) if output.readings else []
+    rows = list(output.kind.values(output, kept)) if output.kind else []
+    failure = _failure(output, rows, complaints if output is outputs[-1] else ())
     if failure is not None:
         problems.append(failure)
-    if failure is not None or section.kind is None:
+    if failure is not None or output.kind is None:
         return []
-    problems += [problem_at(number, name, f"doubtful: {text}") for number, text in section.doubts]
-    if section.readings and not section.summary:
-        problems.append(problem_at(section.line, name, "the output ends before the Summary: it was cut off"))
-    elif (doubt := disagreement(section, kept)) is not None:
-        problems.append(problem_at(section.summary_line, name, doubt))
+    problems += [problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts]
+    if output.readings and not output.summary:
+        problems.append(problem_at(output.line, name, "the output ends before the Summary: it was cut off"))
+    elif (doubt := disagreement(output, kept)) is not None:
+        problems.append(problem_at(output.summary_line, name, doubt))
     good = [row for row in rows if math.isfinite(row.value) and all(map(math.isfinite, row.samples))]
     for row in rows:
         if row not in good:
-            problems.append(problem_at(section.summary_line or section.line, name, f"{row.metric} is no number"))
-    return [_value(row, section.kind, suite, name, params) for row in good]
+            problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number"))
+    return [_value(row, output.kind, suite, name, params) for row in good]
 
 
-def _failure(section: Section, rows: Sequence[MetricValue], complaints: Sequence[str]) -> Problem | None:
+def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Sequence[str]) -> Problem | None:
     """Why a run measured nothing; None if it measured something."""
-    name = section.name or "unknown"
-    reason = section.failures[0][1] if section.failures else (complaints[0] if complaints else "")
-    if section.kind is None or not rows:
+    name = output.name or "unknown"
+    reason = output.failures[0][1] if output.failures else (complaints[0] if complaints else "")
+    if output.kind is None or not rows:
         why = reason or "it ended without a result"
-        return problem_at(section.line, f"Setting up benchmark '{name}'...", f"failed: {why}")
-    if section.failures and not section.summary and not section.readings:
-        return problem_at(section.failures[0][0], name, f"failed: {reason}")
-    if _nothing_ran(section.kind, rows):
+        return problem_at(output.line, f"Setting up benchmark '{name}'...", f"failed: {why}")
+    if output.failures and not output.summary and not output.readings:
+        return problem_at(output.failures[0][0], name, f"failed: {reason}")
+    if _nothing_ran(output.kind, rows):
         why = f"failed: zero operations, so nothing ran{_because(reason)}"
-        return problem_at(section.summary_line or section.line, name, why)
+        return problem_at(output.summary_line or output.line, name, why)
     return None
 
 

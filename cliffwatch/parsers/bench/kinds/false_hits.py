@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, named
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
     rates = tuple(100 * each.fields["false_hits"] / each.fields["total"] for each in kept if each.fields.get("total"))
     if rates:
         yield MetricValue(metric="false-positive-rate", value=sum(rates) / len(rates), samples=rates)
-    elif section.summary.get("total"):
-        rate = 100 * section.summary["false_hits"] / section.summary["total"]
+    elif output.summary.get("total"):
+        rate = 100 * output.summary["false_hits"] / output.summary["total"]
         yield MetricValue(metric="false-positive-rate", value=rate)
 
 

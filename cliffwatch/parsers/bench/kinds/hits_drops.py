@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
-    yield from mean_of(section, kept, "hits", "hits")
-    yield from mean_of(section, kept, "hits-per-producer", "per_prod")
-    yield from mean_of(section, kept, "drops", "drops")
-    yield from mean_of(section, kept, "total", "total")
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    yield from mean_of(output, kept, "hits", "hits")
+    yield from mean_of(output, kept, "hits-per-producer", "per_prod")
+    yield from mean_of(output, kept, "drops", "drops")
+    yield from mean_of(output, kept, "total", "total")
 
 
 KIND = Kind(

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
-    yield from mean_of(section, kept, "per-producer-ops", "ops", step=0.01)
-    yield from mean_of(section, kept, "memory", "memory", step=0.01)
-    if "peak" in section.summary:
-        yield MetricValue(metric="peak-memory", value=section.summary["peak"], resolution=0.01)
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    yield from mean_of(output, kept, "per-producer-ops", "ops", step=0.01)
+    yield from mean_of(output, kept, "memory", "memory", step=0.01)
+    if "peak" in output.summary:
+        yield MetricValue(metric="peak-memory", value=output.summary["peak"], resolution=0.01)
 
 
 KIND = Kind(

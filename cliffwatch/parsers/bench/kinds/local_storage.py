@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of, rate_and_latency
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
     rates = [each.fields["hits"] for each in kept]
-    yield from rate_and_latency(section, kept, rates, ("hits-throughput", "hits-latency"))
-    yield from mean_of(section, kept, "important-hits-throughput", "important")
+    yield from rate_and_latency(output, kept, rates, ("hits-throughput", "hits-latency"))
+    yield from mean_of(output, kept, "important-hits-throughput", "important")
 
 
 KIND = Kind(

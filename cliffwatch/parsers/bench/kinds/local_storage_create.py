@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
-    yield from mean_of(section, kept, "creates", "creates")
-    yield from mean_of(section, kept, "creates-per-producer", "per_prod")
-    yield from mean_of(section, kept, "kmallocs", "kmallocs", step=0.01)
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    yield from mean_of(output, kept, "creates", "creates")
+    yield from mean_of(output, kept, "creates-per-producer", "per_prod")
+    yield from mean_of(output, kept, "kmallocs", "kmallocs", step=0.01)
 
 
 KIND = Kind(

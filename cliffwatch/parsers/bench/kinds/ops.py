@@ -4,20 +4,20 @@ import math
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import STEP, rate_and_latency
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 _MILLION_PER = {"M": 1.0, "K": 1e-3, "k": 1e-3}
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
-    scale = _MILLION_PER[section.units.get("letter", "M")]
-    fields = kept[-1].fields if kept else section.summary
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    scale = _MILLION_PER[output.units.get("letter", "M")]
+    fields = kept[-1].fields if kept else output.summary
     per_prod = fields.get("per_prod", 0.0)
     ratio = fields["hits"] / per_prod if per_prod else 1.0
     producers = max(1, round(ratio)) if math.isfinite(ratio) else 1
     rates = [each.fields["hits"] * scale for each in kept]
-    yield from rate_and_latency(section, kept, rates, ("throughput", "latency"), producers, scale)
+    yield from rate_and_latency(output, kept, rates, ("throughput", "latency"), producers, scale)
     per_producer = tuple(each.fields["per_prod"] * scale for each in kept)
     if per_producer:
         mean = sum(per_producer) / len(per_producer)

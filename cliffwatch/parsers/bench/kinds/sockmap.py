@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import mean_of
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
 
 _SPEED = rf"{NUMBER}\s*MB/s"
 _CALLS = rf"\s*\(\s*{NUMBER}\s*calls/s\)"
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
-    yield from mean_of(section, kept, "send-speed", "send")
-    yield from mean_of(section, kept, "bpf-speed", "bpf")
-    yield from mean_of(section, kept, "receive-speed", "receive")
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    yield from mean_of(output, kept, "send-speed", "send")
+    yield from mean_of(output, kept, "bpf-speed", "bpf")
+    yield from mean_of(output, kept, "receive-speed", "receive")
 
 
 KIND = Kind(

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.averages import STEP, mean_of
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import NUMBER, named
 
 
-def _values(section: Section, kept: Sequence[Reading]) -> MetricValues:
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
     """Iter lines print nanoseconds, the Summary microseconds."""
     latencies = tuple(each.fields["latency"] / 1000 for each in kept if "latency" in each.fields)
-    if latencies or "latency" in section.summary:
-        value = sum(latencies) / len(latencies) if latencies else section.summary["latency"]
+    if latencies or "latency" in output.summary:
+        value = sum(latencies) / len(latencies) if latencies else output.summary["latency"]
         yield MetricValue(metric="grace-period-latency", value=value, samples=latencies, resolution=STEP)
-    yield from mean_of(section, kept, "ticks", "ticks")
+    yield from mean_of(output, kept, "ticks", "ticks")
 
 
 KIND = Kind(

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading, Section
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import NUMBER, named
 
 
-def _values(section: Section, _: Sequence[Reading]) -> MetricValues:
+def _values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
     """With --machine-readable a scenario is printed twice, and the later line stands."""
-    by_scenario = {texts.get("scenario", ""): fields for texts, fields in section.finals}
+    by_scenario = {texts.get("scenario", ""): fields for texts, fields in output.finals}
     if len(by_scenario) > 1:
         by_scenario.pop("", None)
     for scenario, fields in by_scenario.items():

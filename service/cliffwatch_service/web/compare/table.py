@@ -23,7 +23,7 @@ from cliffwatch.reports.across import (
 )
 from cliffwatch.reports.context import SIGHT
 from cliffwatch.reports.json_reading import terms_of_row
-from cliffwatch.stats.cliffs import FEWEST
+from cliffwatch.stats.breakpoints import FEWEST
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.store import comparisons
