@@ -12,6 +12,7 @@ TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
 FOLLOWED_ARGS ?=
+MUTANTS ?= cliffwatch.*
 
 .PHONY: help
 help: ## this list
@@ -67,6 +68,12 @@ test-as-user: setup ## the tests that depend on the user, as an ordinary one (ro
 calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour)
 	@tools/install-benchstat.sh
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate
+
+.PHONY: mutants
+mutants: setup ## break parsers, comparing and statistics line by line and list what no test notices (hours; goes on where it was stopped; MUTANTS='cliffwatch.comparing.exact.*' for a part)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/mutants.txt
+	-nice -n 19 $(BIN)/mutmut run --max-children $(TEST_PROCESSES) '$(MUTANTS)'
+	@$(BIN)/mutmut results | grep -v 'not checked'
 
 .PHONY: load
 load: setup ## fill a service with 100 million samples and measure it (about 15 minutes, 6 GB of disk; LOAD_ARGS=--help)
