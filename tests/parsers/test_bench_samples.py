@@ -69,8 +69,8 @@ def test_no_text_raises(text: str, stderr: str) -> None:
 def test_no_damage_to_a_real_output_raises(data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(OUTPUTS)).read_bytes()
     cut = raw[: data.draw(st.integers(0, len(raw)))]
-    place, junk = data.draw(st.integers(0, len(cut))), data.draw(st.binary(max_size=8))
-    text = (cut[:place] + junk + cut[place:]).decode(errors="replace")
+    position, junk = data.draw(st.integers(0, len(cut))), data.draw(st.binary(max_size=8))
+    text = (cut[:position] + junk + cut[position:]).decode(errors="replace")
 
     for value in parse_any(text).values:
         assert value.value == value.value

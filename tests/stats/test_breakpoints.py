@@ -22,14 +22,14 @@ def curve(data: Path, run: str, benchmark: str) -> tuple[Values, Values, Values]
     return parameters, costs, spreads
 
 
-def test_the_cache_of_sixteen_maps_is_found(data: Path) -> None:
+def test_the_cache_of_sixteen_maps_is_a_breakpoint(data: Path) -> None:
     for benchmark in ("seq-get", "int-get"):
-        found = find_breakpoint(*curve(data, "measured", benchmark))
+        answer = find_breakpoint(*curve(data, "measured", benchmark))
 
-        assert isinstance(found, Breakpoint)
-        assert (found.low, found.high) == (16, 24)
-        assert found.slope_before == pytest.approx(0, abs=0.1)
-        assert found.slope_after == pytest.approx(1, abs=0.15)
+        assert isinstance(answer, Breakpoint)
+        assert (answer.low, answer.high) == (16, 24)
+        assert answer.slope_before == pytest.approx(0, abs=0.1)
+        assert answer.slope_after == pytest.approx(1, abs=0.15)
 
 
 def test_a_flat_stretch_and_an_even_climb_have_no_breakpoint(data: Path) -> None:
@@ -40,14 +40,14 @@ def test_a_flat_stretch_and_an_even_climb_have_no_breakpoint(data: Path) -> None
 def test_a_breakpoint_moves_with_its_cause() -> None:
     parameters = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256])
     for edge in (8, 32):
-        found = find_breakpoint(parameters, np.maximum(20, 20 * parameters / edge))
+        answer = find_breakpoint(parameters, np.maximum(20, 20 * parameters / edge))
 
-        assert isinstance(found, Breakpoint)
-        assert found.low == edge
+        assert isinstance(answer, Breakpoint)
+        assert answer.low == edge
 
 
 def test_too_few_points_have_no_breakpoint() -> None:
-    found = find_breakpoint(np.array([1.0, 10, 100]), np.array([20.0, 20, 200]))
+    answer = find_breakpoint(np.array([1.0, 10, 100]), np.array([20.0, 20, 200]))
 
-    assert isinstance(found, NoBreakpoint)
-    assert "too few" in found.reason
+    assert isinstance(answer, NoBreakpoint)
+    assert "too few" in answer.reason

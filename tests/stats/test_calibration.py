@@ -35,14 +35,14 @@ def test_nothing_is_published_of_families_in_which_nothing_changed(kind: Kind, s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_change_of_three_per_cent_among_two_hundred_is_found(kind: Kind) -> None:
+def test_one_change_of_three_per_cent_among_two_hundred_is_detected(kind: Kind) -> None:
     shifts = np.zeros(METRICS)
     shifts[0] = np.log1p(0.03)
-    found = sum(
+    detected = sum(
         staged_family(np.random.default_rng(seed), kind, shifts, CAREFUL)[0].outcome == "changed" for seed in range(40)
     )
 
-    assert found >= 35
+    assert detected >= 35
 
 
 def test_a_fixed_plan_keeps_its_error_too() -> None:

@@ -30,7 +30,7 @@ def test_a_fixed_plan_tells_a_change_and_shows_that_nothing_changed() -> None:
     assert slower.q <= 0.01
 
 
-def test_a_real_change_below_the_notable_is_told_apart() -> None:
+def test_a_real_change_below_the_threshold_is_distinguished() -> None:
     (small,) = decide_fixed([boots(3, 21, 0.004, 0.001)], margin=0.01, alpha=0.01)
 
     assert small.outcome == "changed-small"
@@ -104,7 +104,7 @@ def test_a_decision_comes_out_the_same_when_it_is_made_again() -> None:
 
 
 def test_boots_that_move_together_are_compared_in_pairs() -> None:
-    """Blocks that differ by 3 %, arms within them by 0.4 %: two samples see nothing, pairs do."""
+    """Blocks that differ by 3 %, arms within them by 0.4 %: two samples detect nothing, pairs do."""
     generator = np.random.default_rng(14)
     common: Values = generator.normal(0, 0.03, 12)
     twins = boot_values(common + generator.normal(0, 0.001, 12), common + 0.012 + generator.normal(0, 0.001, 12))
