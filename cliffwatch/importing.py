@@ -134,19 +134,17 @@ def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
 
 def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
     description = parsed.arms.get(name, _NO_DESCRIPTION)
-    mode = description.settings.get("mode")
+    settings, mode = description.settings, description.settings.get("mode")
     facts = {key: value for key, value in description.facts.items() if key != "label"}
     known_mode: Mode | None = "icount" if mode == "icount" else "walltime" if mode == "walltime" else None
     return Arm(
         name=name or Path(label).name,
         label=description.facts.get("label") or (f"{label}:{name}" if name else label),
         mode=known_mode,
-        platform=description.settings.get("platform"),
+        platform=settings.get("platform"),
         boots=_boots(values),
         facts=facts,
-        environment={key: description.settings[key] for key in COMPARED if key in description.settings}
-        if known_mode
-        else {},
+        environment={key: settings[key] for key in COMPARED if key in settings} if known_mode else {},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if known_mode else parsed.assumed,
     )

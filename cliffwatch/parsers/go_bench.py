@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Problem, Value
+from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed, Stage
 
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
@@ -50,7 +50,7 @@ def parse_go_bench(text: str) -> Parsed:
             beside.set(setting["key"], setting["value"].strip())
         elif not _CHATTER.match(line.text):
             reason = "neither a result nor a setting; it was skipped"
-            problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
+            problems.append(problem_at(line.number, line.text, reason))
     return Parsed(values=tuple(values), problems=tuple(problems), assumed=assumed, arms=beside.arms())
 
 
@@ -142,7 +142,7 @@ def _read_result(words: list[str], beside: _Beside, values: list[Value], problem
             value = math.nan
         if not math.isfinite(value):
             reason = f"'{amount[:40]}' is no number"
-            problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
+            problems.append(problem_at(line.number, line.text, reason))
             continue
         metric, shown = metric_of(unit)
         values.append(Value(suite, benchmark, metric, shown, value, params, arm=beside.arm, origin=beside.origin))

@@ -65,7 +65,7 @@ class BenchOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """One metric as a output gives it, in the unit of its kind; `params` are those that the lines themselves name."""
+    """One metric as an output gives it, in the unit of its kind; `params` are those that the lines themselves name."""
 
     metric: str
     value: float
@@ -81,7 +81,7 @@ MetricValues = Iterator[MetricValue]
 class Kind:
     """A kind of line.
 
-    `values` makes the metrics of a output and of its readings after warm-up. `rate` is the field whose Summary is the mean
+    `values` makes the metrics of an output and of its readings after warm-up. `rate` is the field whose Summary is the mean
     over the readings' true seconds: it tells the warm-up of a pasted output, and cut or changed outputs. `level` is one
     whose Summary is the plain mean. `lines_per_reading` is above 1 where the lines of one iteration make one reading.
     Where every metric that is better higher is zero nothing ran; `dropped` names one that counts as operations as well.
