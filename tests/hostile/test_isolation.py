@@ -60,7 +60,7 @@ def test_without_namespaces_a_run_ends_before_anything_is_built_and_says_what_to
     assert "cliffwatch doctor" in text
     assert "--build-image" in text
     assert "--isolation none" in text
-    assert not (tmp_path / "cache" / "lanes").exists()
+    assert not (tmp_path / "cache" / "worktrees").exists()
 
 
 def test_on_the_users_word_it_builds_and_boots_without_and_the_record_says_so(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_where_another_user_gets_to_the_folders_root_builds_as_that_user(open_fo
     ended = subprocess.run(argv, check=False, capture_output=True, text=True)
 
     assert "measured: complete | built and booted WITHOUT isolation" in ended.stdout, ended.stdout + ended.stderr
-    (user,) = (open_folder / "cache" / "lanes").glob("*/source/.cliffwatch/user")
+    (user,) = (open_folder / "cache" / "worktrees").glob("*/source/.cliffwatch/user")
     assert user.read_text().strip() not in ("", "0")
 
 

@@ -81,7 +81,7 @@ def test_the_table_aligns_kinds_sizes_and_last_use() -> None:
         entry("kernel", 0, 21 << 20, in_use=True),
         entry("kernel", 40, 20 << 20),
         entry("bench", 3, 9 << 20),
-        entry("lane", 0.5, 4 << 30, source=1700 << 20, output=2200 << 20),
+        entry("worktree", 0.5, 4 << 30, source=1700 << 20, output=2200 << 20),
         entry("ccache", 0.5, 611 << 20),
         entry("mirror", 0, 310 << 20),
         entry("failure", 7, 12 << 10),
@@ -106,11 +106,11 @@ def test_the_least_recently_used_go_until_the_rest_fits() -> None:
 
 
 def test_what_is_in_use_counts_and_stays() -> None:
-    entries = [entry("kernel", 9, 10, in_use=True), entry("kernel", 1, 10), entry("lane", 2, 10)]
+    entries = [entry("kernel", 9, 10, in_use=True), entry("kernel", 1, 10), entry("worktree", 2, 10)]
 
     chosen = to_remove(entries, keep=10, unused_since=NOW, now=NOW)
 
-    assert [each.name for each in chosen] == ["lane2", "kernel1"]
+    assert [each.name for each in chosen] == ["worktree2", "kernel1"]
 
 
 def test_what_a_killed_build_left_goes_after_a_day_whatever_the_size() -> None:
@@ -124,17 +124,17 @@ def test_a_run_leaves_what_the_listing_shows(repository: Path, tmp_path: Path, s
 
     listed = list_cache(tmp_path / "cache")
 
-    assert [len(listed.of(kind)) for kind in ("kernel", "bench", "lane", "ccache", "mirror")] == [1, 1, 1, 1, 1]
+    assert [len(listed.of(kind)) for kind in ("kernel", "bench", "worktree", "ccache", "mirror")] == [1, 1, 1, 1, 1]
     assert not any(each.in_use for each in listed.entries)
     (built,) = listed.of("kernel")
     assert built.about.startswith("linux 6.12")
     assert built.bytes >= sum(path.stat().st_size for path in built.path.iterdir() if path.stat().st_blocks)
-    (lane,) = listed.of("lane")
-    assert set(lane.parts) == {"source", "output"}
-    assert 0 < sum(lane.parts.values()) <= lane.bytes
+    (worktree,) = listed.of("worktree")
+    assert set(worktree.parts) == {"source", "output"}
+    assert 0 < sum(worktree.parts.values()) <= worktree.bytes
     as_json = json.loads(cliffwatch("--cache", str(tmp_path / "cache"), "--json").output)
     assert as_json["bytes"] == listed.bytes
-    assert {each["kind"] for each in as_json["entries"]} == {"kernel", "bench", "lane", "ccache", "mirror"}
+    assert {each["kind"] for each in as_json["entries"]} == {"kernel", "bench", "worktree", "ccache", "mirror"}
 
 
 def test_a_run_prunes_older_kernels_and_never_its_own(repository: Path, tmp_path: Path, stand_in: None) -> None:
@@ -207,40 +207,40 @@ def test_who_waited_for_an_entry_that_was_removed_does_not_get_it(tmp_path: Path
         remove(seen)
 
 
-def test_a_lane_in_which_somebody_builds_stays_and_goes_afterwards(
+def test_a_worktree_in_which_somebody_builds_stays_and_goes_afterwards(
     repository: Path, tmp_path: Path, stand_in: None
 ) -> None:
     run_toy(request(repository, tmp_path, out=tmp_path / "one"))
-    (lane,) = list_cache(tmp_path / "cache").of("lane")
+    (worktree,) = list_cache(tmp_path / "cache").of("worktree")
     script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, 2); print(1, flush=True); sys.stdin.read()"
-    argv = [sys.executable, "-c", script, str(lane.path / "lock")]
+    argv = [sys.executable, "-c", script, str(worktree.path / "lock")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as builder:
         assert builder.stdout is not None
         builder.stdout.readline()
         cliffwatch("prune", "--cache", str(tmp_path / "cache"), "--keep", "0")
-        assert (lane.path / "source" / "Makefile").exists()
+        assert (worktree.path / "source" / "Makefile").exists()
         builder.kill()
 
     cliffwatch("prune", "--cache", str(tmp_path / "cache"), "--keep", "0")
-    assert not lane.path.exists()
+    assert not worktree.path.exists()
     assert list_cache(tmp_path / "cache").entries == ()
     assert isinstance(run_toy(request(repository, tmp_path, out=tmp_path / "two")), Run)
 
 
-def test_a_lane_that_is_removed_while_it_is_locked_is_locked_anew(
+def test_a_worktree_that_is_removed_while_it_is_locked_is_locked_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the next builder would lock another file of that name, and two would build in one lane."""
-    lane = tmp_path / "lanes" / "one"
+    """Else the next builder would lock another file of that name, and two would build in one worktree."""
+    worktree = tmp_path / "worktrees" / "one"
 
     def lock_after_removal(descriptor: int) -> bool:
         monkeypatch.setattr(cache_entries, "lock_alone", lock_alone)
-        assert remove(list_cache(tmp_path, ("lane",)).entries).removed
+        assert remove(list_cache(tmp_path, ("worktree",)).entries).removed
         return lock_alone(descriptor)
 
     monkeypatch.setattr(cache_entries, "lock_alone", lock_after_removal)
-    with locked(lane / "lock", waiting=lambda: None, should_stop=lambda: False):
-        assert is_used(lane, "lock")
+    with locked(worktree / "lock", waiting=lambda: None, should_stop=lambda: False):
+        assert is_used(worktree, "lock")
 
 
 def test_a_dry_run_says_what_would_go_and_removes_nothing(tmp_path: Path) -> None:

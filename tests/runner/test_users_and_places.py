@@ -136,7 +136,7 @@ def test_without_a_sandbox_spaces_are_refused_before_anything_is_built(repositor
     assert ended[0].whose == "host"
     assert "my cache" in ended[0].message
     assert "use bubblewrap" in ended[0].next_step
-    assert not (tmp_path / "my cache" / "lanes").exists()
+    assert not (tmp_path / "my cache" / "worktrees").exists()
 
 
 def test_plain_paths_are_not_refused_anywhere() -> None:

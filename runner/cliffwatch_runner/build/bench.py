@@ -10,10 +10,10 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import parse_list
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked, new_entry
-from cliffwatch_runner.build.kernel import Kernel, lane_name, trust_names
+from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, Output, take
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree, locked_worktree
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.source.revision import Revision, object_name
 from cliffwatch_runner.source.tree import Tree
@@ -73,12 +73,12 @@ def build_bench(
             given = Path(temporary)
             shutil.copyfile(kernel.btf, given / "btf")
             (given / "fixed_seed.c").write_text(_own_source())
-            with held_lane(lane_name(toolchain), settings, given) as lane:
-                log = lane.log("bench")
-                offered = _make(lane, tree, revision, toolchain, log, source_digest)
-                failure = offered if isinstance(offered, Failure) else _made_fixed_seed(lane, log)
+            with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
+                log = worktree.log("bench")
+                offered = _make(worktree, tree, revision, toolchain, log, source_digest)
+                failure = offered if isinstance(offered, Failure) else _made_fixed_seed(worktree, log)
                 if failure is None and not isinstance(offered, Failure):
-                    failure = _store(lane, log, revision, place, clock.monotonic() - began, offered)
+                    failure = _store(worktree, log, revision, place, clock.monotonic() - began, offered)
                 if failure is not None:
                     return _kept(failure, log, settings, digest)
         built = _found(place, digest, source_digest, settings, was_there=False)
@@ -104,54 +104,54 @@ def _own_source() -> str:
 
 
 def _make(
-    lane: Lane, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
+    worktree: Worktree, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
 ) -> Failure | tuple[str, ...]:
-    """Builds bench in the lane; what it offers, by its own word, once that is done."""
-    lane.settings.told(None, "bench: checking out")
-    failure = lane.check_out(tree, revision)
-    for step in [] if failure is not None else _steps(lane, toolchain, source_digest):
-        lane.settings.told(None, "bench")
-        failure = lane.make(step, log)
+    """Builds bench in the worktree; what it offers, by its own word, once that is done."""
+    worktree.settings.told(None, "bench: checking out")
+    failure = worktree.check_out(tree, revision)
+    for step in [] if failure is not None else _steps(worktree, toolchain, source_digest):
+        worktree.settings.told(None, "bench")
+        failure = worktree.make(step, log)
         if failure is not None:
             return _of_bench(failure)
     if failure is not None:
         return failure
-    _mark(lane).write_text(source_digest)
-    return _offered(lane)
+    _mark(worktree).write_text(source_digest)
+    return _offered(worktree)
 
 
-def _steps(lane: Lane, toolchain: Toolchain, source_digest: str) -> list[list[str]]:
+def _steps(worktree: Worktree, toolchain: Toolchain, source_digest: str) -> list[list[str]]:
     """The selftests' Makefile does not follow everything; another source is built from nothing."""
-    output = f"{lane.build}/{_OUTPUT}"
-    mark = _mark(lane)
+    output = f"{worktree.build}/{_OUTPUT}"
+    mark = _mark(worktree)
     stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != source_digest else []
     mark.unlink(missing_ok=True)
     return [
         *stale,
         ["mkdir", "-p", output],
-        ["make", "-s", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", "headers"],
+        ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"],
         [
-            *("make", "-C", f"{lane.source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={lane.build}"),
+            *("make", "-C", f"{worktree.source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={worktree.build}"),
             *(f"CLANG={toolchain.clang.program}", f"LLC={toolchain.llc.program}"),
-            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={lane.compiler(toolchain.cc.program)}"),
-            *(f"VMLINUX_BTF={lane.given('btf')}", f"OUTPUT={output}", f"{output}/bench"),
+            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={worktree.compiler(toolchain.cc.program)}"),
+            *(f"VMLINUX_BTF={worktree.given('btf')}", f"OUTPUT={output}", f"{output}/bench"),
         ],
     ]
 
 
-def _mark(lane: Lane) -> Path:
+def _mark(worktree: Worktree) -> Path:
     """Says of which source the build output's bench is; removed while one is made."""
-    return lane.folder / "bench-source"
+    return worktree.folder / "bench-source"
 
 
 def _of_bench(failure: Failure) -> Failure:
     return replace(failure, message=f"bench: {failure.message}")
 
 
-def _offered(lane: Lane) -> Failure | tuple[str, ...]:
+def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
     """Asks bench what it offers, in the same isolation: it is the tree's code."""
-    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{lane.build}/{_OUTPUT}/bench", "-l"]
-    listed = lane.ask(command, seconds=_LIST_HOST_SECONDS)
+    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{_OUTPUT}/bench", "-l"]
+    listed = worktree.ask(command, seconds=_LIST_HOST_SECONDS)
     if isinstance(listed, Failure):
         return _of_bench(listed)
     offered = tuple(parse_list(listed.output))[:_MOST_OFFERED]
@@ -165,22 +165,22 @@ def _offered(lane: Lane) -> Failure | tuple[str, ...]:
     return offered
 
 
-def _made_fixed_seed(lane: Lane, log: Path) -> Failure | None:
+def _made_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
     """Builds our own library last, and over whatever the tree left under its name."""
-    target = f"{lane.build}/fixed_seed.so"
+    target = f"{worktree.build}/fixed_seed.so"
     clear = ["rm", "-rf", "--", target]
     compiler = ["env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-shared", "-fPIC"]
-    compiled = [*compiler, "-o", target, str(lane.given("fixed_seed.c")), "-ldl"]
-    return lane.make(clear, log) or lane.make(compiled, log)
+    compiled = [*compiler, "-o", target, str(worktree.given("fixed_seed.c")), "-ldl"]
+    return worktree.make(clear, log) or worktree.make(compiled, log)
 
 
 def _store(
-    lane: Lane, log: Path, revision: Revision, place: Path, seconds: float, offered: tuple[str, ...]
+    worktree: Worktree, log: Path, revision: Revision, place: Path, seconds: float, offered: tuple[str, ...]
 ) -> Failure | None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
         taken = Path(temporary)
-        failure = take(OUTPUTS, lane.output, taken)
+        failure = take(OUTPUTS, worktree.output, taken)
         if failure is not None:
             return failure
         with new_entry(place) as entry:

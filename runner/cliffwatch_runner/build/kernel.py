@@ -14,7 +14,7 @@ from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
 from cliffwatch_runner.build.outputs import MIB, Output, not_taken, take
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree, locked_worktree
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import NotTaken
 from cliffwatch_runner.source.access import Trust
@@ -67,8 +67,8 @@ def trust_names(trust: Trust) -> tuple[str, ...]:
     return () if trust == "local" else (trust,)
 
 
-def lane_name(toolchain: Toolchain) -> str:
-    """One lane for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
+def worktree_name(toolchain: Toolchain) -> str:
+    """One worktree for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
     return toolchain.kernel_identity
 
 
@@ -116,52 +116,52 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         (given / "fragment").write_text(fragments.text)
-        with held_lane(lane_name(toolchain), settings, given) as lane:
+        with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
             settings.told(None, "checking out")
-            failure = lane.check_out(tree, revision)
-            log = lane.log("build")
+            failure = worktree.check_out(tree, revision)
+            log = worktree.log("build")
             if failure is None:
-                failure = _configure(lane, fragments, toolchain, log)
+                failure = _configure(worktree, fragments, toolchain, log)
             if failure is None:
-                steps = _Steps(lane.folder / "steps", settings.told)
-                failure = lane.make([*_make(lane, toolchain), "bzImage"], log, steps.heard)
+                steps = _Steps(worktree.folder / "steps", settings.told)
+                failure = worktree.make([*_make(worktree, toolchain), "bzImage"], log, steps.heard)
             if failure is None:
                 steps.remember()
-                failure = _dump_btf(lane, log)
+                failure = _dump_btf(worktree, log)
             if failure is not None:
                 return _kept(failure, log, settings, place)
             seconds = clock.monotonic() - began
-            stored = _stored(lane, log, fragments, revision, place, seconds)
+            stored = _stored(worktree, log, fragments, revision, place, seconds)
             return _kept(stored, log, settings, place) if isinstance(stored, Failure) else stored
 
 
-def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
+def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:
     cc = Path(toolchain.cc.program).name
     suffix = cc.removeprefix("clang")
     llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
     return [
-        *("make", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
-        *(f"CC={lane.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
+        *("make", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
+        *(f"CC={worktree.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
     ]
 
 
-def _configure(lane: Lane, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
+def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
     """Makes the configuration, and looks at it before an hour is spent on building it."""
-    fragment = f"KCONFIG_ALLCONFIG={lane.given('fragment')}"
-    failure = lane.make([*_make(lane, toolchain), fragment, "allnoconfig"], log)
+    fragment = f"KCONFIG_ALLCONFIG={worktree.given('fragment')}"
+    failure = worktree.make([*_make(worktree, toolchain), fragment, "allnoconfig"], log)
     if failure is not None:
         return failure
-    config = lane.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
+    config = worktree.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
     if isinstance(config, NotTaken):
         return not_taken(config)
     return check_config(fragments.wanted, config.decode(errors="replace"))[0]
 
 
-def _dump_btf(lane: Lane, log: Path) -> Failure | None:
+def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
     """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
-    clear = ["rm", "-rf", "--", f"{lane.build}/btf"]
-    dump = ["objcopy", "--dump-section", f".BTF={lane.build}/btf", f"{lane.build}/vmlinux", "/dev/null"]
-    return lane.make(clear, log) or lane.make(dump, log)
+    clear = ["rm", "-rf", "--", f"{worktree.build}/btf"]
+    dump = ["objcopy", "--dump-section", f".BTF={worktree.build}/btf", f"{worktree.build}/vmlinux", "/dev/null"]
+    return worktree.make(clear, log) or worktree.make(dump, log)
 
 
 class _Steps:
@@ -193,12 +193,12 @@ def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> 
 
 
 def _stored(
-    lane: Lane, log: Path, fragments: Fragments, revision: Revision, place: Path, seconds: float
+    worktree: Worktree, log: Path, fragments: Fragments, revision: Revision, place: Path, seconds: float
 ) -> Kernel | Failure:
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
         taken = Path(temporary)
-        failure = take(OUTPUTS, lane.output, taken)
+        failure = take(OUTPUTS, worktree.output, taken)
         if failure is not None:
             return failure
         config = (taken / "config").read_bytes()
@@ -212,7 +212,7 @@ def _stored(
             shutil.copyfile(log, entry / "build.log")
             about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
             (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
-    lane.settings.uses.take(place)
+    worktree.settings.uses.take(place)
     return Kernel(
         digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest
     )

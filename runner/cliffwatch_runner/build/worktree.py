@@ -1,9 +1,10 @@
-"""A lane: a source and its build output, in which one build after the other is made.
+"""A worktree: a source and its build output, in which one build after the other is made.
 
-lanes/NAME/   lock, index, steps, *.log   the host's own: no build gets to them
-source/                     written by git alone; builds read it
-output/                     written by builds; the host never opens a path in it
-ccache/                     of a lane that is made for one build
+worktrees/NAME/
+    lock, index, steps, *.log   the host's own: no build gets to them
+    source/                     written by git alone; builds read it
+    output/                     written by builds; the host never opens a path in it
+    ccache/                     of a worktree that is made for one build
 """
 
 import hashlib
@@ -29,7 +30,7 @@ from cliffwatch_runner.source.tree import Tree
 BUILD = ".cliffwatch"
 """The kernel's build output, directly below the source root: kbuild then uses relative paths (srctree=..)."""
 
-_SOURCE = Path("/cliffwatch/lane/src")
+_SOURCE = Path("/cliffwatch/tree/src")
 _CCACHE = Path("/cliffwatch/ccache")
 _GIVEN = Path("/cliffwatch/given")
 
@@ -59,8 +60,8 @@ class BuildSettings:
     uses: Uses
 
 
-class Lane:
-    """A lane that this process holds. `given` is what the host hands to its builds; they read it."""
+class Worktree:
+    """A worktree that this process holds. `given` is what the host hands to its builds; they read it."""
 
     def __init__(self, folder: Path, ccache: Path, given: Path, settings: BuildSettings) -> None:
         self.folder = folder
@@ -87,13 +88,13 @@ class Lane:
         return (_GIVEN if self._fixed else self._given) / name
 
     def log(self, name: str) -> Path:
-        """A log of this lane, empty at first."""
+        """A log of this worktree, empty at first."""
         path = self.folder / f"{name}.log"
         path.unlink(missing_ok=True)
         return path
 
     def check_out(self, tree: Tree, revision: Revision) -> Failure | None:
-        """Makes the lane hold a revision, with the way to compile it."""
+        """Makes the worktree hold a revision, with the way to compile it."""
         failure = check_out(tree.mirror, revision, self._source, self.folder / "index", keep_free=BUILD)
         if failure is None:
             (self._source / BUILD).mkdir(exist_ok=True)
@@ -110,9 +111,9 @@ class Lane:
         return f"sh {self.given(_COMPILER)} {program}" if self._fixed else f"ccache {program}"
 
     def make(self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None = None) -> Failure | None:
-        """Runs a command in the lane's sandbox; what went wrong is sorted by whose fault it is. Raises Stopped.
+        """Runs a command in the worktree's sandbox; what went wrong is sorted by whose fault it is. Raises Stopped.
 
-        A tree that writes into its own source is given a copy of it to write to, which goes with the lane's use.
+        A tree that writes into its own source is given a copy of it to write to, which goes with the worktree's use.
         """
         done = self._run(command, log, on_output)
         if self._writes_its_source(done):
@@ -237,38 +238,41 @@ def _logged(log: Path, done: process.Finished) -> str:
 
 
 @contextmanager
-def held_lane(name: str, settings: BuildSettings, given: Path) -> Iterator[Lane]:
-    """Holds a lane: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
+def locked_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
+    """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
 
     Waits, and says so, while another process builds in it. Raises Stopped.
     """
     given.chmod(0o755)
     for path in given.iterdir():
         path.chmod(0o644)
-    with (_own_lane if settings.trust == "outside" else _kept_lane)(name, settings) as (folder, ccache):
+    with (_single_use_worktree if settings.trust == "outside" else _shared_worktree)(name, settings) as (
+        folder,
+        ccache,
+    ):
         for each in (folder / "source", folder / "output", ccache):
             each.mkdir(parents=True, exist_ok=True)
             each.chmod(0o755)
         for each in (folder / "output", ccache):
             settings.sandbox.give(each)
-        lane = Lane(folder, ccache, given, settings)
+        worktree = Worktree(folder, ccache, given, settings)
         try:
-            yield lane
+            yield worktree
         finally:
-            lane.discard()
+            worktree.discard()
 
 
 @contextmanager
-def _kept_lane(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
+def _shared_worktree(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
     sandbox = settings.sandbox
     user = "" if sandbox.user is None else str(sandbox.user.uid)
     parts = (name, settings.trust, sandbox.level, sandbox.image or "", user)
-    folder = settings.cache / "lanes" / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    folder = settings.cache / "worktrees" / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     ccache = settings.cache / "ccaches" / settings.trust
     settings.uses.take(ccache, make=True)
 
     def waiting() -> None:
-        settings.told(None, "waiting for another build in the same lane")
+        settings.told(None, "waiting for another build in the same worktree")
 
     with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
         (folder / MARK).touch()
@@ -278,15 +282,15 @@ def _kept_lane(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]
 
 
 @contextmanager
-def _own_lane(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    """A lane for one build. Those of processes that were killed go first: they hold their locks no longer."""
+def _single_use_worktree(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
+    """A worktree for one build. Those of processes that were killed go first: they hold their locks no longer."""
     del name
-    lanes = settings.cache / "lanes"
-    lanes.mkdir(parents=True, exist_ok=True)
-    for left in lanes.glob(f"{_FOR_ONE_BUILD}*"):
+    worktrees = settings.cache / "worktrees"
+    worktrees.mkdir(parents=True, exist_ok=True)
+    for left in worktrees.glob(f"{_FOR_ONE_BUILD}*"):
         with suppress(OSError):
             remove_unused(left, "lock")
-    folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=lanes))
+    folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=worktrees))
     with locked(folder / "lock", waiting=lambda: None, should_stop=settings.should_stop):
         (folder / MARK).touch()
         try:

@@ -20,7 +20,7 @@ from cliffwatch_runner.plan.writable_folders import open_cache, owner_name
 _TITLES: dict[Kind, str] = {
     "kernel": "kernels",
     "bench": "benches",
-    "lane": "lanes",
+    "worktree": "worktrees",
     "ccache": "ccache",
     "mirror": "mirror of trees",
     "failure": "logs of failures",
@@ -113,7 +113,7 @@ def _refused(failure: Failure) -> Exit:
 
 
 def table_lines(listed: Listing) -> list[str]:
-    """A line for each kind that is there, what lanes are made of, and the sum."""
+    """A line for each kind that is there, what worktrees are made of, and the sum."""
     rows = [("", "entries", "size", "last used (UTC)", "")]
     for kind in KINDS:
         found = listed.of(kind)

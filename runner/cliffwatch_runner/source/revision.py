@@ -75,7 +75,7 @@ def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, ke
             next_step="give it another name",
         )
     source.mkdir(parents=True, exist_ok=True)
-    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the lane's lock is ours
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the worktree's lock is ours
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
     done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env, readable=True)
     if done.ok:

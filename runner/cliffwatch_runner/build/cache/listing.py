@@ -11,11 +11,11 @@ from typing import Literal, get_args
 from cliffwatch_runner.build.cache.uses import MARK, is_used, last_used
 from cliffwatch_runner.sandbox.untrusted_files import disk_bytes
 
-Kind = Literal["kernel", "bench", "lane", "ccache", "mirror", "failure", "leftover"]
+Kind = Literal["kernel", "bench", "worktree", "ccache", "mirror", "failure", "leftover"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _FOLDERS: Mapping[Kind, str] = {"kernel": "kernels", "bench": "benches"}
-LOCKS: Mapping[Kind, str] = {"kernel": MARK, "bench": MARK, "lane": "lock", "ccache": MARK, "mirror": MARK}
+LOCKS: Mapping[Kind, str] = {"kernel": MARK, "bench": MARK, "worktree": "lock", "ccache": MARK, "mirror": MARK}
 """What is locked by those who use an entry of a kind; the other kinds are nobody's any more."""
 
 _PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
@@ -77,8 +77,8 @@ def _paths(cache: Path, kind: Kind) -> Iterator[Path]:
     match kind:
         case "kernel" | "bench":
             yield from _children(cache / _FOLDERS[kind], hidden=False)
-        case "lane":
-            yield from _children(cache / "lanes", hidden=False)
+        case "worktree":
+            yield from _children(cache / "worktrees", hidden=False)
         case "ccache":
             yield from _children(cache / "ccaches", hidden=False)
         case "mirror":
@@ -89,7 +89,7 @@ def _paths(cache: Path, kind: Kind) -> Iterator[Path]:
         case "leftover":
             if (cache / "ccache").is_dir():  # where it lay when builds of every trust shared one
                 yield cache / "ccache"
-            for folder in (cache, cache / "lanes", *(cache / name for name in _FOLDERS.values())):
+            for folder in (cache, cache / "worktrees", *(cache / name for name in _FOLDERS.values())):
                 yield from _children(folder, hidden=True)
 
 
@@ -100,7 +100,7 @@ def _children(folder: Path, *, hidden: bool) -> list[Path]:
 
 
 def _entry(kind: Kind, path: Path) -> Entry:
-    parts = {name: disk_bytes(path / part) for name, part in _PARTS.items()} if kind == "lane" else {}
+    parts = {name: disk_bytes(path / part) for name, part in _PARTS.items()} if kind == "worktree" else {}
     return Entry(
         kind=kind,
         name=path.name.removesuffix(".log") if kind == "failure" else path.name,
