@@ -5,9 +5,9 @@ from typing import Literal
 
 from cliffwatch.exits import Exit
 
-Whose = Literal["usage", "kernel", "host"]
+Party = Literal["usage", "kernel", "host"]
 
-_EXITS: dict[Whose, Exit] = {"usage": Exit.USAGE, "kernel": Exit.KERNEL_FAILED, "host": Exit.HOST_FAILED}
+_EXITS: dict[Party, Exit] = {"usage": Exit.USAGE, "kernel": Exit.KERNEL_FAILED, "host": Exit.HOST_FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Failure:
     compiler's error, the end of a console), cut to what a person reads.
     """
 
-    whose: Whose
+    whose: Party
     message: str
     next_step: str
     evidence: str = ""

@@ -19,12 +19,12 @@ from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox import control_groups
 from cliffwatch_runner.sandbox.control_groups import make_group
-from cliffwatch_runner.sandbox.limits import Limits, changed, guarded, host_limits, refusal
+from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, guarded, host_limits, refusal
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
 
-LIMITS = Limits(
+LIMITS = SandboxLimits(
     memory_bytes=400 * MIB,
     processes=4000,
     disk_bytes=200 * MIB,
@@ -168,7 +168,7 @@ def nothing_left(program: str) -> Iterator[None]:
 def ended(
     folder: Path,
     command: list[str],
-    limits: Limits,
+    limits: SandboxLimits,
     *,
     by_group: bool,
     wall: Callable[[Path, list[str]], list[str]] = sandboxed,
@@ -401,7 +401,7 @@ def test_a_containers_engine_is_told_the_limits() -> None:
 def test_a_user_raises_limits_by_name() -> None:
     raised = changed(LIMITS, ["memory=2G", "processes=9000", "disk=1G", "hours=0.5"])
 
-    assert isinstance(raised, Limits)
+    assert isinstance(raised, SandboxLimits)
     assert (raised.memory_bytes, raised.processes, raised.disk_bytes, raised.seconds) == (
         2048 * MIB,
         9000,

@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner, Result
 from golden import assert_golden
 from ordinary_user import as_ordinary_user
-from toy import Silent, change, request, run_toy
+from toy import RecordedProgress, change, request, run_toy
 
 from cliffwatch.byte_sizes import parse_size, size_text
 from cliffwatch.command.main import main
 from cliffwatch.results import Run
 from cliffwatch_runner.build.cache import entries as cache_entries
 from cliffwatch_runner.build.cache.entries import lock_alone, locked
-from cliffwatch_runner.build.cache.listing import Entry, Listing, list_cache
+from cliffwatch_runner.build.cache.listing import CacheEntry, Listing, list_cache
 from cliffwatch_runner.build.cache.pruning import prune_built, remove, to_remove
 from cliffwatch_runner.build.cache.uses import MARK, Uses, cache_uses, is_used
 from cliffwatch_runner.command.cache import table_lines
@@ -31,9 +31,9 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
 
-def entry(kind: str, days_ago: float, size: int, *, in_use: bool = False, **parts: int) -> Entry:
+def entry(kind: str, days_ago: float, size: int, *, in_use: bool = False, **parts: int) -> CacheEntry:
     name = f"{kind}{days_ago:g}"
-    return Entry(
+    return CacheEntry(
         kind=kind,  # type: ignore[arg-type]
         name=name,
         path=Path(name),
@@ -141,14 +141,14 @@ def test_a_run_prunes_older_kernels_and_never_its_own(repository: Path, tmp_path
     run_toy(request(repository, tmp_path, out=tmp_path / "one"))
     (first,) = list_cache(tmp_path / "cache").of("kernel")
     commit = change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
-    told = Silent()
+    progress = RecordedProgress()
 
-    run_toy(request(repository, tmp_path, base=commit, out=tmp_path / "two", cache_size=0), told)
+    run_toy(request(repository, tmp_path, base=commit, out=tmp_path / "two", cache_size=0), progress)
 
     (kept,) = list_cache(tmp_path / "cache").of("kernel")
     assert kept.name != first.name
     assert len(list_cache(tmp_path / "cache").of("bench")) == 1
-    assert any(line.startswith("removed from the cache, least recently used first: 1 ") for line in told.told)
+    assert any(line.startswith("removed from the cache, least recently used first: 1 ") for line in progress.lines)
 
 
 def test_a_kernel_that_was_used_again_outlives_newer_ones(repository: Path, tmp_path: Path, stand_in: None) -> None:
@@ -247,10 +247,10 @@ def test_a_dry_run_says_what_would_go_and_removes_nothing(tmp_path: Path) -> Non
     kernel(tmp_path, "old", days_ago=50)
     kernel(tmp_path, "new", days_ago=1)
 
-    told = cliffwatch("prune", "--cache", str(tmp_path), "--older-than", "30", "--dry-run").output
+    result = cliffwatch("prune", "--cache", str(tmp_path), "--older-than", "30", "--dry-run").output
 
-    assert "would remove kernel old (linux 6.12.57), 1.0 MiB, last used " in told
-    assert "Would remove 1 entry, 1.0 MiB; 1.0 MiB are left." in told
+    assert "would remove kernel old (linux 6.12.57), 1.0 MiB, last used " in result
+    assert "Would remove 1 entry, 1.0 MiB; 1.0 MiB are left." in result
     assert len(list_cache(tmp_path).entries) == 2
 
 
@@ -261,10 +261,10 @@ def test_prune_keeps_twenty_gibibytes_where_no_size_is_given(tmp_path: Path) -> 
 
 
 def test_no_cache_is_no_failure(tmp_path: Path) -> None:
-    told = cliffwatch("--cache", str(tmp_path / "none"))
+    result = cliffwatch("--cache", str(tmp_path / "none"))
 
-    assert told.exit_code == 0
-    assert "no build was made there" in told.output
+    assert result.exit_code == 0
+    assert "no build was made there" in result.output
 
 
 @pytest.mark.parametrize("arguments", [(), ("prune",), ("--json",)], ids=["show", "prune", "json"])
@@ -272,13 +272,13 @@ def test_a_cache_of_another_user_is_a_message(tmp_path: Path, arguments: tuple[s
     kernel(tmp_path, "theirs")
     (tmp_path / "kernels").chmod(0)
     argv = as_ordinary_user([str(CLIFFWATCH), "cache", "--cache", str(tmp_path), *arguments])
-    told = subprocess.run(argv, capture_output=True, text=True, check=False)
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
     (tmp_path / "kernels").chmod(0o755)
 
-    assert told.returncode == 2, told.stderr
-    assert f"{tmp_path}/kernels belongs to " in told.stderr
-    assert "name a folder of yours with --cache" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert result.returncode == 2, result.stderr
+    assert f"{tmp_path}/kernels belongs to " in result.stderr
+    assert "name a folder of yours with --cache" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_a_cache_that_may_only_be_read_is_shown_and_not_pruned(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload import result_directory
 from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_runner.worker import job as worker_job
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token
 from cliffwatch_runner.worker.spool import Spool
@@ -36,7 +36,7 @@ def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:
     return ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="2", **other)
 
 
-def do_one(running: Any, host: Host, spool: Path, stop: threading.Event | None = None) -> list[str]:
+def do_one(running: Any, host: WorkerHost, spool: Path, stop: threading.Event | None = None) -> list[str]:
     said: list[str] = []
     client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
     ended = work(
@@ -54,7 +54,9 @@ def do_one(running: Any, host: Host, spool: Path, stop: threading.Event | None =
     return said
 
 
-def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_a_job_is_built_measured_uploaded_and_compared(
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path
+) -> None:
     made = request(running, served)
     do_one(running, host, tmp_path / "spool")
     running.do_tasks()
@@ -77,7 +79,7 @@ def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any
 
 
 def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
-    running: Any, served: Any, host: Host, tmp_path: Path
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
     base = toy.git(repository, "rev-parse", "v6.12")
@@ -91,7 +93,7 @@ def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
 
 
 def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
-    running: Any, served: Any, host: Host, tmp_path: Path
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
     made = ask(running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, targets=TARGET)
@@ -102,7 +104,7 @@ def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
 
 
 def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped at the first boot that the service has."""
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
@@ -132,7 +134,7 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
 
 
 def test_a_service_that_is_away_gets_everything_when_it_is_back(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Away from the moment the job was taken until everything is measured; an hour passes on its clock."""
     made = request(running, served)
@@ -163,14 +165,14 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
     assert len(running.rows("SELECT number FROM boot")) == 4
 
 
-def test_two_workers_after_one_job(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_two_workers_after_one_job(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """One does it; the other finds nothing."""
     made = request(running, served)
-    other = Host(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
+    other = WorkerHost(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
     drains = [threading.Event(), threading.Event()]
     said: list[str] = []
 
-    def run(which: Host, drain: threading.Event) -> None:
+    def run(which: WorkerHost, drain: threading.Event) -> None:
         client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
         spool = Spool(tmp_path / which.name)
         work(client, which, spool, drain=drain, stop=threading.Event(), say=said.append, idle=0.05)
@@ -190,14 +192,14 @@ def test_two_workers_after_one_job(running: Any, served: Any, host: Host, tmp_pa
 
 
 def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
     made = request(running, served)
     (job,) = made["jobs"]
     offered = worker_job.do_job
 
-    def cancelling(client: Client, host: Host, work: Any, *more: Any) -> bool:
+    def cancelling(client: Client, host: WorkerHost, work: Any, *more: Any) -> bool:
         with running.http("upload") as http:
             http.post(f"/api/v1/jobs/{job['job']}/cancel").raise_for_status()
         return offered(client, host, {**work, "heartbeat_seconds": 0.1}, *more)
@@ -207,9 +209,11 @@ def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
     assert running.get(f"/jobs/{job['job']}")["state"] == "cancelled"
 
 
-def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     made = request(running, served)
-    full = Host(**{**{name: getattr(host, name) for name in host.__slots__}, "limits": Limits(free_disk=1 << 62)})
+    full = WorkerHost(
+        **{**{name: getattr(host, name) for name in host.__slots__}, "limits": JobLimits(free_disk=1 << 62)}
+    )
     said: list[str] = []
     client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
     drain = threading.Event()
@@ -225,7 +229,7 @@ def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: Host, t
     assert "left on the disk" in job["reason"]
 
 
-def test_children_never_see_the_token(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_children_never_see_the_token(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the compiler's error."""
     url, repository = served
     secret = running.tokens["work"]
@@ -270,7 +274,7 @@ def test_a_token_of_the_environment_is_forgotten_at_once(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.99])
 def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
-    running: Any, data: Path, host: Host, tmp_path: Path, kept: float
+    running: Any, data: Path, host: WorkerHost, tmp_path: Path, kept: float
 ) -> None:
     """A crash of the host can cut job.json, never run.json and the boots, which are renamed into place."""
     spool = Spool(tmp_path / "spool")
@@ -286,7 +290,7 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
 
 
 def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
-    running: Any, data: Path, host: Host, tmp_path: Path
+    running: Any, data: Path, host: WorkerHost, tmp_path: Path
 ) -> None:
     spool = Spool(tmp_path / "spool")
     made = ask(running)
@@ -332,7 +336,7 @@ def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: 
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_an_hour_off_loses_no_lease(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """Leases live on the service's clock; what the host writes down carries its own."""
     real = clock.now

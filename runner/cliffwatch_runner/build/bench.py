@@ -62,7 +62,7 @@ def build_bench(
         return found
 
     def waiting() -> None:
-        settings.told(None, "waiting for another process that builds the same bench")
+        settings.report_progress(None, "waiting for another process that builds the same bench")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         found = _found(place, digest, source_digest, settings)
@@ -107,10 +107,10 @@ def _make(
     worktree: Worktree, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
 ) -> Failure | tuple[str, ...]:
     """Builds bench in the worktree; what it offers, by its own word, once that is done."""
-    worktree.settings.told(None, "bench: checking out")
+    worktree.settings.report_progress(None, "bench: checking out")
     failure = worktree.check_out(tree, revision)
     for step in [] if failure is not None else _steps(worktree, toolchain, source_digest):
-        worktree.settings.told(None, "bench")
+        worktree.settings.report_progress(None, "bench")
         failure = worktree.make(step, log)
         if failure is not None:
             return _of_bench(failure)

@@ -86,7 +86,7 @@ def build_kernel(
         return found
 
     def waiting() -> None:
-        settings.told(None, "waiting for another process that builds the same kernel")
+        settings.report_progress(None, "waiting for another process that builds the same kernel")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
         return _found(place, digest, settings) or _build(tree, revision, fragments, toolchain, settings, place)
@@ -117,14 +117,14 @@ def _build(
         given = Path(temporary)
         (given / "fragment").write_text(fragments.text)
         with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
-            settings.told(None, "checking out")
+            settings.report_progress(None, "checking out")
             failure = worktree.check_out(tree, revision)
             log = worktree.log("build")
             if failure is None:
                 failure = _configure(worktree, fragments, toolchain, log)
             if failure is None:
-                steps = _Steps(worktree.folder / "steps", settings.told)
-                failure = worktree.make([*_make(worktree, toolchain), "bzImage"], log, steps.heard)
+                steps = _Steps(worktree.folder / "steps", settings.report_progress)
+                failure = worktree.make([*_make(worktree, toolchain), "bzImage"], log, steps.count)
             if failure is None:
                 steps.remember()
                 failure = _dump_btf(worktree, log)
@@ -165,20 +165,20 @@ def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
 
 
 class _Steps:
-    """Tells how far a build is: lines of make against those of the build before, else those of a first one."""
+    """How far a build is: lines of make against those of the build before, else those of a first one."""
 
-    def __init__(self, memory: Path, told: Callable[[float | None, str], None]) -> None:
+    def __init__(self, memory: Path, report_progress: Callable[[float | None, str], None]) -> None:
         self._memory = memory
-        self._told = told
+        self._report_progress = report_progress
         self._expected = _FIRST_BUILD_STEPS if not memory.exists() else None
         self._count = 0
 
-    def heard(self, output: str) -> None:
+    def count(self, output: str) -> None:
         steps = _STEP.findall(output)
         self._count += len(steps)
         if steps:
             share = min(0.99, self._count / self._expected) if self._expected else None
-            self._told(share, steps[-1])
+            self._report_progress(share, steps[-1])
 
     def remember(self) -> None:
         self._memory.write_text(f"{self._count}\n")

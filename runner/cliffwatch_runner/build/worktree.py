@@ -20,7 +20,7 @@ from cliffwatch_runner.build.cache.entries import Stopped, locked
 from cliffwatch_runner.build.cache.uses import MARK, Uses, remove_unused
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.limits import Limits, guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits, guarded
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder, remove_tree
 from cliffwatch_runner.source.access import Trust
@@ -47,15 +47,15 @@ _FOR_ONE_BUILD = "outside-"
 class BuildSettings:
     """What all builds of a run have in common.
 
-    `told` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
+    `report_progress` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
     """
 
     cache: Path
     sandbox: Sandbox
-    limits: Limits
+    limits: SandboxLimits
     trust: Trust
     jobs: int
-    told: Callable[[float | None, str], None]
+    report_progress: Callable[[float | None, str], None]
     should_stop: Callable[[], bool]
     uses: Uses
 
@@ -155,7 +155,7 @@ class Worktree:
         self,
         command: Sequence[str],
         mounts: Sequence[Mount],
-        limits: Limits,
+        limits: SandboxLimits,
         *,
         jobs: int,
         log: process.Log | None = None,
@@ -272,7 +272,7 @@ def _shared_worktree(name: str, settings: BuildSettings) -> Iterator[tuple[Path,
     settings.uses.take(ccache, make=True)
 
     def waiting() -> None:
-        settings.told(None, "waiting for another build in the same worktree")
+        settings.report_progress(None, "waiting for another build in the same worktree")
 
     with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
         (folder / MARK).touch()

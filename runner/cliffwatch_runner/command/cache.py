@@ -11,13 +11,13 @@ import rich_click as click
 from cliffwatch.byte_sizes import size_text
 from cliffwatch.exits import Exit
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.listing import KINDS, Entry, Kind, Listing, list_cache
+from cliffwatch_runner.build.cache.listing import KINDS, CacheEntry, EntryKind, Listing, list_cache
 from cliffwatch_runner.build.cache.pruning import KEEP_BYTES, remove, to_remove
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.writable_folders import open_cache, owner_name
 
-_TITLES: dict[Kind, str] = {
+_TITLES: dict[EntryKind, str] = {
     "kernel": "kernels",
     "bench": "benches",
     "worktree": "worktrees",
@@ -133,7 +133,7 @@ def table_lines(listed: Listing) -> list[str]:
     return [f"{listed.cache}: {free}", "", *lines, "", "`cliffwatch cache prune --dry-run` says what would go."]
 
 
-def _sums(entries: Sequence[Entry]) -> tuple[str, str, str, str]:
+def _sums(entries: Sequence[CacheEntry]) -> tuple[str, str, str, str]:
     used = sum(entry.in_use for entry in entries)
     latest = max(entry.last_used for entry in entries)
     return (
@@ -152,17 +152,17 @@ def _entry_lines(listed: Listing) -> Iterator[str]:
         yield f"{named}  {size_text(entry.bytes):>8}  {_time(entry.last_used)}  {note:<6}  {entry.about}".rstrip()
 
 
-def _tell(verb: str, entries: Sequence[Entry]) -> None:
+def _tell(verb: str, entries: Sequence[CacheEntry]) -> None:
     for entry in entries:
         click.echo(f"{verb} {_named(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC")
 
 
-def _named(entry: Entry) -> str:
+def _named(entry: CacheEntry) -> str:
     about = f" ({entry.about})" if entry.about else ""
     return f"{entry.kind} {entry.name[:_SHORT]}{about}"
 
 
-def _summed(verb: str, entries: Sequence[Entry], listed: Listing) -> str:
+def _summed(verb: str, entries: Sequence[CacheEntry], listed: Listing) -> str:
     gone = sum(entry.bytes for entry in entries)
     used = sum(entry.bytes for entry in listed.entries if entry.in_use)
     note = f", {size_text(used)} of it in use" if used else ""

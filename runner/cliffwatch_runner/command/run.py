@@ -27,7 +27,7 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.plan.writable_folders import not_ours
-from cliffwatch_runner.run.progress import Teller, TimedPhases, teller_for
+from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_display
 from cliffwatch_runner.run.run import Finished, plan_only
 from cliffwatch_runner.run.run import run as carry_out
 from cliffwatch_runner.source.access import ACCESSES
@@ -191,25 +191,25 @@ def run(**options: Any) -> NoReturn:
         raise SystemExit(_tell_failures([token], terminal.console(stderr=True)))
     request = _request(options, report)
     console = terminal.console(stderr=True)
-    teller = TimedPhases(teller_for(console))
+    progress = TimedPhases(progress_display(console))
     with stopping() as stop:
         try:
             if dry_run:
-                raise SystemExit(_print_plan(request, teller, console))
-            ended = carry_out(request, teller, stop)
+                raise SystemExit(_print_plan(request, progress, console))
+            ended = carry_out(request, progress, stop)
         except Stopped:
-            raise SystemExit(_interrupted(teller, console, None)) from None
+            raise SystemExit(_interrupted(progress, console, None)) from None
         except OSError as error:
-            teller.close()
+            progress.close()
             ended = (_host_failure(error, request),)
         finally:
-            teller.close()
+            progress.close()
     if isinstance(ended, tuple):
         raise SystemExit(_tell_failures(ended, console))
     if ended.interrupted:
-        raise SystemExit(_interrupted(teller, console, ended))
+        raise SystemExit(_interrupted(progress, console, ended))
     code = report_of_run(ended.folder, report)
-    console.print(f"took {teller.summary()}", highlight=False, soft_wrap=True)
+    console.print(f"took {progress.summary()}", highlight=False, soft_wrap=True)
     sent = Exit.DONE if upload is None else _send(ended.folder, upload, token, console)
     raise SystemExit(sent or code)
 
@@ -261,9 +261,9 @@ def stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _print_plan(request: RunRequest, teller: Teller, console: Console) -> Exit:
-    planned = plan_only(request, teller)
-    teller.close()
+def _print_plan(request: RunRequest, progress: Progress, console: Console) -> Exit:
+    planned = plan_only(request, progress)
+    progress.close()
     if isinstance(planned[0], Failure):
         return _tell_failures([each for each in planned if isinstance(each, Failure)], console)
     chosen, plan, selection = planned
@@ -280,8 +280,8 @@ def _tell_failures(failures: Sequence[Failure], console: Console) -> Exit:
     return max((failure.exit for failure in failures), key=lambda code: (code == Exit.HOST_FAILED, code))
 
 
-def _interrupted(teller: Teller, console: Console, ended: Finished | None) -> Exit:
-    teller.close()
+def _interrupted(progress: Progress, console: Console, ended: Finished | None) -> Exit:
+    progress.close()
     where = f"; what is done lies in {ended.folder}" if ended is not None else ""
     console.print(
         f"cliffwatch: interrupted{where}. The same command goes on from there.", highlight=False, soft_wrap=True

@@ -20,8 +20,8 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.upload.client import Client
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token, shut_memory
 from cliffwatch_runner.worker.spool import Spool
@@ -93,7 +93,7 @@ def worker(
     home = spool / "home"
     for folder in (cache, home):
         folder.mkdir(parents=True, exist_ok=True)
-    host = Host(
+    host = WorkerHost(
         name=name,
         platform=platform,
         modes=tuple(sorted(set(modes))),
@@ -101,7 +101,7 @@ def worker(
         command=(sys.executable, "-m", "cliffwatch.command"),
         env=_clean_environment(home),
         build_image=build_image,
-        limits=Limits(seconds=hours * 3600),
+        limits=JobLimits(seconds=hours * 3600),
         about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
     )
     drain, stop = _signals()

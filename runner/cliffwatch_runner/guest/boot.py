@@ -19,7 +19,7 @@ from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file,
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
 from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
-from cliffwatch_runner.sandbox.limits import Limits, guarded, host_limits
+from cliffwatch_runner.sandbox.limits import SandboxLimits, guarded, host_limits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 
@@ -151,7 +151,7 @@ class _LeftBehind:
     limit: Failure | None
 
 
-def _host_limits(order: BootOrder) -> Limits:
+def _host_limits(order: BootOrder) -> SandboxLimits:
     """An emulator's: its guest's memory and half of it again, and no time, which the watch has an eye on."""
     memory = (order.shape.memory_mib << 20) * 3 // 2 + _EMULATOR_BYTES
     return replace(host_limits(math.inf), memory_bytes=memory, disk_bytes=_GUEST_DISK_BYTES)

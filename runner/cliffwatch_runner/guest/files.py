@@ -97,7 +97,7 @@ def _reopened(way: int, flags: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FolderEntry:
     """A name below a folder, its parts with slashes between them, and what it is."""
 
     name: str
@@ -110,7 +110,7 @@ class Entry:
         return max(full, self.about.st_blocks * 512)
 
 
-def entries_below(folder: Path) -> Iterator[Entry | None]:
+def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
     """All that lies below a folder, level by level; None for a folder that cannot be looked into, or lies too deep for it.
 
     Endless, as far as anybody knows: the caller stops at a number.
@@ -124,7 +124,7 @@ def entries_below(folder: Path) -> Iterator[Entry | None]:
                 yield None
             else:
                 for name, about in _listed(listing):
-                    yield Entry(name="/".join((*parts, name)), about=about)
+                    yield FolderEntry(name="/".join((*parts, name)), about=about)
                     if stat.S_ISDIR(about.st_mode):
                         pending.append((*parts, name))
             if listing is not None:

@@ -27,7 +27,7 @@ _SYSTEMCTL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class JournalEntry:
     """One old value. `target` is a path relative to the root, or the name of a service that was active (`old`)."""
 
     name: str
@@ -43,7 +43,7 @@ class Journal:
     boot_id: str | None
     pid: int
     written: str
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
 
 class Services(Protocol):
@@ -77,7 +77,7 @@ class Systemctl:
         return None if ended.ok else ended.output.strip() or f"systemctl {verb} ended with status {ended.status}"
 
 
-def write_journal(path: Path, root: Path, entries: Iterable[Entry]) -> None:
+def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> None:
     """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be kept."""
     journal = Journal(
         boot_id=read_word(root / _BOOT_ID), pid=os.getpid(), written=clock.now().isoformat(), entries=tuple(entries)
@@ -132,13 +132,13 @@ def _parsed(raw: dict[str, object]) -> Journal:
             "written": str(written),
             "entries": list(entries),
         }:
-            parsed = tuple(Entry(**entry) for entry in entries)
+            parsed = tuple(JournalEntry(**entry) for entry in entries)
             if all(map(_believable, parsed)):
                 return Journal(boot_id=boot_id, pid=pid, written=written, entries=parsed)
     raise ValueError("not a journal of this version")
 
 
-def _believable(entry: Entry) -> bool:
+def _believable(entry: JournalEntry) -> bool:
     if not all(isinstance(text, str) for text in (entry.name, entry.target, entry.old)):
         return False
     if entry.form == "service":
@@ -162,7 +162,7 @@ def restore_from_journal(journal: Path, root: Path = Path("/"), services: Servic
         return _removed(journal)
     started = services if services is not None else Systemctl()
     problems: list[str] = []
-    left: list[Entry] = []
+    left: list[JournalEntry] = []
     for entry in reversed(found.entries):
         reason = _restored(entry, root, started.start)
         if reason is not None:
@@ -183,7 +183,7 @@ def _removed(journal: Path) -> tuple[str, ...]:
     return ()
 
 
-def _restored(entry: Entry, root: Path, start: Callable[[str], str | None]) -> str | None:
+def _restored(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
     """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs nothing."""
     if entry.form == "service":
         return start(entry.target)

@@ -60,7 +60,7 @@ class LockState:
 def lock_path(root: Path = Path("/")) -> Path:
     """The host's lock file: in /run/lock where everybody may write there (Debian), else in /tmp.
 
-    Chosen by what the folder is and not by who asks, so that root and an ordinary user meet at one file.
+    ResolvedRequest by what the folder is and not by who asks, so that root and an ordinary user meet at one file.
     """
     run_lock = root / "run/lock"
     open_to_all = run_lock.is_dir() and run_lock.stat().st_mode & stat.S_IWOTH

@@ -106,13 +106,13 @@ def serve(
         if hindrance is not None:
             _answer(answers, refused=hindrance)
             return 4
-        told: list[str] = []
-        with tuned_host(plan, tell=told.append, root=root, journal=journal, services=services) as tuned:
-            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], told=told)
-            told.clear()
+        sentences: list[str] = []
+        with tuned_host(plan, report=sentences.append, root=root, journal=journal, services=services) as tuned:
+            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], told=sentences)
+            sentences.clear()
             while requests.read(_LONGEST):
                 pass
-        _answer(answers, told=told)
+        _answer(answers, told=sentences)
     return 0
 
 

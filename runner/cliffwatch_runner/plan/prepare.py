@@ -20,7 +20,7 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
-from cliffwatch_runner.sandbox.limits import Limits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -31,7 +31,7 @@ _BUILD_SECONDS = 3 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ResolvedRequest:
     """What a request means on this host. `base` and `head` may be the same revision."""
 
     tree: Tree
@@ -47,20 +47,20 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Equipped:
+class CheckedTools:
     """Tools and configuration, found fit for the revisions."""
 
     toolchain: Toolchain
     fragments: Fragments
     sandbox: Sandbox
     guest_sandbox: Sandbox
-    limits: Limits
+    limits: SandboxLimits
 
 
 Failures = tuple[Failure, ...]
 
 
-def choose(request: RunRequest) -> Chosen | Failures:
+def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
     catalogue = load_catalogue()
     wrong = wrong_arguments(request, catalogue)
@@ -83,7 +83,7 @@ def choose(request: RunRequest) -> Chosen | Failures:
     if isinstance(mode, Failure):
         return (mode,)
     host = {**host_record(), "programs": program_versions()}
-    return Chosen(
+    return ResolvedRequest(
         tree=tree,
         base=base,
         head=head,
@@ -115,20 +115,20 @@ def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
     return "icount", (f"icount, because KVM does not run a guest here: {probe.reason}",)
 
 
-def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
+def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools | Failures:
     """Tools, configuration, isolation and space, held against what the revisions need; all that is wrong at once."""
     toolchain = find_toolchain(request.tools)
     if isinstance(toolchain, tuple):
         return toolchain
     # What only this tree has may need what any suite needs.
-    needing = chosen.catalogue.suites if DISCOVERED in request.suites else chosen.suites
+    needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
     fragments = read_fragments(needing, request.fragments)
     if isinstance(fragments, Failure):
         return (fragments,)
     failures = [
         failure
-        for revision in dict.fromkeys((chosen.base, chosen.head, chosen.bench))
-        for failure in unmet(needs_of(chosen.tree.mirror, revision), toolchain, revision)
+        for revision in dict.fromkeys((resolved.base, resolved.head, resolved.bench))
+        for failure in unmet(needs_of(resolved.tree.mirror, revision), toolchain, revision)
     ]
     failures += _boot_tools()
     walls, limits = _walls(request), changed(host_limits(_BUILD_SECONDS), request.limits)
@@ -138,7 +138,7 @@ def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
     sandbox, guest_sandbox = walls
     # What runs in a container is its engine's child: no limit on our own children reaches it.
     sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
-    return Equipped(
+    return CheckedTools(
         toolchain=toolchain, fragments=fragments, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
     )
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
@@ -10,8 +9,6 @@ from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.sandbox.isolation import IsolationChoice
 from cliffwatch_runner.source.access import TreeAccess, Trust
-
-Side = Literal["base", "head"]
 
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 """Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""

@@ -2,19 +2,19 @@
 
 from cliffwatch.counting import counted, duration
 from cliffwatch_runner.plan.plan import Plan
-from cliffwatch_runner.plan.prepare import Chosen
+from cliffwatch_runner.plan.prepare import ResolvedRequest
 from cliffwatch_runner.plan.selection import Selection
 
 _REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
 _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 
 
-def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
+def plan_text(resolved: ResolvedRequest, plan: Plan, selection: Selection) -> str:
     """Revisions, cases, boots in their order, and about how long."""
     lines = [
-        f"base  {chosen.base.short} ({chosen.base.subject}), linux {chosen.base.release}",
-        f"head  {chosen.head.short} ({chosen.head.subject}), linux {chosen.head.release}",
-        f"{chosen.mode} on {chosen.platform}, seed {plan.seed}",
+        f"base  {resolved.base.short} ({resolved.base.subject}), linux {resolved.base.release}",
+        f"head  {resolved.head.short} ({resolved.head.subject}), linux {resolved.head.release}",
+        f"{resolved.mode} on {resolved.platform}, seed {plan.seed}",
         "",
         f"cases ({len(plan.cases)}):",
     ]
@@ -27,7 +27,7 @@ def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
-    seconds = plan.guest_seconds() * _REAL_SECONDS[chosen.mode] + len(plan.boots) * _START_SECONDS[chosen.mode]
+    seconds = plan.guest_seconds() * _REAL_SECONDS[resolved.mode] + len(plan.boots) * _START_SECONDS[resolved.mode]
     lines += [
         "",
         f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted",

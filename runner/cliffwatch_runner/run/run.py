@@ -27,7 +27,7 @@ from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
 from cliffwatch_runner.plan.arguments import unmatched_explain
 from cliffwatch_runner.plan.plan import CONTROL, Plan, make_plan
-from cliffwatch_runner.plan.prepare import Chosen, Equipped, choose, equip
+from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_results, open_cache
@@ -35,11 +35,11 @@ from cliffwatch_runner.results.files import finished_boot, write_json
 from cliffwatch_runner.results.folder import choose_folder
 from cliffwatch_runner.results.record import RunFacts, identity, record
 from cliffwatch_runner.run.arm_failures import arm_failures
-from cliffwatch_runner.run.boot_progress import BootsTold
+from cliffwatch_runner.run.boot_progress import BootProgress
 from cliffwatch_runner.run.build import Built, build
 from cliffwatch_runner.run.confirm import further_boots
 from cliffwatch_runner.run.measure import Bench, guests_at_once, measure
-from cliffwatch_runner.run.progress import Teller
+from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.sandbox.isolation import sentence
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -73,23 +73,23 @@ def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
     return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)
 
 
-def plan_only(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
+def plan_only(request: RunRequest, progress: Progress) -> tuple[ResolvedRequest, Plan, Selection] | tuple[Failure, ...]:
     """What a run would do, without building: which cases are there is guessed from the tree's release."""
     shut = _shut(request)
-    return (shut,) if shut is not None else _planned(request, teller)
+    return (shut,) if shut is not None else _planned(request, progress)
 
 
-def _planned(request: RunRequest, teller: Teller) -> tuple[Chosen, Plan, Selection] | tuple[Failure, ...]:
-    teller.begin("tree", without_credentials(request.tree))
-    chosen = choose(request)
-    if isinstance(chosen, tuple):
-        return chosen
-    teller.end(f"{chosen.base.short} .. {chosen.head.short}")
-    selection = _select(request, chosen, None)
+def _planned(request: RunRequest, progress: Progress) -> tuple[ResolvedRequest, Plan, Selection] | tuple[Failure, ...]:
+    progress.begin("tree", without_credentials(request.tree))
+    resolved = resolve_request(request)
+    if isinstance(resolved, tuple):
+        return resolved
+    progress.end(f"{resolved.base.short} .. {resolved.head.short}")
+    selection = _select(request, resolved, None)
     wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
-    return chosen, _plan(request, chosen.mode, selection, _arms(chosen.mode)), selection
+    return resolved, _plan(request, resolved.mode, selection, _arms(resolved.mode)), selection
 
 
 def _plan(request: RunRequest, mode: Mode, selection: Selection, arms: Sequence[str]) -> Plan:
@@ -101,28 +101,28 @@ def _arms(mode: Mode) -> tuple[str, ...]:
     return ("base", "head", CONTROL) if mode == "walltime" else ("base", "head")
 
 
-def _select(request: RunRequest, chosen: Chosen, offered: tuple[str, ...] | None) -> Selection:
-    suites = with_discovered(request.suites, chosen.suites, offered or (), chosen.catalogue)
-    shape = guest_shape(request, chosen.mode, 0)
+def _select(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:
+    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue)
+    shape = guest_shape(request, resolved.mode, 0)
     return select_cases(
         suites,
         request.profile,
         offered=frozenset(offered) if offered is not None else None,
-        release=chosen.bench.major_minor,
+        release=resolved.bench.major_minor,
         cpus=shape.cpus,
         memory_mib=request.memory_mib,
     )
 
 
-def run(request: RunRequest, teller: Teller, stop: threading.Event) -> Finished | tuple[Failure, ...]:
+def run(request: RunRequest, progress: Progress, stop: threading.Event) -> Finished | tuple[Failure, ...]:
     """Carries a request out. Raises Stopped where it was interrupted before the first boot, OSError on a full disk."""
     shut = _shut(request)
     if shut is not None:
         return (shut,)
     with cache_uses() as uses:
         uses.take(request.cache / "mirror.git", make=True)
-        ended = _carried_out(request, teller, stop, uses)
-        _prune(request, teller)
+        ended = _carried_out(request, progress, stop, uses)
+        _prune(request, progress)
     return ended
 
 
@@ -130,56 +130,56 @@ def _shut(request: RunRequest) -> Failure | None:
     return open_cache(request.cache) or check_results(request.out or RESULTS_HOME)
 
 
-def _prune(request: RunRequest, teller: Teller) -> None:
+def _prune(request: RunRequest, progress: Progress) -> None:
     """While the run still holds what is its own."""
     with suppress(OSError):  # what it measured is no worse for it
         pruned = prune_built(request.cache, request.cache_size, clock.now())
         if not pruned.removed:
             return
         what = f"{counted(len(pruned.removed), 'kernel or bench', 'kernels and benches')}, {size_text(pruned.bytes)}"
-        teller.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")
+        progress.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")
 
 
 def _carried_out(
-    request: RunRequest, teller: Teller, stop: threading.Event, uses: Uses
+    request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses
 ) -> Finished | tuple[Failure, ...]:
-    planned = _planned(request, teller)
+    planned = _planned(request, progress)
     if isinstance(planned[0], Failure):
         return tuple(each for each in planned if isinstance(each, Failure))
-    chosen = planned[0]
-    equipped = equip(request, chosen)
-    if isinstance(equipped, tuple):
-        return equipped
+    resolved = planned[0]
+    tools = check_tools(request, resolved)
+    if isinstance(tools, tuple):
+        return tools
     settings = BuildSettings(
         cache=request.cache,
-        sandbox=equipped.sandbox,
-        limits=equipped.limits,
+        sandbox=tools.sandbox,
+        limits=tools.limits,
         trust=request.trust,
         jobs=request.jobs,
-        told=teller.advance,
+        report_progress=progress.advance,
         should_stop=stop.is_set,
         uses=uses,
     )
-    built = build(chosen, equipped, settings, teller, request.bench_from)
+    built = build(resolved, tools, settings, progress, request.bench_from)
     if isinstance(built, tuple):
         return built
-    facts = _facts(request, chosen, built, equipped)
+    facts = _facts(request, resolved, built, tools)
     if not facts.plan.cases:
         return (_nothing_to_run(facts),)
-    return _measured(request, facts, _bench(request, facts, built, equipped.guest_sandbox), teller, stop)
+    return _measured(request, facts, _bench(request, facts, built, tools.guest_sandbox), progress, stop)
 
 
-def _facts(request: RunRequest, chosen: Chosen, built: Built, equipped: Equipped) -> RunFacts:
-    isolation = sentence(equipped.sandbox.level)
-    selection = _select(request, chosen, built.bench.offered)
+def _facts(request: RunRequest, resolved: ResolvedRequest, built: Built, tools: CheckedTools) -> RunFacts:
+    isolation = sentence(tools.sandbox.level)
+    selection = _select(request, resolved, built.bench.offered)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms = dict(built.arms)
-    if chosen.mode == "walltime":
+    if resolved.mode == "walltime":
         arms[CONTROL] = arms["base"]
     kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
     return RunFacts(
-        mode=chosen.mode,
-        platform=chosen.platform,
+        mode=resolved.mode,
+        platform=resolved.platform,
         profile=request.profile,
         suites=request.suites,
         tree=request.tree,
@@ -187,13 +187,13 @@ def _facts(request: RunRequest, chosen: Chosen, built: Built, equipped: Equipped
         bench=built.bench,
         bench_from=built.bench_from,
         config_digest=kernel.config_digest,
-        toolchain=equipped.toolchain.record(),
+        toolchain=tools.toolchain.record(),
         isolation=isolation,
-        shape=guest_shape(request, chosen.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
-        plan=_plan(request, chosen.mode, selection, tuple(arms)),
+        shape=guest_shape(request, resolved.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
+        plan=_plan(request, resolved.mode, selection, tuple(arms)),
         left_out=selection.left_out,
-        host=chosen.host,
-        notes=(*chosen.notes, isolation, *built.notes),
+        host=resolved.host,
+        notes=(*resolved.notes, isolation, *built.notes),
     )
 
 
@@ -208,26 +208,26 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 
 def _measured(
-    request: RunRequest, facts: RunFacts, bench: Bench, teller: Teller, stop: threading.Event
+    request: RunRequest, facts: RunFacts, bench: Bench, progress: Progress, stop: threading.Event
 ) -> Finished | tuple[Failure, ...]:
     """Under the lock of the folder that was named: a run that was told to end there may still be ending."""
     if request.out is None:
-        return _in_folder(request, facts, bench, teller, stop)
+        return _in_folder(request, facts, bench, progress, stop)
     request.out.mkdir(parents=True, exist_ok=True)
-    waiting = partial(teller.note, f"waiting for another run in {request.out} to end")
+    waiting = partial(progress.note, f"waiting for another run in {request.out} to end")
     with locked(request.out / ".lock", waiting=waiting, should_stop=stop.is_set):
-        return _in_folder(request, facts, bench, teller, stop)
+        return _in_folder(request, facts, bench, progress, stop)
 
 
 def _in_folder(
-    request: RunRequest, facts: RunFacts, bench: Bench, teller: Teller, stop: threading.Event
+    request: RunRequest, facts: RunFacts, bench: Bench, progress: Progress, stop: threading.Event
 ) -> Finished | tuple[Failure, ...]:
     base, head = facts.arms["base"].revision, facts.arms["head"].revision
     folder = choose_folder(request.out, f"{base.short}-{head.short}-{facts.mode}", identity(facts))
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
-        teller.note(f"{folder.path} holds this run already, complete; nothing is measured again")
+        progress.note(f"{folder.path} holds this run already, complete; nothing is measured again")
         return Finished(folder=folder.path, interrupted=False)
     created = folder.created or clock.now().isoformat()
     if facts.plan.notable is None and folder.notable is not None:
@@ -239,10 +239,10 @@ def _in_folder(
     keep(facts)
     if folder.resumed:
         done = sum(finished_boot(folder.path, boot) for boot in facts.plan.boots)
-        teller.note(
+        progress.note(
             f"going on in {folder.path}: {done} of {counted(len(facts.plan.boots), 'boot is', 'boots are')} done"
         )
-    measured = _locked_and_measured(facts, bench, folder.path, keep, teller, stop)
+    measured = _locked_and_measured(facts, bench, folder.path, keep, progress, stop)
     if isinstance(measured, Failure):
         return (measured,)
     keep(measured, "incomplete" if stop.is_set() else "complete", arm_failures(folder.path, facts.arms))
@@ -250,22 +250,22 @@ def _in_folder(
 
 
 def _locked_and_measured(
-    facts: RunFacts, bench: Bench, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
+    facts: RunFacts, bench: Bench, folder: Path, keep: Keep, progress: Progress, stop: threading.Event
 ) -> RunFacts | Failure:
     """Measures under the host's lock and comes back with the facts as they are then: plan and tuning may have grown."""
     what = f"cliffwatch run, {facts.mode}, {folder.name}"
-    with host_lock(facts.mode, what=what, waiting=teller.note, should_stop=stop.is_set) as held:
+    with host_lock(facts.mode, what=what, waiting=progress.note, should_stop=stop.is_set) as held:
         if isinstance(held, Failure):
             return facts if stop.is_set() else held
         if facts.mode == "icount":
-            return _measure(facts, bench, folder, keep, teller, stop)
-        with tuned_as_allowed(frozenset(facts.shape.pin), tell=teller.note) as tuned:
+            return _measure(facts, bench, folder, keep, progress, stop)
+        with tuned_as_allowed(frozenset(facts.shape.pin), report=progress.note) as tuned:
             facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
-            return _measure(facts, bench, folder, keep, teller, stop)
+            return _measure(facts, bench, folder, keep, progress, stop)
 
 
 def _measure(
-    facts: RunFacts, bench: Bench, folder: Path, keep: Keep, teller: Teller, stop: threading.Event
+    facts: RunFacts, bench: Bench, folder: Path, keep: Keep, progress: Progress, stop: threading.Event
 ) -> RunFacts | Failure:
     """Boots the plan, and whatever boots the plan's stages add to it."""
     kernels = {name: arm.kernel.folder for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
@@ -274,12 +274,12 @@ def _measure(
         plan = facts.plan
         keep(facts)
         done = {boot.index for boot in plan.boots if finished_boot(folder, boot)}
-        teller.begin("measure", _said(plan))
-        told = BootsTold(plan, teller, done)
-        failure = measure(plan, kernels, bench, folder, at_once=at_once, listener=told, stop=stop)
+        progress.begin("measure", _said(plan))
+        listener = BootProgress(plan, progress, done)
+        failure = measure(plan, kernels, bench, folder, at_once=at_once, listener=listener, stop=stop)
         if failure is not None:
             return failure
-        teller.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
+        progress.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
         longer = None if stop.is_set() else further_boots(folder, plan)
         if longer is None:
             return facts

@@ -21,7 +21,7 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.capacity import few_inodes, free_disk, meminfo_bytes, size_below, threads_running
 from cliffwatch_runner.sandbox.control_groups import ControlGroup, make_group
 from cliffwatch_runner.sandbox.process_tree import (
-    Member,
+    SandboxProcess,
     end_tree,
     in_memory_files,
     members,
@@ -43,7 +43,7 @@ _FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SandboxLimits:
     """`processes` counts threads too; `disk_bytes` is what the writable folders may gain, `file_bytes` one file.
 
     `spare_memory` and `spare_disk` are bytes that stay free on the host, whoever uses the rest.
@@ -63,10 +63,10 @@ class Limits:
         return ["--memory", size, "--memory-swap", size, "--pids-limit", str(self.processes)]
 
 
-def host_limits(seconds: float, meminfo: Path = Path("/proc/meminfo")) -> Limits:
+def host_limits(seconds: float, meminfo: Path = Path("/proc/meminfo")) -> SandboxLimits:
     """What a build may use of this host: enough for any kernel, and never all of it."""
     total = meminfo_bytes("MemTotal", meminfo) or _GIB
-    return Limits(
+    return SandboxLimits(
         memory_bytes=total * 3 // 4,
         processes=512 + 48 * (os.cpu_count() or 1),
         disk_bytes=40 * _GIB,
@@ -77,7 +77,7 @@ def host_limits(seconds: float, meminfo: Path = Path("/proc/meminfo")) -> Limits
     )
 
 
-def changed(limits: Limits, words: Sequence[str]) -> Limits | Failure:
+def changed(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits | Failure:
     """The limits as a user wants them: `memory=32G`, `processes=8192`, `disk=100G`, `hours=6`."""
     for word in words:
         name, _, value = word.partition("=")
@@ -117,17 +117,17 @@ def refusal(user: int, uid_map: Path = Path("/proc/self/uid_map")) -> Failure | 
 class Guard:
     """Holds one sandbox to its limits. `reason` says which limit it reached."""
 
-    def __init__(self, limits: Limits, writable: Sequence[Path], user: int, group: ControlGroup | None) -> None:
+    def __init__(self, limits: SandboxLimits, writable: Sequence[Path], user: int, group: ControlGroup | None) -> None:
         self.reason: Reason | None = None
         self._limits = limits
         self._user = user
         self._group = group
         self._disks = {folder: free_disk(folder) for folder in writable}
         self._measured_at = dict.fromkeys(writable, limits.disk_bytes)
-        self._known: dict[int, Member] = {}
+        self._known: dict[int, SandboxProcess] = {}
         self._began = 0.0
         self._threads = threads_running()
-        self._root: Member | None = None
+        self._root: SandboxProcess | None = None
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="build-limits", daemon=True)
 
@@ -257,7 +257,7 @@ class Guard:
 
 @contextmanager
 def guarded(
-    limits: Limits, writable: Sequence[Path], *, user: int | None = None, control_groups: bool = True
+    limits: SandboxLimits, writable: Sequence[Path], *, user: int | None = None, control_groups: bool = True
 ) -> Iterator[Guard]:
     """Guards one sandbox: start `guard.argv(…)`, give its number to `guard.begin`, ask `guard.should_stop` now and then.
 
@@ -272,7 +272,7 @@ def guarded(
         guard.end()
 
 
-def _failure(reason: Reason, limits: Limits, what: str) -> Failure:
+def _failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
     spare = {
         "host memory": f"has less than {size_text(limits.spare_memory)} of memory left",
         "host disk": f"has less than {size_text(limits.spare_disk)} of disk left, or few inodes",

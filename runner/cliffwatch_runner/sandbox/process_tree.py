@@ -19,7 +19,7 @@ _PAUSE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SandboxProcess:
     """One process. `number` and `started` (ticks since the host's start) together are given only once."""
 
     number: int
@@ -31,7 +31,7 @@ class Member:
     alive: bool
 
 
-def process_of(number: int, proc: Path = _PROC) -> Member | None:
+def process_of(number: int, proc: Path = _PROC) -> SandboxProcess | None:
     """The process of that number, if there is one."""
     try:
         text = (proc / str(number) / "stat").read_bytes()
@@ -39,7 +39,7 @@ def process_of(number: int, proc: Path = _PROC) -> Member | None:
         return None
     # Fields as proc_pid_stat(5) counts them, from behind the name on, which may hold anything.
     fields = text[text.rindex(b")") + 2 :].split()
-    return Member(
+    return SandboxProcess(
         number=number,
         started=int(fields[19]),
         parent=int(fields[1]),
@@ -50,7 +50,9 @@ def process_of(number: int, proc: Path = _PROC) -> Member | None:
     )
 
 
-def members(root: Member, known: Collection[Member] = (), proc: Path = _PROC) -> dict[int, Member]:
+def members(
+    root: SandboxProcess, known: Collection[SandboxProcess] = (), proc: Path = _PROC
+) -> dict[int, SandboxProcess]:
     """The processes that `root` started, itself among them, by number.
 
     All that a process namespace's processes start stays below its first one. Without such a namespace an orphan goes to
@@ -65,7 +67,7 @@ def members(root: Member, known: Collection[Member] = (), proc: Path = _PROC) ->
     if root.number not in found or root.number in waiting:
         # The kernel gives the number to nobody else as long as the session has anybody in it.
         waiting += [number for number, member in found.items() if member.session == root.number]
-    tree: dict[int, Member] = {}
+    tree: dict[int, SandboxProcess] = {}
     while waiting:
         number = waiting.pop()
         if number not in tree:
@@ -74,7 +76,7 @@ def members(root: Member, known: Collection[Member] = (), proc: Path = _PROC) ->
     return tree
 
 
-def memory_used(tree: Iterable[Member], limit: int, proc: Path = _PROC) -> int:
+def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) -> int:
     """Bytes of memory of these processes. Exact only above the limit: shared pages are then counted once, which takes long."""
     each = {member.number: member.resident for member in tree}
     total = sum(each.values())
@@ -85,7 +87,7 @@ def memory_used(tree: Iterable[Member], limit: int, proc: Path = _PROC) -> int:
     return total
 
 
-def in_memory_files(tree: Iterable[Member], proc: Path = _PROC) -> int:
+def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
     """Bytes in the sandbox's own file systems in memory (/tmp, /dev/shm): they are no process's.
 
     All of a sandbox's processes have one view, which the first of them that has another than ours shows.
@@ -112,7 +114,7 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
     return count
 
 
-def send(member: Member, number: signal.Signals, proc: Path = _PROC) -> None:
+def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> None:
     """Sends this process a signal, and nobody who has got its number since."""
     try:
         descriptor = os.pidfd_open(member.number)
@@ -128,7 +130,7 @@ def send(member: Member, number: signal.Signals, proc: Path = _PROC) -> None:
         os.close(descriptor)
 
 
-def end_tree(root: Member, known: Collection[Member] = ()) -> int:
+def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> int:
     """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be seen.
 
     `root` is asked: bubblewrap goes at once, and the kernel with it ends all in its namespace; a container's client has
@@ -154,7 +156,7 @@ def end_tree(root: Member, known: Collection[Member] = ()) -> int:
     return threads
 
 
-def _processes(proc: Path) -> Iterator[Member]:
+def _processes(proc: Path) -> Iterator[SandboxProcess]:
     for entry in os.scandir(proc):
         if entry.name.isdigit():
             member = process_of(int(entry.name), proc)

@@ -144,9 +144,9 @@ def _is_ours(address: str) -> bool:
 
 @cache
 def _git_version() -> tuple[int, ...]:
-    told = process.run(["git", "--version"], deadline=60)
-    found = re.search(r"(\d+)\.(\d+)", told.output)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    ended = process.run(["git", "--version"], deadline=60)
+    version = re.search(r"(\d+)\.(\d+)", ended.output)
+    return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
 def _refused(message: str, next_step: str) -> Failure:

@@ -13,8 +13,8 @@ from cliffwatch.exits import Exit
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Unreached
 from cliffwatch_runner.upload.result_directory import DAMAGED, Uploaded, upload_run
-from cliffwatch_runner.worker.limits import Limits
-from cliffwatch_runner.worker.progress import NEVER_TAKEN, Telling
+from cliffwatch_runner.worker.limits import JobLimits
+from cliffwatch_runner.worker.progress import NEVER_TAKEN, JobEvents
 from cliffwatch_runner.worker.spool import Spooled
 
 _LINE = 400
@@ -22,7 +22,7 @@ _UPLOAD_EVERY = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class WorkerHost:
     """What a worker knows of itself. `command` is `cliffwatch`; `env` is all that its children see of the environment;
     `about` is what the service's hosts page shows of it.
     """
@@ -34,11 +34,11 @@ class Host:
     command: tuple[str, ...]
     env: Mapping[str, str]
     build_image: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: JobLimits = field(default_factory=JobLimits)
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_argv(host: Host, job: Mapping[str, Any], results: Path) -> list[str]:
+def run_argv(host: WorkerHost, job: Mapping[str, Any], results: Path) -> list[str]:
     """The `cliffwatch run` of a job. What the service does not say to be of a followed branch is anybody's."""
     return [
         *host.command,
@@ -77,7 +77,7 @@ class _Watch:
 
 def do_job(
     client: Client,
-    host: Host,
+    host: WorkerHost,
     job: Mapping[str, Any],
     spooled: Spooled,
     stop: threading.Event,
@@ -86,8 +86,8 @@ def do_job(
     """Does a job and delivers it; False where it is left for later: the worker was stopped, or the service is away."""
     watch = _Watch()
     done = threading.Event()
-    telling = Telling(client, job["lease"])
-    keep = partial(_keep, client, host, job, spooled, telling, watch, done)
+    events = JobEvents(client, job["lease"])
+    keep = partial(_keep, client, host, job, spooled, events, watch, done)
     keeper = threading.Thread(target=_kept, args=(keep, watch), daemon=True)
     keeper.start()
     watch.looked.wait()
@@ -97,7 +97,7 @@ def do_job(
             deadline=host.limits.seconds + 60,
             env=host.env,
             log=process.Log(spooled.log, 64 << 20),
-            on_output=lambda text: _tell_lines(telling, text),
+            on_output=lambda text: _add_lines(events, text),
             should_stop=lambda: watch.ended.is_set() or stop.is_set(),
         )
     finally:
@@ -123,10 +123,10 @@ def _kept(keep: Callable[[], None], watch: _Watch) -> None:
 
 def _keep(
     client: Client,
-    host: Host,
+    host: WorkerHost,
     job: Mapping[str, Any],
     spooled: Spooled,
-    telling: Telling,
+    events: JobEvents,
     watch: _Watch,
     done: threading.Event,
 ) -> None:
@@ -144,12 +144,12 @@ def _keep(
         if now - last_beat >= job["heartbeat_seconds"]:
             last_beat = now
             _beat(client, job, watch)
-        telling.send()
+        events.send()
         uploads = uploads and _uploaded_so_far(client, host, job, spooled)
-    telling.send()
+    events.send()
 
 
-def _uploaded_so_far(client: Client, host: Host, job: Mapping[str, Any], spooled: Spooled) -> bool:
+def _uploaded_so_far(client: Client, host: WorkerHost, job: Mapping[str, Any], spooled: Spooled) -> bool:
     """False where the results cannot be handled: the job goes on all the same, and its end says what is wrong with them."""
     try:
         if (spooled.results / "run.json").exists():
@@ -167,10 +167,10 @@ def _beat(client: Client, job: Mapping[str, Any], watch: _Watch) -> None:
         watch.end("cancelled", "cancelled")
 
 
-def _tell_lines(telling: Telling, text: str) -> None:
+def _add_lines(events: JobEvents, text: str) -> None:
     for line in text.splitlines():
         if line.strip():
-            telling.tell("line", {"text": printable(line[:_LINE])})
+            events.add("line", {"text": printable(line[:_LINE])})
 
 
 def _outcome(finished: process.Finished, watch: _Watch) -> tuple[str, str | None]:
@@ -195,7 +195,7 @@ class Undeliverable(Exception):
 
 def deliver(
     client: Client,
-    host: Host,
+    host: WorkerHost,
     job: Mapping[str, Any],
     spooled: Spooled,
     outcome: str,
@@ -217,7 +217,7 @@ def deliver(
 
 
 def _delivered(
-    client: Client, host: Host, job: Mapping[str, Any], spooled: Spooled, outcome: str, reason: str | None
+    client: Client, host: WorkerHost, job: Mapping[str, Any], spooled: Spooled, outcome: str, reason: str | None
 ) -> str | None:
     """None once the service has it all; else why it has not."""
     run = None
@@ -277,7 +277,7 @@ def _put_aside(spooled: Spooled, error: Exception, say: Callable[[str], object])
         say(f"job {spooled.folder.name}: {what}; and its results cannot be put aside: {full}")
 
 
-def redeliver(client: Client, host: Host, spooled: Iterable[Spooled], say: Callable[[str], object]) -> None:
+def redeliver(client: Client, host: WorkerHost, spooled: Iterable[Spooled], say: Callable[[str], object]) -> None:
     """Sends what earlier jobs left in the spool; their leases are past caring for."""
     for each in spooled:
         try:
@@ -288,7 +288,7 @@ def redeliver(client: Client, host: Host, spooled: Iterable[Spooled], say: Calla
             _put_aside(each, error, say)
 
 
-def _redeliver(client: Client, host: Host, each: Spooled, say: Callable[[str], object]) -> None:
+def _redeliver(client: Client, host: WorkerHost, each: Spooled, say: Callable[[str], object]) -> None:
     job = each.job()
     uploaded = upload_run(client, each.results, host.name, job=None if job is None else str(job["job"]))
     if isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):

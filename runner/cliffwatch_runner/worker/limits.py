@@ -12,7 +12,7 @@ _GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class JobLimits:
     """`seconds` of a job; bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
 
     What a tree's code uses is limited where it runs (cliffwatch_runner.sandbox.limits). A systemd scope around the whole job

@@ -7,7 +7,7 @@ from typing import Any
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
-from cliffwatch_runner.worker.job import Host, do_job, give_up, redeliver
+from cliffwatch_runner.worker.job import WorkerHost, do_job, give_up, redeliver
 from cliffwatch_runner.worker.spool import Spool
 
 _TOLD = ("job", "lease", "base", "head", "tree", "mode")
@@ -15,7 +15,7 @@ _TOLD = ("job", "lease", "base", "head", "tree", "mode")
 
 def work(
     client: Client,
-    host: Host,
+    host: WorkerHost,
     spool: Spool,
     *,
     drain: threading.Event,
@@ -57,7 +57,7 @@ def _whole(job: Any) -> bool:
 
 def _attempt(
     client: Client,
-    host: Host,
+    host: WorkerHost,
     job: Mapping[str, Any],
     spool: Spool,
     stop: threading.Event,
@@ -76,7 +76,7 @@ def _attempt(
     return None
 
 
-def _idle(client: Client, host: Host, spool: Spool, reply: Reply, say: Callable[[str], object]) -> None:
+def _idle(client: Client, host: WorkerHost, spool: Spool, reply: Reply, say: Callable[[str], object]) -> None:
     """Nothing to do, or nobody to ask."""
     if isinstance(reply, Answered):
         redeliver(client, host, spool.waiting(), say)
@@ -84,7 +84,7 @@ def _idle(client: Client, host: Host, spool: Spool, reply: Reply, say: Callable[
         say(f"no word from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
 
 
-def _offer(host: Host) -> dict[str, Any]:
+def _offer(host: WorkerHost) -> dict[str, Any]:
     return {
         "host": host.name,
         "platform": host.platform,

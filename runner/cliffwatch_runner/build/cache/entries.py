@@ -21,11 +21,11 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
 
     The lock ends with the process that holds it, however that ends; the file stays and means nothing.
     """
-    told = False
+    waited = False
     while (descriptor := _locked_now(path)) is None:
-        if not told:
+        if not waited:
             waiting()
-            told = True
+            waited = True
         if should_stop():
             raise Stopped
         clock.pause(0.2)
