@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from cliffwatch_runner.upload.client import Client
-from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.spool import Spool

@@ -25,7 +25,7 @@ from cliffwatch_runner.build.worktree import BuildSettings  # noqa: E402
 from cliffwatch_runner.failure import Failure  # noqa: E402
 from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools, resolve_request  # noqa: E402
 from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
-from cliffwatch_runner.run.build import Built, build  # noqa: E402
+from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 
@@ -140,8 +140,8 @@ def _built(wanted: RunRequest) -> dict[str, float]:
             should_stop=lambda: False,
             uses=uses,
         )
-        built = build(resolved, tools, settings, phases, wanted.bench_from)
-    assert isinstance(built, Built), built
+        built = build(BuildOrder(resolved, tools, settings, phases), wanted.bench_from)
+    assert isinstance(built, BuiltRun), built
     return phases.seconds
 
 

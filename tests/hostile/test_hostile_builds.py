@@ -21,6 +21,7 @@ from cliffwatch.results import Run
 from cliffwatch_runner.build import bench, kernel
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import prepared_run
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder
 
@@ -44,7 +45,7 @@ INSTEAD = {
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
     monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
 
 

@@ -19,7 +19,8 @@ from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox import control_groups
 from cliffwatch_runner.sandbox.control_groups import make_group
-from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, guarded, host_limits, refusal
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0

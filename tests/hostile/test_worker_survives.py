@@ -15,8 +15,9 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
+from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
-from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.spool import Spool
@@ -120,7 +121,8 @@ def break_for(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> N
             raise error
         return upload_run(client, folder, host, **more)
 
-    monkeypatch.setattr(worker_job, "upload_run", breaking)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", breaking)
 
 
 ERRORS = [

@@ -13,7 +13,7 @@ from cliffwatch_runner.build.errors import failure_of, first_error
 from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, find_toolchain, needs_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, sentence
+from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -89,7 +89,7 @@ def test_a_build_has_no_network_no_home_and_no_secret(
 
 def test_the_strongest_isolation_is_found_by_trying() -> None:
     assert bubblewrap_refusal() is None
-    assert "WITHOUT isolation" in sentence("none")
+    assert "WITHOUT isolation" in isolation_sentence("none")
 
 
 def test_a_container_image_brings_its_own_tools(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.settings import Settings

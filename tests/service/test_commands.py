@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from test_worker import do_one
 
 from cliffwatch.command.main import main
-from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.runtime.listening import bound, cannot_listen
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))

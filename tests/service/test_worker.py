@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from test_jobs import ask
 from cliffwatch_runner import clock
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload import result_directory
-from cliffwatch_runner.upload.client import Client, Patience
+from cliffwatch_runner.upload.client import Client, Patience, Unreached
+from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
-from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.delivery import redeliver
+from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token
@@ -118,11 +121,13 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
             stop.set()
         return uploaded
 
-    monkeypatch.setattr(worker_job, "upload_run", result_directory)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", uploading)
     do_one(running, host, tmp_path / "spool", stop)
     before = running.rows("SELECT number, received FROM boot ORDER BY number")
     running.clock.pass_(seconds=5)
-    monkeypatch.setattr(worker_job, "upload_run", upload)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", upload)
     do_one(running, host, tmp_path / "spool")
 
     after = running.rows("SELECT number, received FROM boot ORDER BY number")
@@ -143,7 +148,7 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
 
     def send(self: Client, method: str, path: str, **more: Any) -> Any:
         if away.is_set():
-            return worker_job.Unreached(reason="away")
+            return Unreached(reason="away")
         reply = real(self, method, path, **more)
         if path == "/offers" and reply.body is not None:
             away.set()
@@ -197,12 +202,12 @@ def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
     made = request(running, served)
     (job,) = made["jobs"]
-    offered = worker_job.do_job
+    do_job = worker_job.do_job
 
-    def cancelling(client: Client, host: WorkerHost, work: Any, *more: Any) -> bool:
+    def cancelling(work: LeasedJob) -> bool:
         with running.http("upload") as http:
             http.post(f"/api/v1/jobs/{job['job']}/cancel").raise_for_status()
-        return offered(client, host, {**work, "heartbeat_seconds": 0.1}, *more)
+        return do_job(replace(work, offer={**work.offer, "heartbeat_seconds": 0.1}))
 
     monkeypatch.setattr("cliffwatch_runner.worker.loop.do_job", cancelling)
     do_one(running, host, tmp_path / "spool")
@@ -284,7 +289,7 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
     (spooled.folder / "job.json").write_bytes(content[: int(len(content) * kept)])
     client = running.client("work")
     said: list[str] = []
-    worker_job.redeliver(client, host, list(spool.waiting()), said.append)
+    redeliver(Worker(client, host, said.append), list(spool.waiting()))
     assert len(running.rows("SELECT number FROM boot")) == 2, said
     assert list(spool.waiting()) == []
 

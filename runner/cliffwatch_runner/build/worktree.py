@@ -20,7 +20,8 @@ from cliffwatch_runner.build.cache.entries import Stopped, locked
 from cliffwatch_runner.build.cache.uses import MARK, Uses, remove_unused
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.limits import SandboxLimits, guarded
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder, remove_tree
 from cliffwatch_runner.source.access import Trust

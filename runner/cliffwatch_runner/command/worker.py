@@ -20,7 +20,7 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.upload.client import Client
-from cliffwatch_runner.worker.job import WorkerHost
+from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token, shut_memory

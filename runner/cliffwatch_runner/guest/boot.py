@@ -19,7 +19,8 @@ from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file,
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
 from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
-from cliffwatch_runner.sandbox.limits import SandboxLimits, guarded, host_limits
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits, host_limits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 

@@ -1,16 +1,15 @@
 """A plan for people: `cliffwatch run --dry-run`."""
 
 from cliffwatch.counting import counted, duration
-from cliffwatch_runner.plan.plan import Plan
-from cliffwatch_runner.plan.prepare import ResolvedRequest
-from cliffwatch_runner.plan.selection import Selection
+from cliffwatch_runner.plan.run_plan import PlannedRun
 
 _REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
 _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 
 
-def plan_text(resolved: ResolvedRequest, plan: Plan, selection: Selection) -> str:
+def plan_text(planned: PlannedRun) -> str:
     """Revisions, cases, boots in their order, and about how long."""
+    resolved, plan, selection = planned.resolved, planned.plan, planned.selection
     lines = [
         f"base  {resolved.base.short} ({resolved.base.subject}), linux {resolved.base.release}",
         f"head  {resolved.head.short} ({resolved.head.subject}), linux {resolved.head.release}",

@@ -119,7 +119,7 @@ def refused_path(level: Level, paths: Sequence[Path]) -> Failure | None:
     )
 
 
-def sentence(level: Level) -> str:
+def isolation_sentence(level: Level) -> str:
     """One line for the report."""
     return {
         "bubblewrap": "built without network and without your home (bubblewrap)",

@@ -14,10 +14,10 @@ NEVER_TAKEN = (400, 413, 422)
 
 
 class JobEvents:
-    """The events of one lease. `add` may be called from any thread, `send` from one."""
+    """The events of the lease at the path `lease`. `add` may be called from any thread, `send` from one."""
 
     def __init__(self, client: Client, lease: str) -> None:
-        self._client, self._lease = client, lease
+        self._client, self._path = client, f"{lease}/events"
         self._waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._unsent: list[dict[str, Any]] = []
         self._number = 0
@@ -32,7 +32,7 @@ class JobEvents:
             while len(self._unsent) < _AT_ONCE and not self._waiting.empty():
                 self._unsent.append({"number": self._number, **self._waiting.get()})
                 self._number += 1
-            reply = self._client.post(f"/leases/{self._lease}/events", {"events": self._unsent})
+            reply = self._client.post(self._path, {"events": self._unsent})
             if not isinstance(reply, Answered) and not (isinstance(reply, Refused) and reply.status in NEVER_TAKEN):
                 return
             self._unsent = []  # also what the service will never take: it must not keep back what comes after it
