@@ -1,7 +1,6 @@
 """Builds `bench`, the kernel's own benchmark program: one binary for both kernels of a run."""
 
 import hashlib
-import json
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -9,9 +8,9 @@ from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_list
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
-from cliffwatch_runner.build.outputs import MIB, Output, take
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree, locked_worktree
 from cliffwatch_runner.failure import Failure
@@ -24,6 +23,7 @@ OUTPUTS = (
     Output(path=f"{_OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
     Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755),
 )
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record="bench.json")
 _RECIPE = "1"
 _MOST_OFFERED = 10_000
 _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
@@ -39,7 +39,6 @@ class BenchProgram:
     program: Path
     fixed_seed: Path
     offered: tuple[str, ...]
-    seconds: float
     was_there: bool
 
 
@@ -56,41 +55,68 @@ def build_bench(
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
     parts = [_RECIPE, source_digest, btf, _own_source(), *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    place = settings.cache / "benches" / digest
-    found = _found(place, digest, source_digest, settings)
-    if found is not None:
-        return found
+    folder = settings.cache / "benches" / digest
+    bench = _cached(folder, source_digest, settings)
+    if bench is not None:
+        return bench
 
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same bench")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        found = _found(place, digest, source_digest, settings)
-        if found is not None:
-            return found
-        began = clock.monotonic()
-        with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
-            given = Path(temporary)
-            shutil.copyfile(kernel.btf, given / "btf")
-            (given / "fixed_seed.c").write_text(_own_source())
-            with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
-                log = worktree.log("bench")
-                offered = _make(worktree, tree, revision, toolchain, log, source_digest)
-                failure = offered if isinstance(offered, Failure) else _made_fixed_seed(worktree, log)
-                if failure is None and not isinstance(offered, Failure):
-                    failure = _store(worktree, log, revision, place, clock.monotonic() - began, offered)
-                if failure is not None:
-                    return _kept(failure, log, settings, digest)
-        built = _found(place, digest, source_digest, settings, was_there=False)
-        assert built is not None
-        return built
+        bench = _cached(folder, source_digest, settings)
+        if bench is not None:
+            return bench
+        failure = _build(tree, revision, kernel, toolchain, settings, folder, source_digest)
+        if failure is not None:
+            return failure
+        bench = _cached(folder, source_digest, settings, was_there=False)
+        assert bench is not None
+        return bench
 
 
-def _kept(failure: Failure, log: Path, settings: BuildSettings, digest: str) -> Failure:
-    kept = settings.cache / "failures" / f"{digest}.log"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text((log.read_text(errors="replace") if log.exists() else "") + failure.evidence)
-    return failure
+def _build(
+    tree: Tree,
+    revision: Revision,
+    kernel: Kernel,
+    toolchain: Toolchain,
+    settings: BuildSettings,
+    folder: Path,
+    source_digest: str,
+) -> Failure | None:
+    """Builds bench into the entry `folder` of the cache."""
+    began = clock.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+        given = Path(temporary)
+        shutil.copyfile(kernel.btf, given / "btf")
+        (given / "fixed_seed.c").write_text(_own_source())
+        with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
+            log = worktree.log("bench")
+            offered = _make(worktree, tree, revision, toolchain, log, source_digest)
+            failure = offered if isinstance(offered, Failure) else _make_fixed_seed(worktree, log)
+            if failure is None:
+                seconds = round(clock.monotonic() - began, 1)
+                record = {"seconds": seconds, "offered": offered, "release": revision.release}
+                failure = _ENTRY.store(folder, worktree.output, log, lambda _: record)
+            if failure is not None:
+                save_failure_log(failure, log, settings.cache, folder.name)
+            return failure
+
+
+def _cached(
+    folder: Path, source_digest: str, settings: BuildSettings, *, was_there: bool = True
+) -> BenchProgram | None:
+    record = _ENTRY.read(folder, settings.uses)
+    if record is None:
+        return None
+    return BenchProgram(
+        digest=folder.name,
+        source_digest=source_digest,
+        program=folder / "bench",
+        fixed_seed=folder / "fixed_seed.so",
+        offered=tuple(record["offered"]),
+        was_there=was_there,
+    )
 
 
 def bench_source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
@@ -106,7 +132,7 @@ def _own_source() -> str:
 def _make(
     worktree: Worktree, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
 ) -> Failure | tuple[str, ...]:
-    """Builds bench in the worktree; what it offers, by its own word, once that is done."""
+    """Builds bench in the worktree; the names of its benchmarks once that is done."""
     worktree.settings.report_progress(None, "bench: checking out")
     failure = worktree.check_out(tree, revision)
     for step in [] if failure is not None else _steps(worktree, toolchain, source_digest):
@@ -140,7 +166,7 @@ def _steps(worktree: Worktree, toolchain: Toolchain, source_digest: str) -> list
 
 
 def _mark(worktree: Worktree) -> Path:
-    """Says of which source the build output's bench is; removed while one is made."""
+    """The digest of the source that the build output's bench is of; removed while one is made."""
     return worktree.folder / "bench-source"
 
 
@@ -149,7 +175,7 @@ def _of_bench(failure: Failure) -> Failure:
 
 
 def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
-    """Asks bench what it offers, in the same isolation: it is the tree's code."""
+    """The benchmarks that bench itself lists, in the same isolation: it is the tree's code."""
     command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{_OUTPUT}/bench", "-l"]
     listed = worktree.ask(command, seconds=_LIST_HOST_SECONDS)
     if isinstance(listed, Failure):
@@ -165,48 +191,10 @@ def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
     return offered
 
 
-def _made_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
+def _make_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
     """Builds our own library last, and over whatever the tree left under its name."""
     target = f"{worktree.build}/fixed_seed.so"
     clear = ["rm", "-rf", "--", target]
     compiler = ["env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-shared", "-fPIC"]
     compiled = [*compiler, "-o", target, str(worktree.given("fixed_seed.c")), "-ldl"]
     return worktree.make(clear, log) or worktree.make(compiled, log)
-
-
-def _store(
-    worktree: Worktree, log: Path, revision: Revision, place: Path, seconds: float, offered: tuple[str, ...]
-) -> Failure | None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
-        taken = Path(temporary)
-        failure = take(OUTPUTS, worktree.output, taken)
-        if failure is not None:
-            return failure
-        with new_entry(place) as entry:
-            for output in OUTPUTS:
-                (taken / output.name).replace(entry / output.name)
-            shutil.copyfile(log, entry / "build.log")
-            about = {"seconds": round(seconds, 1), "offered": list(offered), "release": revision.release}
-            (entry / "bench.json").write_text(json.dumps(about) + "\n")
-    return None
-
-
-def _found(
-    place: Path, digest: str, source_digest: str, settings: BuildSettings, *, was_there: bool = True
-) -> BenchProgram | None:
-    if not settings.uses.take(place):
-        return None
-    try:
-        about = json.loads((place / "bench.json").read_text())
-    except (OSError, ValueError):
-        return None
-    return BenchProgram(
-        digest=digest,
-        source_digest=source_digest,
-        program=place / "bench",
-        fixed_seed=place / "fixed_seed.so",
-        offered=tuple(about["offered"]),
-        seconds=float(about["seconds"]),
-        was_there=was_there,
-    )

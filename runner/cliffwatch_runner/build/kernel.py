@@ -1,22 +1,21 @@
 """Builds kernels: named by tree, configuration and tools, never built twice."""
 
 import hashlib
-import json
 import re
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
-from cliffwatch_runner.build.outputs import MIB, Output, not_taken, take
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree, locked_worktree
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.untrusted_files import NotTaken
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
@@ -36,6 +35,8 @@ OUTPUTS = (
 )
 """Several times the bytes that those of any kernel have."""
 
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record="kernel.json")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
@@ -43,7 +44,6 @@ class Kernel:
 
     digest: str
     folder: Path
-    seconds: float
     was_there: bool
     notes: tuple[str, ...]
     config_digest: str
@@ -80,37 +80,33 @@ def build_kernel(
     Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
-    place = settings.cache / "kernels" / digest
-    found = _found(place, digest, settings)
-    if found is not None:
-        return found
+    folder = settings.cache / "kernels" / digest
+    kernel = _cached(folder, settings)
+    if kernel is not None:
+        return kernel
 
     def waiting() -> None:
         settings.report_progress(None, "waiting for another process that builds the same kernel")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        return _found(place, digest, settings) or _build(tree, revision, fragments, toolchain, settings, place)
+        return _cached(folder, settings) or _build(tree, revision, fragments, toolchain, settings, folder)
 
 
-def _found(place: Path, digest: str, settings: BuildSettings) -> Kernel | None:
-    if not settings.uses.take(place):
-        return None
-    try:
-        about = json.loads((place / "kernel.json").read_text())
-    except (OSError, ValueError):
+def _cached(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
+    record = _ENTRY.read(folder, settings.uses)
+    if record is None:
         return None
     return Kernel(
-        digest=digest,
-        folder=place,
-        seconds=float(about["seconds"]),
-        was_there=True,
-        notes=tuple(about["notes"]),
-        config_digest=about["config_digest"],
+        digest=folder.name,
+        folder=folder,
+        was_there=was_there,
+        notes=tuple(record["notes"]),
+        config_digest=record["config_digest"],
     )
 
 
 def _build(
-    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, place: Path
+    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, folder: Path
 ) -> Kernel | Failure:
     began = clock.monotonic()
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
@@ -128,11 +124,28 @@ def _build(
             if failure is None:
                 steps.remember()
                 failure = _dump_btf(worktree, log)
+            if failure is None:
+                describe = partial(_record, fragments, revision, clock.monotonic() - began)
+                failure = _ENTRY.store(folder, worktree.output, log, describe)
             if failure is not None:
-                return _kept(failure, log, settings, place)
-            seconds = clock.monotonic() - began
-            stored = _stored(worktree, log, fragments, revision, place, seconds)
-            return _kept(stored, log, settings, place) if isinstance(stored, Failure) else stored
+                save_failure_log(failure, log, settings.cache, folder.name)
+                return failure
+    kernel = _cached(folder, settings, was_there=False)
+    assert kernel is not None
+    return kernel
+
+
+def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> dict[str, object] | Failure:
+    config = (copies / "config").read_bytes()
+    failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
+    if failure is not None:
+        return failure
+    return {
+        "seconds": round(seconds, 1),
+        "notes": list(notes),
+        "config_digest": hashlib.sha256(config).hexdigest(),
+        "release": revision.release,
+    }
 
 
 def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:
@@ -152,8 +165,8 @@ def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, l
     if failure is not None:
         return failure
     config = worktree.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
-    if isinstance(config, NotTaken):
-        return not_taken(config)
+    if isinstance(config, UnfitFile):
+        return unfit_output(config)
     return check_config(fragments.wanted, config.decode(errors="replace"))[0]
 
 
@@ -182,37 +195,3 @@ class _Steps:
 
     def remember(self) -> None:
         self._memory.write_text(f"{self._count}\n")
-
-
-def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> Failure:
-    kept = settings.cache / "failures" / f"{place.name}.log"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    if log.exists():
-        shutil.copyfile(log, kept)
-    return failure
-
-
-def _stored(
-    worktree: Worktree, log: Path, fragments: Fragments, revision: Revision, place: Path, seconds: float
-) -> Kernel | Failure:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
-        taken = Path(temporary)
-        failure = take(OUTPUTS, worktree.output, taken)
-        if failure is not None:
-            return failure
-        config = (taken / "config").read_bytes()
-        failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
-        if failure is not None:
-            return failure
-        config_digest = hashlib.sha256(config).hexdigest()
-        with new_entry(place) as entry:
-            for output in OUTPUTS:
-                (taken / output.name).replace(entry / output.name)
-            shutil.copyfile(log, entry / "build.log")
-            about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
-            (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
-    worktree.settings.uses.take(place)
-    return Kernel(
-        digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest
-    )

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from cliffwatch_runner.sandbox.untrusted_files import open_below
+
 LARGEST_BYTES = 8 << 20
 """Of one file, as far as the host reads or keeps it."""
 
@@ -63,16 +65,9 @@ def open_regular(folder: Path, name: str) -> Iterator[int | None]:
 @contextmanager
 def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
     """A descriptor that says what lies at the end of `parts` and opens nothing; None where a folder on the way is none."""
-    way: int | None = None
     try:
-        way = os.open(folder, _WAY | os.O_DIRECTORY)
-        for place, part in enumerate(parts):
-            inner = os.open(part, _WAY | (os.O_DIRECTORY if place < len(parts) - 1 else 0), dir_fd=way)
-            os.close(way)
-            way = inner
+        way = open_below(folder, parts, way=_WAY | os.O_DIRECTORY, end=_WAY)
     except OSError:
-        if way is not None:
-            os.close(way)
         way = None
     try:
         yield way
