@@ -14,7 +14,7 @@ _EXITS: dict[Party, Exit] = {"usage": Exit.USAGE, "kernel": Exit.KERNEL_FAILED, 
 class Failure:
     """Something that went wrong in a way that was to be expected.
 
-    `whose` decides who is told: the caller (`usage`), the developer of the kernel under test (`kernel`) or the operator
+    `whose` decides who reads it: the caller (`usage`), the developer of the kernel under test (`kernel`) or the operator
     (`host`). `message` is one sentence, `next_step` what the reader can do, `evidence` the raw text that shows it (a
     compiler's error, the end of a console), cut to what a person reads.
     """

@@ -184,7 +184,7 @@ def test_all_that_is_wrong_with_the_arguments_is_told_at_once(repository: Path) 
     assert [line for line in ended.stderr.splitlines() if line.startswith("cliffwatch: ")] == [
         "cliffwatch: there is no suite 'local-storge'",
         "cliffwatch: --platform: ' ' is no name of a platform",
-        "cliffwatch: --pahole: there is no program 'pahole-of-tomorrow' here that says its version",
+        "cliffwatch: --pahole: there is no program 'pahole-of-tomorrow' here that prints its version",
     ]
 
 

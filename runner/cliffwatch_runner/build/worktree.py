@@ -233,7 +233,7 @@ def _tail(log: Path) -> str:
 
 
 def _logged(log: Path, done: process.Finished) -> str:
-    """What a failed build said: the log, which has an end, and the last of its output where that came later."""
+    """The output of a failed build: the log, which has an end, and the last of its output where that came later."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if len(text) < _LOG_BYTES // 2 else text + done.output
 

@@ -32,7 +32,7 @@ class GuestShape:
     """What every guest of a run has in common. Results of different shapes are not compared.
 
     `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead of the
-    host's own, `kernel_arguments` come after ours on the kernel's command line.
+    host's own.
     """
 
     mode: Mode
@@ -40,7 +40,6 @@ class GuestShape:
     memory_mib: int
     pin: tuple[int, ...] = ()
     root: Path | None = None
-    kernel_arguments: tuple[str, ...] = ()
 
     def wanted(self) -> dict[str, str]:
         """What the guest itself must show before anything is measured in it."""
@@ -55,14 +54,14 @@ class GuestShape:
             "memory_mib": self.memory_mib,
             "pin": list(self.pin),
             "own_root": self.root is not None,
-            "kernel_arguments": [*_kernel_arguments(self)],
+            "kernel_arguments": [*_kernel_arguments()],
         }
 
 
-def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
+def _kernel_arguments() -> Sequence[str]:
     """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents."""
     fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
-    return (_ROOT_FLAGS, *fixed, *shape.kernel_arguments)
+    return (_ROOT_FLAGS, *fixed)
 
 
 _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,cache=loose"
@@ -108,7 +107,7 @@ def vng_argv(shape: GuestShape, folders: GuestFolders, root: Path | None, comman
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
-    argv += ["--append", " ".join(_kernel_arguments(shape))]
+    argv += ["--append", " ".join(_kernel_arguments())]
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
     argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
     return [*argv, "--exec", shlex.join(command)]

@@ -1,4 +1,4 @@
-"""Boots one guest, watches it, and says how it ended."""
+"""One boot of a guest: started, watched, and what it left."""
 
 import math
 import shutil

@@ -1,7 +1,7 @@
 """Takes what a guest wrote, as what it is: files of someone else's making.
 
 Whatever lies in a folder that a guest can write is opened through here and nowhere else. A name is walked from the folder's own
-descriptor, a part at a time, and no link is followed; of what is found only regular files are opened, so that a pipe is not
+descriptor, a part at a time, and no link is followed; of what lies there only regular files are opened, so that a pipe is not
 waited for and a device not woken. No walk is a recursion, and each has an end, however deep and wide the guest built.
 """
 

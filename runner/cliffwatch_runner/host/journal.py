@@ -1,4 +1,5 @@
-"""The journal of a tuned host: old values, written down before anything is changed, so that a killed run can be mended.
+"""The journal of a tuned host: old values, written down before anything is changed, so that what a killed run
+changed can be put back.
 
 Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns it, and only
 for the files that are ever tuned.
@@ -38,7 +39,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """What a run found before it changed the host. `boot_id` tells whether the host was started anew since."""
+    """The values of a host before a run changed them. `boot_id` tells whether the host was started anew since."""
 
     boot_id: str | None
     pid: int
@@ -110,8 +111,8 @@ def read_journal(path: Path) -> Journal | str | None:
     except OSError as error:
         return f"it cannot be opened: {error.strerror}"
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid not in {0, os.geteuid()} or found.st_mode & stat.S_IWOTH:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid not in {0, os.geteuid()} or about.st_mode & stat.S_IWOTH:
             return "it is not a plain file that only its owner, root or this user, can write"
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             text = file.read(_LARGEST)
@@ -150,27 +151,27 @@ def restore_from_journal(journal: Path, root: Path = Path("/"), services: Servic
     """Puts back what the journal holds, last change first, and gives what could not be put back, as sentences.
 
     What could not stays in the journal; the journal goes when nothing is left. A host that was started anew has its own
-    values again, so that such a journal is only removed. Call it while the host's lock is held alone: the journal of a
+    values again, so that such a journal is only removed. Call it under the host's lock, taken alone: the journal of a
     run that still measures is not a leftover.
     """
-    found = read_journal(journal)
-    if found is None:
+    leftover = read_journal(journal)
+    if leftover is None:
         return ()
-    if isinstance(found, str):
-        return (f"The tuning journal {journal} was not used: {found}. Look at it, then remove it.",)
-    if found.boot_id != read_word(root / _BOOT_ID):
+    if isinstance(leftover, str):
+        return (f"The tuning journal {journal} was not used: {leftover}. Look at it, then remove it.",)
+    if leftover.boot_id != read_word(root / _BOOT_ID):
         return _removed(journal)
     started = services if services is not None else Systemctl()
     problems: list[str] = []
     left: list[JournalEntry] = []
-    for entry in reversed(found.entries):
+    for entry in reversed(leftover.entries):
         reason = _restored(entry, root, started.start)
         if reason is not None:
             problems.append(f"{entry.name} ({entry.target}) could not be set back to {entry.old}: {reason}.")
             left.insert(0, entry)
     if not left:
         return _removed(journal)
-    if len(left) < len(found.entries):
+    if len(left) < len(leftover.entries):
         write_journal(journal, root, left)
     return tuple(problems)
 

@@ -50,10 +50,10 @@ class Tuned:
         return tuple(outcome for outcome in self.outcomes if outcome.state == "refused")
 
     def facts(self) -> list[dict[str, object]]:
-        """For the environment record: equal outcomes of one name as one entry, `places` says of how many files."""
+        """For the environment record: equal outcomes of one name as one entry, `places` counts its files."""
         counted = Counter((o.name, o.state, o.before, o.after, o.reason) for o in self.outcomes)
         keys = ("name", "state", "before", "after", "reason")
-        return [{**dict(zip(keys, facts, strict=True)), "places": places} for facts, places in counted.items()]
+        return [{**dict(zip(keys, facts, strict=True)), "places": count} for facts, count in counted.items()]
 
 
 @contextmanager
@@ -67,13 +67,13 @@ def tuned_host(
 ) -> Iterator[Tuned]:
     """Tunes the host for as long as the block runs. Hold the host's lock alone around it.
 
-    What a killed run left is mended first. Old values are in the journal, on disk, before the first change. A knob that
-    this host lacks, or that refuses, is told and stands in the outcomes; it ends nothing. `report` gets sentences for
+    What a killed run left is put back first. Old values are in the journal, on disk, before the first change. A knob that
+    this host lacks, or that refuses, is reported and stands in the outcomes; it ends nothing. `report` gets sentences for
     the operator, also on what could not be put back.
     """
     control = services if services is not None else Systemctl()
     _report_all(report, restore_from_journal(journal, root, control))
-    entries, settled = _found(plan, root, control)
+    entries, settled = _to_change(plan, root, control)
     hindrance = _journal_hindrance(journal, root, entries)
     if hindrance is not None:
         tuned = Tuned(outcomes=(*settled, *(_refused(entry, hindrance) for entry, _ in entries)))
@@ -109,7 +109,7 @@ def _journal_hindrance(journal: Path, root: Path, entries: list[tuple[JournalEnt
     return None
 
 
-def _found(
+def _to_change(
     plan: TuningPlan, root: Path, services: Services
 ) -> tuple[list[tuple[JournalEntry, Knob | None]], list[KnobOutcome]]:
     """What has to be changed, with its old value, and what has not."""
@@ -193,9 +193,9 @@ def _refused(entry: JournalEntry, reason: str) -> KnobOutcome:
 
 def _report_refused(report: Callable[[str], None], tuned: Tuned) -> None:
     counted = Counter((outcome.name, outcome.reason) for outcome in tuned.refused)
-    for (name, reason), places in counted.items():
-        where = f" in {places} places" if places > 1 else ""
-        report(f"Not tuned{where}: {name}: {reason}. See `cliffwatch doctor --mode walltime`.")
+    for (name, reason), count in counted.items():
+        files = f" in {count} files" if count > 1 else ""
+        report(f"Not tuned{files}: {name}: {reason}. See `cliffwatch doctor --mode walltime`.")
 
 
 def _report_all(report: Callable[[str], None], sentences: tuple[str, ...]) -> None:

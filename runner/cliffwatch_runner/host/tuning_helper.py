@@ -132,9 +132,9 @@ def _answer(answers: IO[bytes], **document: object) -> None:
 @contextmanager
 def _alone(journal: Path) -> Iterator[str | None]:
     """Why this host is not to be tuned now: another run tunes it."""
-    found = read_journal(journal)
-    if isinstance(found, Journal) and found.pid != os.getpid() and Path("/proc", str(found.pid)).exists():
-        yield f"process {found.pid} tunes this host already"
+    left = read_journal(journal)
+    if isinstance(left, Journal) and left.pid != os.getpid() and Path("/proc", str(left.pid)).exists():
+        yield f"process {left.pid} tunes this host already"
         return
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)

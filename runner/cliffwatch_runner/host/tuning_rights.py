@@ -81,6 +81,6 @@ def _heard(helper: process.Conversation) -> dict[str, object]:
 
 
 def _report(answer: dict[str, object], report: Callable[[str], None]) -> None:
-    told = answer.get("told")
-    for sentence in told if isinstance(told, list) else ():
+    sentences = answer.get("told")
+    for sentence in sentences if isinstance(sentences, list) else ():
         report(str(sentence))

@@ -48,7 +48,7 @@ class ResolvedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedTools:
-    """Tools and configuration, found fit for the revisions."""
+    """Tools and configuration, checked against what the revisions need."""
 
     toolchain: Toolchain
     fragments: Fragments
@@ -116,7 +116,7 @@ def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
 
 
 def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools | Failures:
-    """Tools, configuration, isolation and space, held against what the revisions need; all that is wrong at once."""
+    """Tools, configuration, isolation and space, checked against what the revisions need; all that is wrong at once."""
     toolchain = find_toolchain(request.tools)
     if isinstance(toolchain, tuple):
         return toolchain
@@ -131,11 +131,11 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
         for failure in unmet(needs_of(resolved.tree.mirror, revision), toolchain, revision)
     ]
     failures += _boot_tools()
-    walls, limits = _walls(request), changed(host_limits(_BUILD_SECONDS), request.limits)
-    failures += [each for each in (walls, limits) if isinstance(each, Failure)]
-    if failures or isinstance(walls, Failure) or isinstance(limits, Failure):
+    sandboxes, limits = _sandboxes(request), changed(host_limits(_BUILD_SECONDS), request.limits)
+    failures += [each for each in (sandboxes, limits) if isinstance(each, Failure)]
+    if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
         return tuple(dict.fromkeys(failures))
-    sandbox, guest_sandbox = walls
+    sandbox, guest_sandbox = sandboxes
     # What runs in a container is its engine's child: no limit on our own children reaches it.
     sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
     return CheckedTools(
@@ -143,7 +143,7 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
     )
 
 
-def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
+def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
     """The sandboxes of builds and of emulators, or what keeps this host from having them."""
     sandbox = choose_sandbox(request.isolation, request.tools.build_image)
     guest_sandbox = choose_guest_sandbox(request.isolation)
@@ -152,32 +152,34 @@ def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
             return each
     assert isinstance(sandbox, Sandbox)
     assert isinstance(guest_sandbox, Sandbox)
-    places = (request.cache, Path(tempfile.gettempdir()))
-    shut = refused_path(sandbox.level, places) or refusal(sandbox.uid)
+    folders = (request.cache, Path(tempfile.gettempdir()))
+    refused = refused_path(sandbox.level, folders) or refusal(sandbox.uid)
     for each in (sandbox, guest_sandbox):
-        shut = shut or unreachable(each, (*places, (request.out or RESULTS_HOME).absolute().parent, *guest_programs()))
-    return shut if shut is not None else (sandbox, guest_sandbox)
+        refused = refused or unreachable(
+            each, (*folders, (request.out or RESULTS_HOME).absolute().parent, *guest_programs())
+        )
+    return refused if refused is not None else (sandbox, guest_sandbox)
 
 
 def _boot_tools() -> Sequence[Failure]:
     versions = program_versions()
     wanted = {"qemu": ("QEMU", "qemu-system-x86")}
-    found = [
+    missing = [
         Failure(whose="host", message=f"{title} is missing", next_step=f"install {package}, or run `make packages`")
         for name, (title, package) in wanted.items()
         if versions[name] is None
     ]
     if find_virtme_run() is None:
-        found.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
+        missing.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
     if find_udev() is None:
-        found.append(
+        missing.append(
             Failure(
                 whose="host",
                 message="udev is missing, without which a guest's output is lost",
                 next_step="install udev",
             )
         )
-    return found
+    return missing
 
 
 def missing_space(cache: Path, free: int) -> Failure | None:
@@ -187,5 +189,5 @@ def missing_space(cache: Path, free: int) -> Failure | None:
     return Failure(
         whose="host",
         message=f"{free >> 20} MiB are free for builds under {cache}, and a build takes up to {_NEEDED_BYTES >> 30} GiB",
-        next_step="make room, or name another place with --cache",
+        next_step="make room, or name another folder with --cache",
     )

@@ -58,20 +58,20 @@ def members(
     All that a process namespace's processes start stays below its first one. Without such a namespace an orphan goes to
     the host's init: whoever is in `root`'s session or was `known` belongs to it still, and so does what he started.
     """
-    found = {member.number: member for member in _processes(proc)}
+    by_number = {member.number: member for member in _processes(proc)}
     children = defaultdict(list)
-    for member in found.values():
+    for member in by_number.values():
         children[member.parent].append(member.number)
     seen = {member.number: member.started for member in (root, *known)}
-    waiting = [number for number, member in found.items() if seen.get(number) == member.started]
-    if root.number not in found or root.number in waiting:
+    waiting = [number for number, member in by_number.items() if seen.get(number) == member.started]
+    if root.number not in by_number or root.number in waiting:
         # The kernel gives the number to nobody else as long as the session has anybody in it.
-        waiting += [number for number, member in found.items() if member.session == root.number]
+        waiting += [number for number, member in by_number.items() if member.session == root.number]
     tree: dict[int, SandboxProcess] = {}
     while waiting:
         number = waiting.pop()
         if number not in tree:
-            tree[number] = found[number]
+            tree[number] = by_number[number]
             waiting.extend(children[number])
     return tree
 
@@ -94,20 +94,20 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
     """
     ours = dict(_memory_mounts(proc / "self"))
     for member in tree:
-        place = proc / str(member.number)
-        own = {device: path for device, path in _memory_mounts(place) if device not in ours}
+        folder = proc / str(member.number)
+        own = {device: path for device, path in _memory_mounts(folder) if device not in ours}
         if own:
-            return sum(_filled(f"{place}/root{path}") for path in own.values())
+            return sum(_filled(f"{folder}/root{path}") for path in own.values())
     return 0
 
 
 def threads_of(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
     count = 0
-    for place in proc.glob("[0-9]*/status"):
+    for status in proc.glob("[0-9]*/status"):
         with suppress(OSError):
             about = dict(
-                line.split(":\t", 1) for line in place.read_text(errors="replace").splitlines() if ":\t" in line
+                line.split(":\t", 1) for line in status.read_text(errors="replace").splitlines() if ":\t" in line
             )
             if about["Uid"].split()[0] == str(user):
                 count += int(about["Threads"])
@@ -164,10 +164,10 @@ def _processes(proc: Path) -> Iterator[SandboxProcess]:
                 yield member
 
 
-def _proportional(place: Path, resident: int) -> int:
+def _proportional(folder: Path, resident: int) -> int:
     """The process's share of its memory; all of it where it keeps that to itself."""
     with suppress(OSError):
-        for line in (place / "smaps_rollup").read_text().splitlines():
+        for line in (folder / "smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) << 10
     return resident
@@ -181,11 +181,11 @@ def _filled(path: str) -> int:
     return (about.f_blocks - about.f_bfree) * about.f_frsize
 
 
-def _memory_mounts(place: Path) -> list[tuple[str, str]]:
+def _memory_mounts(folder: Path) -> list[tuple[str, str]]:
     """Device and path of each tmpfs in a process's view."""
     mounts = []
     with suppress(OSError):
-        for line in (place / "mountinfo").read_text(errors="replace").splitlines():
+        for line in (folder / "mountinfo").read_text(errors="replace").splitlines():
             fields = line.split()
             if fields[fields.index("-") + 1] == "tmpfs":
                 mounts.append((fields[2], fields[4]))

@@ -101,7 +101,7 @@ def _public(address: TreeAddress) -> Fetching | Failure:
             wanted = ".".join(map(str, _PINNING))
             return Failure(
                 whose="host",
-                message=f"git is older than {wanted} and cannot be held to the address that was checked",
+                message=f"git is older than {wanted} and cannot be kept to the address that was checked",
                 next_step=f"install git {wanted} or newer",
             )
         where = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
@@ -115,7 +115,7 @@ def _public(address: TreeAddress) -> Fetching | Failure:
 
 def _looked_up(address: TreeAddress) -> list[str] | Failure:
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         return Failure(
             whose="host",
@@ -123,7 +123,7 @@ def _looked_up(address: TreeAddress) -> list[str] | Failure:
             next_step="check the address and the network",
             evidence=str(error),
         )
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    return list(dict.fromkeys(str(each[4][0]) for each in answers))
 
 
 def is_closed(address: str) -> bool:

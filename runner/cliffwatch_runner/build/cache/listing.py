@@ -63,14 +63,14 @@ class Listing:
 
 def list_cache(cache: Path, kinds: Sequence[EntryKind] = KINDS) -> Listing:
     """Looks at a cache, which must be there. Entries that others remove meanwhile are passed over."""
-    found: list[CacheEntry] = []
+    entries: list[CacheEntry] = []
     for kind in kinds:
         for path in _paths(cache, kind):
             try:
-                found.append(_entry(kind, path))
+                entries.append(_entry(kind, path))
             except FileNotFoundError:
                 continue
-    return Listing(cache=cache, entries=tuple(found), free_bytes=shutil.disk_usage(cache).free)
+    return Listing(cache=cache, entries=tuple(entries), free_bytes=shutil.disk_usage(cache).free)
 
 
 def _paths(cache: Path, kind: EntryKind) -> Iterator[Path]:

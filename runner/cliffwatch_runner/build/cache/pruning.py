@@ -21,10 +21,9 @@ _LEFTOVER_AGE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed, what a run began to use meanwhile, and what could not be removed, with the reason."""
+    """What was removed; what could not be removed, with the reason."""
 
     removed: tuple[CacheEntry, ...]
-    used: tuple[CacheEntry, ...]
     refused: tuple[tuple[CacheEntry, str], ...]
 
     @property
@@ -57,14 +56,14 @@ def to_remove(
 def remove(entries: Sequence[CacheEntry]) -> Pruned:
     """Removes entries one after the other; one that cannot be removed keeps no other one back."""
     removed: list[CacheEntry] = []
-    used: list[CacheEntry] = []
     refused: list[tuple[CacheEntry, str]] = []
     for entry in entries:
         try:
-            (removed if _removed(entry) else used).append(entry)
+            if _removed(entry):  # else a run has begun to use it meanwhile
+                removed.append(entry)
         except OSError as error:
             refused.append((entry, f"{error.filename or entry.path}: {error.strerror}"))
-    return Pruned(removed=tuple(removed), used=tuple(used), refused=tuple(refused))
+    return Pruned(removed=tuple(removed), refused=tuple(refused))
 
 
 def _removed(entry: CacheEntry) -> bool:
