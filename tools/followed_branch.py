@@ -71,8 +71,8 @@ def _branch(options: argparse.Namespace, repository: Path) -> list[str]:
     git(["init", "--quiet", "--bare", str(repository)])
     (repository / "objects/info/alternates").write_text(f"{tree.mirror.resolve()}/objects\n")
     draw = random.Random(options.seed)
-    text = git(["cat-file", "blob", f"{tree.place}:{FILE}"], git_dir=repository).output
-    commits = [tree.place]
+    text = git(["cat-file", "blob", f"{tree.location}:{FILE}"], git_dir=repository).output
+    commits = [tree.location]
     for number in range(1, options.commits + 1):
         text = _changed(text, number, draw)
         commits.append(_commit(repository, commits[-1], text, number))

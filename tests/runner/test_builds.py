@@ -219,7 +219,7 @@ def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> Non
     assert isinstance(one, Tree)
     assert isinstance(two, Tree)
 
-    assert one.place == two.place
+    assert one.location == two.location
 
 
 def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path: Path) -> None:

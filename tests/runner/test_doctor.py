@@ -20,7 +20,7 @@ from cliffwatch_runner.doctor import facts as facts_module
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather, missing_headers
 from cliffwatch_runner.host.facts import host_record
-from cliffwatch_runner.host.journal import Entry, Journal
+from cliffwatch_runner.host.journal import Journal, JournalEntry
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.host.lock import Holder, LockState
 from cliffwatch_runner.host.programs import Llvm, installed_llvms, parse_version, version_in
@@ -85,7 +85,7 @@ def bad(tmp_path: Path) -> HostFacts:
         boot_id="5d2b",
         pid=1,
         written="2026-11-20T10:00:00+00:00",
-        entries=(Entry(name="smt", target="sys/devices/system/cpu/smt/control", old="on", form="word"),),
+        entries=(JournalEntry(name="smt", target="sys/devices/system/cpu/smt/control", old="on", form="word"),),
     )
     holder = Holder(pid=4242, since=datetime(2026, 11, 20, 10, 0, tzinfo=UTC), what="walltime run of 1a2b3c..4d5e6f")
     return HostFacts(
