@@ -95,8 +95,8 @@ def test_the_strongest_isolation_is_found_by_trying() -> None:
 def test_a_container_image_brings_its_own_tools(tmp_path: Path) -> None:
     sandbox = Sandbox(level="container", user=None, image="kernels:7")
     mounts = [
-        Mount(host=tmp_path / "out", seen=Path("/out"), writable=True),
-        Mount(host=tmp_path / "g", seen=Path("/given")),
+        Mount(source=tmp_path / "out", target=Path("/out"), writable=True),
+        Mount(source=tmp_path / "g", target=Path("/given")),
     ]
     argv = sandbox.argv(
         ["make", "bzImage"], env={"MAKEFLAGS": "-j4", "PATH": "/bin"}, mounts=mounts, workdir=Path("/out")

@@ -36,7 +36,7 @@ class CacheRecipe:
     def store(
         self, folder: Path, source: UntrustedFolder, log: Path, describe: Callable[[Path], Mapping[str, Any] | Failure]
     ) -> Failure | None:
-        """Makes the entry `folder` whole, or says which output is missing or unfit. `describe` makes the record from the copies.
+        """Makes the entry `folder` whole; a Failure names the output that is missing or unfit. `describe` makes the record from the copies.
 
         Raises OSError on a full disk.
         """

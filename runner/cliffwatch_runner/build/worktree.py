@@ -127,7 +127,7 @@ class Worktree:
     def ask(self, command: Sequence[str], *, seconds: float) -> process.Finished | Failure:
         """Runs a program that a build made, which may write nothing at all. Raises Stopped."""
         limits = replace(self.settings.limits, seconds=seconds)
-        mounts = [Mount(host=mount.host, seen=mount.seen) for mount in self._mounts()]
+        mounts = [Mount(source=mount.source, target=mount.target) for mount in self._mounts()]
         return self._finished(command, mounts, limits, jobs=1)
 
     def discard(self) -> None:
@@ -165,7 +165,7 @@ class Worktree:
         """How a command ended in its sandbox, or the limit that it reached. Raises Stopped."""
         sandbox = self.settings.sandbox
         argv = sandbox.argv(command, env=self._environment(jobs), mounts=mounts, workdir=self.source)
-        with guarded(limits, [mount.host for mount in mounts if mount.writable], user=sandbox.uid) as guard:
+        with guarded(limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid) as guard:
             done = process.run(
                 guard.argv(argv),
                 env=sandbox.environment(),
@@ -182,10 +182,10 @@ class Worktree:
 
     def _mounts(self) -> list[Mount]:
         return [
-            Mount(host=self._scratch or self._source, seen=_SOURCE, writable=self._scratch is not None),
-            Mount(host=self.output.mount_source, seen=_SOURCE / BUILD, writable=True),
-            Mount(host=self._ccache, seen=_CCACHE, writable=True),
-            Mount(host=self._given, seen=_GIVEN),
+            Mount(source=self._scratch or self._source, target=_SOURCE, writable=self._scratch is not None),
+            Mount(source=self.output.mount_source, target=_SOURCE / BUILD, writable=True),
+            Mount(source=self._ccache, target=_CCACHE, writable=True),
+            Mount(source=self._given, target=_GIVEN),
         ]
 
     def _environment(self, jobs: int) -> dict[str, str]:
@@ -242,7 +242,7 @@ def _logged(log: Path, done: process.Finished) -> str:
 def locked_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
     """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
 
-    Waits, and says so, while another process builds in it. Raises Stopped.
+    Waits, and reports it, while another process builds in it. Raises Stopped.
     """
     given.chmod(0o755)
     for path in given.iterdir():

@@ -259,12 +259,12 @@ def _stopping() -> Iterator[threading.Event]:
     """An event that the first ^C or SIGTERM sets, so that children end and locks are let go; the second one ends at once."""
     stop = threading.Event()
 
-    def asked(_: int, __: FrameType | None) -> None:
+    def on_signal(_: int, __: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield stop
     finally:

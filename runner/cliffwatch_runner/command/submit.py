@@ -50,18 +50,18 @@ _ENDED = ("done", "failed", "cancelled", "parked")
     "--key", help="Key under which the service takes the request once; default: a digest of it and of today's date."
 )
 @click.option("--detach", is_flag=True, help="Request alone, without waiting for its jobs.")
-def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **asked: Any) -> NoReturn:
+def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **options: Any) -> NoReturn:
     """Ask a service to measure base..head on its hosts, and print the comparison."""
     console = terminal.console(stderr=True, soft_wrap=True)
     token = read_token(token_file)
     if isinstance(token, Failure):
         raise SystemExit(echo_failure(token))
     body = {
-        **{name: asked[name] for name in ("tree", "profile", "boots", "priority")},
-        "base": _commit(asked["tree"], asked["base"]),
-        "head": _commit(asked["tree"], asked["head"]),
-        "targets": [_target(target) for target in asked["targets"]],
-        "suites": [name.strip() for name in asked["suites"].split(",") if name.strip()],
+        **{name: options[name] for name in ("tree", "profile", "boots", "priority")},
+        "base": _commit(options["tree"], options["base"]),
+        "head": _commit(options["tree"], options["head"]),
+        "targets": [_target(target) for target in options["targets"]],
+        "suites": [name.strip() for name in options["suites"].split(",") if name.strip()],
     }
     key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
     client = Client(url, token)
@@ -117,12 +117,12 @@ def _answered(reply: Reply) -> Any:
 
 def _follow(client: Client, job: str, console: Console) -> Any:
     """Prints a job's events as they come; the job as it is at its end."""
-    seen = 0
+    last_event = 0
     printed = ""
     while True:
         whole = _answered(client.get(f"/jobs/{job}"))
-        for event in _answered(client.get(f"/jobs/{job}/events", after=seen))["items"]:
-            seen = event["id"]
+        for event in _answered(client.get(f"/jobs/{job}/events", after=last_event))["items"]:
+            last_event = event["id"]
             text = event["data"].get("text") or " ".join(str(value) for value in event["data"].values() if value)
             console.print(f"{whole['platform']} {event['kind']:9} {text}", markup=False)
         if whole["state"] in _ENDED:

@@ -152,7 +152,7 @@ def _signals() -> tuple[threading.Event, threading.Event]:
     """Drained by the first signal, stopped by the second."""
     drain, stop = threading.Event(), threading.Event()
 
-    def asked(_: int, __: FrameType | None) -> None:
+    def on_signal(_: int, __: FrameType | None) -> None:
         if drain.is_set():
             stop.set()
         else:
@@ -160,5 +160,5 @@ def _signals() -> tuple[threading.Event, threading.Event]:
         drain.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked)
+        signal.signal(number, on_signal)
     return drain, stop

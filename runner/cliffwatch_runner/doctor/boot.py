@@ -77,5 +77,5 @@ def lock(facts: HostFacts) -> Check:
         status="warn" if facts.lock.held else "ok",
         finding=f"held by {names}" if facts.lock.held else "free",
         why="A walltime run has the host for itself; icount runs share it.",
-        fixes=("Wait: a run that is started now waits for it and says so.",) if facts.lock.held else (),
+        fixes=("Wait: a run that is started now waits for it and reports it.",) if facts.lock.held else (),
     )

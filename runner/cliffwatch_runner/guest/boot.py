@@ -41,7 +41,7 @@ class GuestCase:
     """A case as the agent knows it: a name that is a file name, and bench's arguments.
 
     `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of bench. Under icount the clock of a guest that
-    waits for its host runs ahead by hours, so that only the CPU time says how long a case has worked.
+    waits for its host runs ahead by hours, so that only the CPU time shows how long a case has worked.
     """
 
     name: str

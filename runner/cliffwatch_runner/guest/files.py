@@ -64,7 +64,7 @@ def open_regular(folder: Path, name: str) -> Iterator[int | None]:
 
 @contextmanager
 def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor that says what lies at the end of `parts` and opens nothing; None where a folder on the way is none."""
+    """A descriptor of what lies at the end of `parts`, which is not opened; None where a folder on the way is none."""
     try:
         way = open_below(folder, parts, way=_WAY | os.O_DIRECTORY, end=_WAY)
     except OSError:
@@ -149,7 +149,7 @@ def beyond_limits(folder: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files that were cut; `cut` says
+    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files that were cut; `cut` means
     that a file was larger than it may be, or all of them together.
     """
 

@@ -1,7 +1,7 @@
 """How far a running guest is: seconds by its own clock, and the work that its host has put into it.
 
-A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock says nothing of a guest
-that counts instructions. What says something is the emulator's CPU time; and the time in which it slept although nothing kept
+A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock shows nothing of a guest
+that counts instructions. What does is the emulator's CPU time; and the time in which it slept although nothing kept
 it from running, for then its guest waits for something that does not come.
 """
 

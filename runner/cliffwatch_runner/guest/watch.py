@@ -29,7 +29,7 @@ class GuestLimits:
     """When a guest is ended for its own doing, and when for its host's.
 
     `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as long as it may take,
-    which `cases` says, by its name. `host` are seconds of the host's wall clock after which its host is given up.
+    which `cases` has by its name. `host` are seconds of the host's wall clock after which its host is given up.
     """
 
     quiet: float
@@ -38,7 +38,7 @@ class GuestLimits:
 
 
 class GuestWatch:
-    """Looks at a guest now and then. `reason` says why it is to be ended, once it is, and `too_much` what it made too much of."""
+    """Looks at a guest now and then. `reason` is why it is to be ended, once it is, and `too_much` what it made too much of."""
 
     def __init__(
         self, results: Path, limits: GuestLimits, on_case: Callable[[str], None], asked_to_stop: Callable[[], bool]

@@ -39,7 +39,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """The values of a host before a run changed them. `boot_id` tells whether the host was started anew since."""
+    """The values of a host before a run changed them. By `boot_id` it is known whether the host was started anew since."""
 
     boot_id: str | None
     pid: int
@@ -103,7 +103,7 @@ def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> No
 
 
 def read_journal(path: Path) -> Journal | str | None:
-    """The journal; null where there is none; a clause that says why where it cannot be believed."""
+    """The journal; null where there is none; a clause with the reason where it cannot be believed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

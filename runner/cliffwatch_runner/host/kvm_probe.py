@@ -3,7 +3,7 @@
 Looking at /dev/kvm is not enough: where virtual machines are nested the device may open and virtual machines may be
 created although their code is only emulated, so slowly that a kernel never boots. The probe is
 therefore a guest with work to do: it has no firmware and no kernel, only a ROM that switches the processor to 64 bits,
-counts down from a hundred million and tells the host. A processor does that in a tenth of a second.
+counts down from a hundred million and signals the host. A processor does that in a tenth of a second.
 """
 
 import shutil

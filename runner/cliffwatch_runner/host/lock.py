@@ -174,7 +174,7 @@ def _existing_or_new(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | flags, 0o666)
     except FileExistsError:
-        # Another run made it in between, or it is closed to this user: the second try says which.
+        # Another run made it in between, or it is closed to this user: the second try shows which.
         return os.open(path, os.O_RDONLY | flags)
     os.fchmod(descriptor, 0o666)
     return descriptor

@@ -28,7 +28,7 @@ class KnobOutcome:
     """What became of one knob.
 
     `state`: changed; already (it had a value that will do); skipped (this host has no such knob); refused (it is not as
-    wanted, `reason` says why). `before` and `after` are what the file read; null where it could not be read.
+    wanted, `reason` is why). `before` and `after` are what the file read; null where it could not be read.
     """
 
     name: str
@@ -41,7 +41,7 @@ class KnobOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What was tuned. `refused` tells an operator what is not as it should be."""
+    """What was tuned. `refused` is for an operator: what is not as it should be."""
 
     outcomes: tuple[KnobOutcome, ...]
 

@@ -1,7 +1,7 @@
 """The only part of Cliffwatch that an ordinary user may have run as root: it tunes the host for as long as he listens.
 
 It is installed as one file of root's (`cliffwatch doctor --tuning-helper FILE`) and started by sudo without arguments. One
-line says what to tune, in words of a closed table; no word of it becomes a path, an option or a value. What was tuned is
+line names what to tune, in words of a closed table; no word of it becomes a path, an option or a value. What was tuned is
 put back when standard input ends, however the caller ended; what a killed helper left is in the journal.
 """
 
@@ -62,7 +62,7 @@ def request_line(cpus: frozenset[int]) -> str:
 
 
 def requested_plan(line: str, root: Path) -> TuningPlan | str:
-    """What a line asks for; a clause that says why it is refused."""
+    """What a line asks for; a clause with the reason where it is refused."""
     words = [word.partition("=") for word in line.split(" ")]
     names = [name for name, _, _ in words]
     if len(set(names)) != len(names):

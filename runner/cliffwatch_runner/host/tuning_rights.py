@@ -49,7 +49,7 @@ def tuned_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> 
 def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[Tuned]:
     """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends, too."""
     with process.conversation(argv, patience=_TUNE_SECONDS) as helper:
-        answer = _asked(helper, request_line(cpus))
+        answer = _request(helper, request_line(cpus))
         outcomes = answer.get("outcomes")
         if not isinstance(outcomes, list):
             report(
@@ -59,20 +59,20 @@ def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, report: Callab
         yield Tuned(
             outcomes=tuple(KnobOutcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ()
         )
-        helper.fall_silent()
-        _report(_heard(helper), report)
+        helper.end_input()
+        _report(_answer(helper), report)
 
 
-def _asked(helper: process.Conversation, line: str) -> dict[str, object]:
+def _request(helper: process.Conversation, line: str) -> dict[str, object]:
     try:
-        helper.say(line)
+        helper.send(line)
     except BrokenPipeError:
         return {}
-    return _heard(helper)
+    return _answer(helper)
 
 
-def _heard(helper: process.Conversation) -> dict[str, object]:
-    line = helper.hear(_TUNE_SECONDS)
+def _answer(helper: process.Conversation) -> dict[str, object]:
+    line = helper.receive(_TUNE_SECONDS)
     try:
         answer = json.loads(line or "")
     except ValueError:

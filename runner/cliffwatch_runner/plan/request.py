@@ -17,7 +17,7 @@ ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
-    `explain` names the cases that the report will explain; `tree_access` says by whose word the tree is fetched.
+    `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
     """
 
     tree: str

@@ -47,7 +47,7 @@ def check_results(out: Path) -> Failure | None:
 
 
 def _why_refused(folder: Path) -> str:
-    """Rights alone do not tell, of root least of all: a file is made that never has a name. Empty where it can be."""
+    """Rights alone do not show it, of root least of all: a file is made that never has a name. Empty where it can be."""
     try:
         TemporaryFile(dir=folder).close()
     except OSError as error:

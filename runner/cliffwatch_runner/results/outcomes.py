@@ -90,7 +90,7 @@ def _failure(status: int, case: PlannedCase, parsed: Parsed, splat: Splat | None
     if splat is not None:
         return f"the kernel complained while it ran: {splat.title.strip()}"
     if status != 0:
-        return _reason(parsed, stderr) or f"bench ended with status {status} and said nothing"
+        return _reason(parsed, stderr) or f"bench ended with status {status} and printed nothing"
     if not parsed.values:
         return _reason(parsed, stderr) or "bench printed nothing that can be read"
     return None

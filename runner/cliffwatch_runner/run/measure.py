@@ -62,7 +62,7 @@ class Measurement:
 
 
 def measure(measurement: Measurement, kernels: Mapping[str, Path], *, at_once: int) -> Failure | None:
-    """Boots what the plan says and is not yet done, `at_once` guests at a time, in the plan's order.
+    """Boots what is planned and not yet done, `at_once` guests at a time, in the plan's order.
 
     `kernels` maps each arm to the folder of its image; arms without one are passed over (their kernel did not build).
     Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises

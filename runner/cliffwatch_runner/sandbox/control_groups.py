@@ -1,4 +1,4 @@
-"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever this process may, found by trying it.
+"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever a trial shows that this process may.
 
 The kernel itself then holds everything that a sandbox starts to the limits, and a group can be ended whole.
 """

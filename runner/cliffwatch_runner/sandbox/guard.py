@@ -38,7 +38,7 @@ _FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
 
 
 class Guard:
-    """Holds one sandbox to its limits. `reason` says which limit it reached."""
+    """Holds one sandbox to its limits. `reason` is the limit that it reached."""
 
     def __init__(self, limits: SandboxLimits, writable: Sequence[Path], user: int, group: ControlGroup | None) -> None:
         self.reason: Reason | None = None

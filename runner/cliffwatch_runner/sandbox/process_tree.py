@@ -1,4 +1,4 @@
-"""What a sandbox's processes use, read from /proc: for hosts whose kernel is not asked to hold them (no control groups)."""
+"""What a sandbox's processes use, read from /proc: for hosts whose kernel does not limit them (no control groups)."""
 
 import os
 import resource
@@ -133,7 +133,7 @@ def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> 
 def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> int:
     """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be seen.
 
-    `root` is asked: bubblewrap goes at once, and the kernel with it ends all in its namespace; a container's client has
+    `root` gets SIGTERM: bubblewrap goes at once, and the kernel with it ends all in its namespace; a container's client has
     its container ended. The others are stopped, all of them, before any is killed: a bomb starts them faster.
     """
     began = clock.monotonic()
@@ -146,8 +146,8 @@ def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> in
         threads = max(threads, sum(member.threads for member in known))
         if not any(member.alive for member in known):
             break
-        asked = root.number if passed < _GRACE_SECONDS else 0
-        living = [member for member in known if member.alive and member.number != asked]
+        terminating = root.number if passed < _GRACE_SECONDS else 0
+        living = [member for member in known if member.alive and member.number != terminating]
         fresh = [member for member in living if (member.number, member.started) not in stopped]
         for member in fresh or living:
             send(member, signal.SIGSTOP if fresh else signal.SIGKILL)

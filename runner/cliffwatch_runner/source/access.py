@@ -1,4 +1,4 @@
-"""How git may fetch a tree, by whose word its address is.
+"""How git may fetch a tree, by the right of whoever named its address.
 
 A user who names a tree by hand fetches it with all that is his. A job's tree is named by somebody else: it is fetched without any
 key, credential or setting of this host's user, from the address that was checked and no other.
@@ -17,7 +17,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 
 TreeAccess = Literal["own", "allowed", "public"]
-"""Whose word the tree's address is: this user's; an administrator's, so that it may be anywhere; anybody's, so that it must be public."""
+"""Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so that it must be public."""
 
 Trust = Literal["followed", "local", "outside"]
 """Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""

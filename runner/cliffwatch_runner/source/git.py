@@ -42,7 +42,7 @@ def git(
     fetching: Fetching | None = None,
     readable: bool = False,
 ) -> process.Finished:
-    """Runs git and returns how it ended. Only a call with a `fetching` reaches out, as that one says.
+    """Runs git and returns how it ended. Only a call with a `fetching` reaches out.
 
     `readable`: all users may read what it writes, whatever our own umask is.
     """

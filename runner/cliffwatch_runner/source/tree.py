@@ -21,8 +21,8 @@ _RANGE = re.compile(r"\.\.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A kernel tree. `kind` is repository, url or imported; `location` is the path, the URL or the imported commit; `access` is by whose
-    word it is fetched.
+    """A kernel tree. `kind` is repository, url or imported; `location` is the path, the URL or the imported commit; `access` is the
+    right by which it is fetched.
     """
 
     spec: str
@@ -135,7 +135,7 @@ class Tree:
 def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
     """The tree that a path or URL names. Folders and archives without git are imported here.
 
-    Only a URL that may be fetched by this `access` is one; a path is this user's own word.
+    Only a URL that may be fetched by this `access` is one; a path is named by this user.
     """
     if access != "own" or _URL.match(spec):
         reach = fetching(spec, access)

@@ -23,7 +23,7 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The service answered and says no. `detail` says what is wrong and what to do."""
+    """The service answered with a refusal. `detail` is what is wrong and what to do."""
 
     status: int
     title: str

@@ -42,7 +42,7 @@ def upload_run(
     *,
     job: str | None = None,
 ) -> Uploaded | Refused | Unreached:
-    """Sends what `folder` holds by now. Called again, it goes on: the service is asked which boots it has.
+    """Sends what `folder` holds by now. Called again, it goes on: boots that the service has are not sent.
 
     A file that a crash has damaged is reported among what was refused; the others are sent all the same.
     """

@@ -19,7 +19,7 @@ _UPLOAD_EVERY = 3.0
 
 
 def run_argv(host: WorkerHost, offer: Mapping[str, Any], results: Path) -> list[str]:
-    """The `cliffwatch run` of a job. What the service does not say to be of a followed branch is anybody's."""
+    """The `cliffwatch run` of a job. What the service does not mark as of a followed branch is anybody's."""
     return [
         *host.command,
         "run",
@@ -36,7 +36,7 @@ def run_argv(host: WorkerHost, offer: Mapping[str, Any], results: Path) -> list[
 
 
 def _access(offer: Mapping[str, Any]) -> str:
-    """Where the tree may be: a service that says nothing of it vouches for nothing."""
+    """Where the tree may be: a service that does not mark it vouches for nothing."""
     return "allowed" if offer.get("tree_access") == "allowed" else "public"
 
 
@@ -115,7 +115,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early:
 
 
 def _uploaded_so_far(job: LeasedJob) -> bool:
-    """False where the results cannot be handled: the job goes on all the same, and its end says what is wrong with them."""
+    """False where the results cannot be handled: the job goes on all the same, and its end has what is wrong with them."""
     try:
         if (job.spooled.results / "run.json").exists():
             upload_run(job.worker.client, job.spooled.results, job.worker.host.name, job=job.name)
