@@ -12,7 +12,8 @@ from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree, locked_worktree
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.build.worktree_pool import locked_worktree
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.source.revision import Revision, object_name
 from cliffwatch_runner.source.tree import Tree

@@ -13,7 +13,8 @@ from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree, locked_worktree
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.build.worktree_pool import locked_worktree
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 from cliffwatch_runner.source.access import Trust

@@ -1,23 +1,14 @@
-"""A worktree: a source and its build output, in which one build after the other is made.
+"""A worktree: a source and its build output, in which one build after the other is made."""
 
-worktrees/NAME/
-    lock, index, steps, *.log   the host's own: no build gets to them
-    source/                     written by git alone; builds read it
-    output/                     written by builds; the host never opens a path in it
-    ccache/                     of a worktree that is made for one build
-"""
-
-import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch_runner import process
-from cliffwatch_runner.build.cache.entries import Stopped, locked
-from cliffwatch_runner.build.cache.uses import MARK, Uses, remove_unused
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.guard import guarded
@@ -41,7 +32,6 @@ _CCACHE_SIZE = "10G"
 _COMPILER = "ccache.sh"
 _PLAIN_CCACHE = 'exec ccache "$@"\n'
 _LOG_BYTES = 16 << 20
-_FOR_ONE_BUILD = "outside-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,65 +226,3 @@ def _logged(log: Path, done: process.Finished) -> str:
     """The output of a failed build: the log, which has an end, and the last of its output where that came later."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if len(text) < _LOG_BYTES // 2 else text + done.output
-
-
-@contextmanager
-def locked_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
-    """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
-
-    Waits, and reports it, while another process builds in it. Raises Stopped.
-    """
-    given.chmod(0o755)
-    for path in given.iterdir():
-        path.chmod(0o644)
-    with (_single_use_worktree if settings.trust == "outside" else _shared_worktree)(name, settings) as (
-        folder,
-        ccache,
-    ):
-        for each in (folder / "source", folder / "output", ccache):
-            each.mkdir(parents=True, exist_ok=True)
-            each.chmod(0o755)
-        for each in (folder / "output", ccache):
-            settings.sandbox.give(each)
-        worktree = Worktree(folder, ccache, given, settings)
-        try:
-            yield worktree
-        finally:
-            worktree.discard()
-
-
-@contextmanager
-def _shared_worktree(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    sandbox = settings.sandbox
-    user = "" if sandbox.user is None else str(sandbox.user.uid)
-    parts = (name, settings.trust, sandbox.level, sandbox.image or "", user)
-    folder = settings.cache / "worktrees" / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    ccache = settings.cache / "ccaches" / settings.trust
-    settings.uses.take(ccache, make=True)
-
-    def waiting() -> None:
-        settings.report_progress(None, "waiting for another build in the same worktree")
-
-    with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
-        (folder / MARK).touch()
-        for left in folder.glob("scratch-*"):
-            remove_tree(left)
-        yield folder, ccache / "files"
-
-
-@contextmanager
-def _single_use_worktree(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    """A worktree for one build. Those of processes that were killed go first: they hold their locks no longer."""
-    del name
-    worktrees = settings.cache / "worktrees"
-    worktrees.mkdir(parents=True, exist_ok=True)
-    for left in worktrees.glob(f"{_FOR_ONE_BUILD}*"):
-        with suppress(OSError):
-            remove_unused(left, "lock")
-    folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=worktrees))
-    with locked(folder / "lock", waiting=lambda: None, should_stop=settings.should_stop):
-        (folder / MARK).touch()
-        try:
-            yield folder, folder / "ccache"
-        finally:
-            remove_tree(folder)

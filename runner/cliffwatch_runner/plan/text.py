@@ -22,7 +22,7 @@ def plan_text(planned: PlannedRun) -> str:
     lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
-        lines += [f"  then at most {counted(last, 'boot')} more of each kernel, of the cases that these leave open"]
+        lines += [f"  then at most {counted(last, 'more boot')} per kernel, of the cases that these leave open"]
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
