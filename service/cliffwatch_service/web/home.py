@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.comparing.comparison import TROUBLED
 from cliffwatch.counting import counted
-from cliffwatch.reports.across import TROUBLED
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere

@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
+from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import TOLD, Across, Target, whereabouts
+from cliffwatch.reports.across import Across, Target, whereabouts
 from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.wording import MARKS, tone
 
-CHANGED = frozenset((*TOLD, "disagree"))
+CHANGED = frozenset((*CHANGES, "disagree"))
 
 
 class ColumnShape(Protocol):
@@ -110,7 +111,7 @@ def _said(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
     """Kind, text and small text. What is told has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
-    if verdict in TOLD:
+    if verdict in CHANGES:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":

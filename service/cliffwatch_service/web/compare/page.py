@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
-from cliffwatch.reports.across import TOLD, Across, across
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.reports.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
     Answer,
@@ -270,7 +271,7 @@ def show_case(
             for cell, target, answer in zip(row.cells, targets_of(found), found, strict=True)
         ]
     template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
-    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, told=TOLD)
+    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, changes=CHANGES)
 
 
 def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:

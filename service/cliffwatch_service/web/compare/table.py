@@ -9,10 +9,9 @@ from typing import Any
 import orjson
 from psycopg import Connection
 
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.counting import counted
 from cliffwatch.reports.across import (
-    TOLD,
-    TROUBLED,
     Across,
     Target,
     across,
@@ -235,7 +234,7 @@ def _sorted(rows: list[Across], by: str) -> list[Across]:
 
 def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[Section]:
     kinds = (
-        ("changed", "Changed", (*TOLD, "disagree")),
+        ("changed", "Changed", (*CHANGES, "disagree")),
         ("trouble", "Missing, failed or invalid", TROUBLED),
         ("open", "Not decided", ("inconclusive",)),
         ("unchanged", "Unchanged", ("unchanged",)),
