@@ -80,9 +80,9 @@ def refused(line: bytes, root: Path, journal: Path) -> str:
 
 
 def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(root: Path, journal: Path, helper: list[str]) -> None:
-    before, told = contents(root), []
+    before, reported = contents(root), []
 
-    with tuned_by_helper(helper, frozenset({1}), report=told.append) as tuned:
+    with tuned_by_helper(helper, frozenset({1}), report=reported.append) as tuned:
         during = contents(root)
         assert journal.exists()
 
@@ -96,7 +96,7 @@ def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(root: Path, jo
     }
     assert contents(root) == before
     assert not journal.exists()
-    assert told == []
+    assert reported == []
 
 
 def test_all_is_put_back_when_the_caller_is_killed(root: Path, journal: Path, helper: list[str]) -> None:

@@ -237,7 +237,7 @@ def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path
 
 
 def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None:
-    told: list[str] = []
+    waits: list[str] = []
 
     def not_at_all() -> None:
         raise AssertionError("nobody holds it")
@@ -245,13 +245,13 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
     with (
         locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True),
         pytest.raises(Stopped),
-        locked(tmp_path / "lock", waiting=lambda: told.append("w"), should_stop=lambda: True),
+        locked(tmp_path / "lock", waiting=lambda: waits.append("w"), should_stop=lambda: True),
     ):
         pass
     with locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True):
         pass
 
-    assert told == ["w"]
+    assert waits == ["w"]
 
 
 @pytest.mark.parametrize("where", ["the source", "a common header"])

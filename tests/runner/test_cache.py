@@ -47,14 +47,14 @@ def entry(kind: str, days_ago: float, size: int, *, in_use: bool = False, **part
 
 def kernel(cache: Path, name: str, days_ago: float = 0.0, size: int = 1 << 20) -> Path:
     """A stored kernel that was last used so long ago."""
-    place = cache / "kernels" / name
-    place.mkdir(parents=True)
-    (place / "bzImage").write_bytes(b"x" * size)
-    (place / "kernel.json").write_text('{"release": "6.12.57"}')
-    (place / MARK).touch()
+    folder = cache / "kernels" / name
+    folder.mkdir(parents=True)
+    (folder / "bzImage").write_bytes(b"x" * size)
+    (folder / "kernel.json").write_text('{"release": "6.12.57"}')
+    (folder / MARK).touch()
     when = datetime.now(UTC).timestamp() - days_ago * 86400
-    os.utime(place / MARK, (when, when))
-    return place
+    os.utime(folder / MARK, (when, when))
+    return folder
 
 
 def cliffwatch(*arguments: str) -> Result:
@@ -62,13 +62,13 @@ def cliffwatch(*arguments: str) -> Result:
 
 
 @contextmanager
-def other_process(place: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def other_process(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that took an entry and lives on."""
     script = (
         "import sys; from pathlib import Path; from cliffwatch_runner.build.cache.uses import Uses\n"
         "uses = Uses(); print(uses.take(Path(sys.argv[1])), flush=True); sys.stdin.read()"
     )
-    argv = [sys.executable, "-c", script, str(place)]
+    argv = [sys.executable, "-c", script, str(folder)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"
@@ -166,12 +166,12 @@ def test_a_kernel_that_was_used_again_outlives_newer_ones(repository: Path, tmp_
 
 
 def test_an_entry_that_another_process_uses_stays_until_it_ends_however_it_ends(tmp_path: Path) -> None:
-    place = kernel(tmp_path, "ours", days_ago=50)
-    with other_process(place) as process:
+    folder = kernel(tmp_path, "ours", days_ago=50)
+    with other_process(folder) as process:
         (seen,) = list_cache(tmp_path).entries
         assert seen.in_use
         assert "nothing" in cliffwatch("prune", "--cache", str(tmp_path), "--keep", "0").output
-        assert place.is_dir()
+        assert folder.is_dir()
         process.send_signal(signal.SIGKILL)
         process.wait()
 
@@ -182,27 +182,27 @@ def test_an_entry_that_another_process_uses_stays_until_it_ends_however_it_ends(
 
 
 def test_an_entry_that_is_taken_between_look_and_removal_stays(tmp_path: Path) -> None:
-    place = kernel(tmp_path, "ours", days_ago=50)
+    folder = kernel(tmp_path, "ours", days_ago=50)
     seen = list_cache(tmp_path).entries
     with cache_uses() as uses:
-        assert uses.take(place)
+        assert uses.take(folder)
         pruned = remove(seen)
 
     assert pruned.removed == ()
-    assert place.is_dir()
+    assert folder.is_dir()
 
 
 def test_who_waited_for_an_entry_that_was_removed_does_not_get_it(tmp_path: Path) -> None:
     """Many takers against many removers: whoever has an entry has a whole one."""
     for _ in range(50):
-        place = kernel(tmp_path, "ours", days_ago=50)
+        folder = kernel(tmp_path, "ours", days_ago=50)
         seen = list_cache(tmp_path).entries
         remover = threading.Thread(target=remove, args=(seen,))
         uses = Uses()
         remover.start()
-        taken = uses.take(place)
+        taken = uses.take(folder)
         remover.join()
-        assert taken == (place / "bzImage").exists()
+        assert taken == (folder / "bzImage").exists()
         uses.let_go()
         remove(seen)
 

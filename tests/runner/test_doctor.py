@@ -67,7 +67,7 @@ def good(tmp_path: Path) -> HostFacts:
         irqbalance=True,
         nmi_watchdog="1",
         leftover=None,
-        lock=LockState(held=False, holders=()),
+        lock=LockState(locked=False, holders=()),
     )
 
 
@@ -108,7 +108,7 @@ def bad(tmp_path: Path) -> HostFacts:
         irqbalance=True,
         nmi_watchdog="1",
         leftover=killed,
-        lock=LockState(held=True, holders=(holder,)),
+        lock=LockState(locked=True, holders=(holder,)),
     )
 
 

@@ -247,25 +247,25 @@ def test_a_knob_that_refuses_is_told_and_ends_nothing(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(root)
-    told: list[str] = []
+    reported: list[str] = []
     _refusing(monkeypatch, root / BOOST)
 
     with tuned_host(
-        tuning_plan(root, frozenset()), report=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert contents(root)[SMT] == "off"
 
     assert [(outcome.target, outcome.reason) for outcome in tuned.refused] == [(BOOST, "Permission denied")]
-    assert told == ["Not tuned: boost: Permission denied. See `cliffwatch doctor --mode walltime`."]
+    assert reported == ["Not tuned: boost: Permission denied. See `cliffwatch doctor --mode walltime`."]
     assert contents(root) == before
 
 
 def test_a_value_that_does_not_stay_is_a_refusal(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "write_value", lambda path, value: None)
-    told: list[str] = []
+    reported: list[str] = []
 
     with tuned_host(
-        tuning_plan(root, frozenset()), report=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert ("boost", "it took 0 and reads 1") in {(outcome.name, outcome.reason) for outcome in tuned.refused}
 
@@ -273,16 +273,16 @@ def test_a_value_that_does_not_stay_is_a_refusal(root: Path, journal: Path, monk
 def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with tuned_host(
-        tuning_plan(root, frozenset()), report=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ):
         _refusing(monkeypatch, root / SMT)
 
     left = read_journal(journal)
     assert isinstance(left, Journal)
     assert left.entries == (JournalEntry(name="smt", target=SMT, old="on", form="word"),)
-    assert told == [f"smt ({SMT}) could not be set back to on: Permission denied."]
+    assert reported == [f"smt ({SMT}) could not be set back to on: Permission denied."]
 
     monkeypatch.undo()
     with tuned_host(
@@ -295,12 +295,12 @@ def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
 def test_without_a_journal_nothing_is_changed(root: Path, tmp_path: Path) -> None:
     before = contents(root)
     (tmp_path / "file").write_text("")
-    told: list[str] = []
+    reported: list[str] = []
     journal = tmp_path / "file/journal.json"
 
     with tuned_host(
         tuning_plan(root, frozenset()),
-        report=told.append,
+        report=reported.append,
         root=root,
         journal=journal,
         services=FakeServices("irqbalance"),
@@ -308,7 +308,7 @@ def test_without_a_journal_nothing_is_changed(root: Path, tmp_path: Path) -> Non
         assert contents(root) == before
 
     assert "changed" not in states(tuned).values()
-    assert any("Not a directory" in text for text in told)
+    assert any("Not a directory" in text for text in reported)
 
 
 @pytest.mark.parametrize(
@@ -341,14 +341,14 @@ def test_a_journal_is_believed_for_sys_and_proc_only(root: Path, journal: Path, 
 def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Path) -> None:
     _killed_run(root, journal)
     journal.chmod(0o666)
-    told: list[str] = []
+    reported: list[str] = []
 
     with tuned_host(
-        tuning_plan(root, frozenset()), report=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert "changed" not in states(tuned).values()
 
-    assert "only its owner" in told[0]
+    assert "only its owner" in reported[0]
     assert journal.exists(), "what a person shall look at is kept"
 
 

@@ -51,9 +51,9 @@ class HostLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockState:
-    """The lock as it is for somebody who does not take it. `holders` may be empty although it is held, by one who named nobody."""
+    """The lock as it is for somebody who does not take it. `holders` may be empty although it is taken, by one who named nobody."""
 
-    held: bool
+    locked: bool
     holders: tuple[Holder, ...]
 
 
@@ -111,10 +111,10 @@ def lock_state(path: Path | None = None) -> LockState:
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return LockState(held=False, holders=())
+        return LockState(locked=False, holders=())
     try:
-        held = not _taken(descriptor, fcntl.LOCK_EX)
-        return LockState(held=held, holders=_holders(descriptor) if held else ())
+        locked = not _taken(descriptor, fcntl.LOCK_EX)
+        return LockState(locked=locked, holders=_holders(descriptor) if locked else ())
     finally:
         os.close(descriptor)
 
