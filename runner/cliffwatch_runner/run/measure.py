@@ -51,7 +51,7 @@ class GuestSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class PlanExecution:
     """A plan that is carried out into a result directory, `folder`; `stop` ends it early."""
 
     plan: Plan
@@ -61,15 +61,15 @@ class Measurement:
     stop: threading.Event
 
 
-def measure(measurement: Measurement, kernels: Mapping[str, Path], *, at_once: int) -> Failure | None:
+def measure(execution: PlanExecution, kernels: Mapping[str, Path], *, at_once: int) -> Failure | None:
     """Boots what is planned and not yet done, `at_once` guests at a time, in the plan's order.
 
     `kernels` maps each arm to the folder of its image; arms without one are passed over (their kernel did not build).
     Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
     OSError where the host cannot keep the results; what is done by then stays.
     """
-    stop, folder = measurement.stop, measurement.folder
-    todo = [boot for boot in measurement.plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
+    stop, folder = execution.stop, execution.folder
+    todo = [boot for boot in execution.plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="boot") as pool:
         running: set[Future[Failure | None]] = set()
         failure: Failure | None = None
@@ -77,7 +77,7 @@ def measure(measurement: Measurement, kernels: Mapping[str, Path], *, at_once: i
             while (todo or running) and not (stop.is_set() and not running):
                 while todo and len(running) < at_once and not stop.is_set():
                     boot = todo.pop(0)
-                    running.add(pool.submit(_boot, measurement, boot, kernels[boot.arm]))
+                    running.add(pool.submit(_boot, execution, boot, kernels[boot.arm]))
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     failure = future.result() or failure
@@ -89,23 +89,23 @@ def measure(measurement: Measurement, kernels: Mapping[str, Path], *, at_once: i
     return failure
 
 
-def _boot(measurement: Measurement, boot: PlannedBoot, kernel: Path) -> Failure | None:
-    stop, listener = measurement.stop, measurement.listener
+def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: Path) -> Failure | None:
+    stop, listener = execution.stop, execution.listener
     listener.boot_begins(boot)
-    home = measurement.folder / "boots" / boot.folder
+    home = execution.folder / "boots" / boot.folder
     set_aside(home)
     parts: list[PartEnd] = []
     began = clock.now()
     remaining = list(boot.cases)
     while remaining and len(parts) < _MOST_PARTS and not stop.is_set():
-        part = _part(measurement, boot, remaining, kernel, home / str(len(parts) + 1))
+        part = _part(execution, boot, remaining, kernel, home / str(len(parts) + 1))
         parts.append(part)
         remaining = [case for case in remaining if case not in part.results]
         if not _worth_another(part, remaining):
             break
     starved = bool(parts) and parts[-1].end.status == "starved"
     if not stop.is_set() and not starved:
-        write_boot(home, measurement.plan, boot, parts, began=began, ended=clock.now())
+        write_boot(home, execution.plan, boot, parts, began=began, ended=clock.now())
     listener.boot_ends(boot, parts[-1].end if parts else None)
     return _starved(boot, parts[-1].end) if starved else None
 
@@ -124,12 +124,12 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
     return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
 
 
-def _part(measurement: Measurement, boot: PlannedBoot, cases: list[int], kernel: Path, folder: Path) -> PartEnd:
-    planned, stop = measurement.plan.cases, measurement.stop
-    order = _order([(index, planned[index]) for index in cases], kernel, measurement.guest)
+def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: Path, folder: Path) -> PartEnd:
+    planned, stop = execution.plan.cases, execution.stop
+    order = _order([(index, planned[index]) for index in cases], kernel, execution.guest)
 
     def on_case(name: str) -> None:
-        measurement.listener.case_begins(boot, name)
+        execution.listener.case_begins(boot, name)
 
     end = boot_guest(order, folder, on_case=on_case, should_stop=stop.is_set)
     results = {index: read_case(index, planned[index], folder, end) for index in cases}

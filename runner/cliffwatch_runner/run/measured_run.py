@@ -18,7 +18,7 @@ from cliffwatch_runner.results.record import RunFacts, identity, record
 from cliffwatch_runner.run.arm_failures import arm_failures
 from cliffwatch_runner.run.boot_progress import BootProgress
 from cliffwatch_runner.run.confirm import further_boots
-from cliffwatch_runner.run.measure import Measurement, guests_at_once, measure
+from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
 from cliffwatch_runner.run.prepared_run import PreparedRun
 
 _NO_FAILURES: Mapping[str, Failure] = {}
@@ -106,7 +106,7 @@ def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failur
         done = {boot.index for boot in plan.boots if finished_boot(written.folder, boot)}
         progress.begin("measure", _boots_text(plan))
         listener = BootProgress(plan, progress, done)
-        failure = measure(Measurement(plan, run.guest, written.folder, listener, stop), run.kernels, at_once=at_once)
+        failure = measure(PlanExecution(plan, run.guest, written.folder, listener, stop), run.kernels, at_once=at_once)
         if failure is not None:
             return failure
         progress.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
