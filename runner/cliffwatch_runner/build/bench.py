@@ -43,6 +43,16 @@ class BenchProgram:
     was_there: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The sources of a bench with their compilers. `digest` is of all that bench is made from but the kernel's types."""
+
+    tree: Tree
+    revision: Revision
+    toolchain: Toolchain
+    digest: str
+
+
 def build_bench(
     tree: Tree,
     revision: Revision,
@@ -52,12 +62,12 @@ def build_bench(
     settings: BuildSettings,
 ) -> BenchProgram | Failure:
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
-    source_digest = bench_source_digest(tree, revision, toolchain)
+    sources = _Sources(tree, revision, toolchain, _source_digest(tree, revision, toolchain))
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = [_RECIPE, source_digest, btf, _own_source(), *trust_names(settings.trust)]
+    parts = [_RECIPE, sources.digest, btf, _own_source(), *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = settings.cache / "benches" / digest
-    bench = _cached(folder, source_digest, settings)
+    bench = _cached(folder, sources.digest, settings)
     if bench is not None:
         return bench
 
@@ -65,39 +75,31 @@ def build_bench(
         settings.report_progress(None, "waiting for another process that builds the same bench")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        bench = _cached(folder, source_digest, settings)
+        bench = _cached(folder, sources.digest, settings)
         if bench is not None:
             return bench
-        failure = _build(tree, revision, kernel, toolchain, settings, folder, source_digest)
+        failure = _build(sources, kernel, settings, folder)
         if failure is not None:
             return failure
-        bench = _cached(folder, source_digest, settings, was_there=False)
+        bench = _cached(folder, sources.digest, settings, was_there=False)
         assert bench is not None
         return bench
 
 
-def _build(
-    tree: Tree,
-    revision: Revision,
-    kernel: Kernel,
-    toolchain: Toolchain,
-    settings: BuildSettings,
-    folder: Path,
-    source_digest: str,
-) -> Failure | None:
+def _build(sources: _Sources, kernel: Kernel, settings: BuildSettings, folder: Path) -> Failure | None:
     """Builds bench into the entry `folder` of the cache."""
     began = clock.monotonic()
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         shutil.copyfile(kernel.btf, given / "btf")
         (given / "fixed_seed.c").write_text(_own_source())
-        with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
+        with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
             log = worktree.log("bench")
-            offered = _make(worktree, tree, revision, toolchain, log, source_digest)
+            offered = _make(worktree, sources, log)
             failure = offered if isinstance(offered, Failure) else _make_fixed_seed(worktree, log)
             if failure is None:
                 seconds = round(clock.monotonic() - began, 1)
-                record = {"seconds": seconds, "offered": offered, "release": revision.release}
+                record = {"seconds": seconds, "offered": offered, "release": sources.revision.release}
                 failure = _ENTRY.store(folder, worktree.output, log, lambda _: record)
             if failure is not None:
                 save_failure_log(failure, log, settings.cache, folder.name)
@@ -120,8 +122,7 @@ def _cached(
     )
 
 
-def bench_source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
-    """A digest of everything that bench is made from but the kernel's types."""
+def _source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
     names = [object_name(tree.mirror, revision, path) or "-" for path in _SOURCES]
     return hashlib.sha256("\0".join([*names, toolchain.bench_identity]).encode()).hexdigest()[:32]
 
@@ -130,28 +131,26 @@ def _own_source() -> str:
     return (Path(__file__).parents[1] / "guest" / "fixed_seed.c").read_text()
 
 
-def _make(
-    worktree: Worktree, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
-) -> Failure | tuple[str, ...]:
+def _make(worktree: Worktree, sources: _Sources, log: Path) -> Failure | tuple[str, ...]:
     """Builds bench in the worktree; the names of its benchmarks once that is done."""
     worktree.settings.report_progress(None, "bench: checking out")
-    failure = worktree.check_out(tree, revision)
-    for step in [] if failure is not None else _steps(worktree, toolchain, source_digest):
+    failure = worktree.check_out(sources.tree, sources.revision)
+    for step in [] if failure is not None else _steps(worktree, sources):
         worktree.settings.report_progress(None, "bench")
         failure = worktree.make(step, log)
         if failure is not None:
             return _of_bench(failure)
     if failure is not None:
         return failure
-    _mark(worktree).write_text(source_digest)
+    _mark(worktree).write_text(sources.digest)
     return _offered(worktree)
 
 
-def _steps(worktree: Worktree, toolchain: Toolchain, source_digest: str) -> list[list[str]]:
+def _steps(worktree: Worktree, sources: _Sources) -> list[list[str]]:
     """The selftests' Makefile does not follow everything; another source is built from nothing."""
-    output = f"{worktree.build}/{_OUTPUT}"
+    output, toolchain = f"{worktree.build}/{_OUTPUT}", sources.toolchain
     mark = _mark(worktree)
-    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != source_digest else []
+    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != sources.digest else []
     mark.unlink(missing_ok=True)
     return [
         *stale,
