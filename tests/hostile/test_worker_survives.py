@@ -15,9 +15,10 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
+from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.spool import Spool
 
@@ -79,24 +80,24 @@ out.exists() or shutil.copytree(sys.argv[1], out)
 """
 
 
-def host(tmp_path: Path, *, after: str = "") -> Host:
+def host(tmp_path: Path, *, after: str = "") -> WorkerHost:
     """A host whose `cliffwatch run` leaves the recorded run, and then does what the test says."""
     cache = tmp_path / "cache"
     cache.mkdir(exist_ok=True)
-    return Host(
+    return WorkerHost(
         name="emulator-1",
         platform="emulated-x86-64",
         modes=("icount",),
         cache=cache,
         command=(sys.executable, "-c", STAND_IN + after, str(RUN)),
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        limits=Limits(free_disk=0, free_memory=0),
+        limits=JobLimits(free_disk=0, free_memory=0),
     )
 
 
-def do(service: Service, where: Host, spool: Path, *, jobs: int | None = None) -> list[str]:
+def do(service: Service, where: WorkerHost, spool: Path, *, jobs: int | None = None) -> list[str]:
     """Works until there is no job left, and looks at the spool once."""
-    said: list[str] = []
+    lines: list[str] = []
     drain = threading.Event()
     before = Service.post
 
@@ -106,10 +107,10 @@ def do(service: Service, where: Host, spool: Path, *, jobs: int | None = None) -
         return before(service, path, content, key=key)
 
     service.post = post  # type: ignore[method-assign]
-    ended = work(service, where, Spool(spool), drain=drain, stop=threading.Event(), say=said.append, idle=0, jobs=jobs)
+    ended = work(service, where, Spool(spool), drain=drain, stop=threading.Event(), say=lines.append, idle=0, jobs=jobs)
     assert ended is None or isinstance(ended, Failure)
     assert ended is None
-    return said
+    return lines
 
 
 def break_for(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
@@ -120,7 +121,8 @@ def break_for(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> N
             raise error
         return upload_run(client, folder, host, **more)
 
-    monkeypatch.setattr(worker_job, "upload_run", breaking)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", breaking)
 
 
 ERRORS = [
@@ -137,7 +139,7 @@ def test_results_that_cannot_be_handled_fail_their_job_alone(
 ) -> None:
     break_for(monkeypatch, "poison", error)
     service = Service(job("poison"), job("good"))
-    said = do(service, host(tmp_path), tmp_path / "spool")
+    lines = do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-good"]["outcome"] == "done"
     assert service.ended["lease-poison"]["outcome"] == "host-failed"
@@ -145,8 +147,8 @@ def test_results_that_cannot_be_handled_fail_their_job_alone(
     aside = tmp_path / "spool" / "poison" / "results.aside-1"
     assert (aside / "run.json").read_text() == (RUN / "run.json").read_text()
     assert "Traceback" in aside.with_name("results.aside-1.why").read_text()
-    assert str(aside) in "\n".join(said)
-    assert "\x1b" not in "".join(said)
+    assert str(aside) in "\n".join(lines)
+    assert "\x1b" not in "".join(lines)
     assert not list(Spool(tmp_path / "spool").waiting())
 
 
@@ -158,9 +160,9 @@ def test_what_lies_in_the_spool_at_the_start_ends_no_worker(
     spool = Spool(tmp_path / "spool")
     for name in ("poison", "good"):
         shutil.copytree(RUN, spool.begin(job(name)).results)
-    said = do(Service(), host(tmp_path), tmp_path / "spool")
+    lines = do(Service(), host(tmp_path), tmp_path / "spool")
 
-    assert "sent what job good left: 2 boots" in said
+    assert "sent what job good left: 2 boots" in lines
     assert (tmp_path / "spool" / "poison" / "results.aside-1" / "run.json").exists()
     assert not list(spool.waiting())
 
@@ -209,10 +211,10 @@ def test_every_file_that_is_uploaded_is_something_else(tmp_path: Path, name: str
     path.unlink()
     KINDS[kind](path, secret)
     service = Service(job("next"))
-    said = do(service, host(tmp_path), tmp_path / "spool")
+    lines = do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-next"]["outcome"] == "done"
-    assert "sent what job good left: 2 boots" in said
+    assert "sent what job good left: 2 boots" in lines
     assert SECRET.encode() not in b"".join(service.sent)
     assert [each.folder.name for each in spool.waiting()] in ([], ["poison"])
 
@@ -227,8 +229,8 @@ def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: P
     nest = 'import os\nfor _ in range(1500): os.mkdir("d"); os.chdir("d")'
     subprocess.run([sys.executable, "-c", nest], cwd=odd, check=True)
     try:
-        said = do(Service(job("next")), host(tmp_path), tmp_path / "spool")
-        assert "sent what job poison left: 2 boots" in said
+        lines = do(Service(job("next")), host(tmp_path), tmp_path / "spool")
+        assert "sent what job poison left: 2 boots" in lines
     finally:
         remove_tree(odd)  # pytest cannot
 
@@ -270,7 +272,7 @@ def test_a_host_that_cannot_look_at_its_disk_ends_the_job_and_not_the_worker(
         raise ZeroDivisionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(Limits, "exceeded", failing)
+        broken.setattr(JobLimits, "exceeded", failing)
         service = Service(job("unlucky"))
         do(service, host(tmp_path), tmp_path / "spool")
     assert service.ended["lease-unlucky"]["outcome"] == "host-failed"
