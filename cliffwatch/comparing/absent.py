@@ -32,13 +32,15 @@ def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
     return next((outcome for outcome in outcomes if outcome.case == case and outcome.status != "ok"), None)
 
 
-def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | None, method: Method) -> list[Comparison]:
+def failed_everywhere(
+    base: Arm, head: Arm, measured: set[CaseKey], mode: Mode | None, method: Method
+) -> list[Comparison]:
     """Cases that failed on both sides have no sample at all, and are reported all the same."""
     failed: dict[CaseKey, str] = {}
     for arm in (base, head):
         for boot in arm.boots:
             for outcome in boot.outcomes:
-                if outcome.status in _FAILED and outcome.case not in seen:
+                if outcome.status in _FAILED and outcome.case not in measured:
                     failed.setdefault(outcome.case, f"{arm.name}: {outcome.reason}")
     traits = MetricTraits(better="higher", assume="nothing")
     platform = base.platform or head.platform

@@ -113,10 +113,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A benchmark over one numeric parameter: the bend of each side's curve, in words.
+    """A benchmark over one numeric parameter: the breakpoint of each side's curve, in words.
 
-    `base_bend` and `head_bend` are the last parameter value on the first course and the first surely off it; None where the
-    curve does not bend.
+    `base_breakpoint` and `head_breakpoint` are the last parameter value on the first course and the first surely off it; None where the
+    curve has no breakpoint.
     """
 
     suite: str
@@ -124,8 +124,8 @@ class Sweep:
     parameter: str
     metric: str
     words: str
-    base_bend: tuple[float, float] | None
-    head_bend: tuple[float, float] | None
+    base_breakpoint: tuple[float, float] | None
+    head_breakpoint: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Cases of one benchmark that differ in one number: a curve, and where it bends, in words."""
+"""Cases of one benchmark that differ in one number: a curve, and its breakpoint, in words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
         parameter = _varied(group)
         if parameter is not None:
             points = {_number(dict(row.case.params)[parameter]): row for row in group}
-            ours, theirs = (_bend(points, side) for side in ("base", "head"))
+            ours, theirs = (_breakpoint(points, side) for side in ("base", "head"))
             words = _words(ours, theirs, parameter, min(points), max(points))
             yield Sweep(
                 suite=suite,
@@ -26,8 +26,8 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
                 parameter=parameter,
                 metric=metric,
                 words=words,
-                base_bend=_bounds(ours),
-                head_bend=_bounds(theirs),
+                base_breakpoint=_bounds(ours),
+                head_breakpoint=_bounds(theirs),
             )
 
 
@@ -51,34 +51,34 @@ def _number(text: str) -> float:
     return value if np.isfinite(value) else 0.0
 
 
-def _bend(points: dict[float, Comparison], side: str) -> Breakpoint | NoBreakpoint:
+def _breakpoint(points: dict[float, Comparison], side: str) -> Breakpoint | NoBreakpoint:
     values = [row.base if side == "base" else row.head for row in points.values()]
     return find_breakpoint(np.array(list(points), dtype=float), np.array(values, dtype=float))
 
 
-def _bounds(found: Breakpoint | NoBreakpoint) -> tuple[float, float] | None:
-    return (found.low, found.high) if isinstance(found, Breakpoint) else None
+def _bounds(point: Breakpoint | NoBreakpoint) -> tuple[float, float] | None:
+    return (point.low, point.high) if isinstance(point, Breakpoint) else None
 
 
 def _words(
     base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint, parameter: str, first: float, last: float
 ) -> str:
     if isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint):
-        return f"no bend from {parameter} {_plain(first)} to {_plain(last)}"
+        return f"no breakpoint from {parameter} {_plain(first)} to {_plain(last)}"
     if isinstance(base, NoBreakpoint):
-        return f"base: no bend; head: {_place(head, parameter)}"
+        return f"base: no breakpoint; head: {_where(head, parameter)}"
     if isinstance(head, NoBreakpoint):
-        return f"{_place(base, parameter)}; head: no bend"
+        return f"{_where(base, parameter)}; head: no breakpoint"
     if base.high <= head.low or head.high <= base.low:
-        return f"{_place(base, parameter)}; head: {_place(head, parameter)}"
-    return f"{_place(base, parameter)}; head: the same"
+        return f"{_where(base, parameter)}; head: {_where(head, parameter)}"
+    return f"{_where(base, parameter)}; head: the same"
 
 
-def _place(found: Breakpoint | NoBreakpoint, parameter: str) -> str:
-    assert isinstance(found, Breakpoint)
-    percent = 100 * found.step
-    way = "climbs" if found.step > 0 else "falls"
-    return f"{way} from {parameter} {_plain(found.low)} on ({percent:+.0f} % at {_plain(found.high)})"
+def _where(point: Breakpoint | NoBreakpoint, parameter: str) -> str:
+    assert isinstance(point, Breakpoint)
+    percent = 100 * point.step
+    way = "climbs" if point.step > 0 else "falls"
+    return f"{way} from {parameter} {_plain(point.low)} on ({percent:+.0f} % at {_plain(point.high)})"
 
 
 def _plain(number: float) -> str:

@@ -39,12 +39,12 @@ def _side(side: Mapping[str, Any]) -> SideFacts:
 
 
 def _sweep(content: Mapping[str, Any]) -> Sweep:
-    """Bends are not in documents of older versions."""
+    """Breakpoints are not in documents of older versions."""
     base, head = (content.get(name) for name in ("base_bend", "head_bend"))
     return Sweep(
         **{name: content[name] for name in ("suite", "benchmark", "parameter", "metric", "words")},
-        base_bend=None if base is None else (base[0], base[1]),
-        head_bend=None if head is None else (head[0], head[1]),
+        base_breakpoint=None if base is None else (base[0], base[1]),
+        head_breakpoint=None if head is None else (head[0], head[1]),
     )
 
 

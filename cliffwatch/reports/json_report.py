@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import asdict
+from typing import Any
 
-from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
+from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts, Sweep
 from cliffwatch.reports.context import ReportContext
 
 FORMAT_VERSION = 1
@@ -28,7 +29,7 @@ def comparison_set_to_json(compared: ComparisonSet, context: ReportContext) -> d
         "comparisons": [comparison_to_json(row) for row in compared.rows],
         "means": [asdict(mean) for mean in compared.means],
         "control": None if compared.control is None else asdict(compared.control),
-        "sweeps": [asdict(sweep) for sweep in compared.sweeps],
+        "sweeps": [_sweep_to_json(sweep) for sweep in compared.sweeps],
         "left_out": [
             {
                 "suite": each.case.suite,
@@ -75,3 +76,8 @@ def comparison_to_json(row: Comparison) -> dict[str, object]:
         "notes": list(row.notes),
         "primary": row.primary,
     }
+
+
+def _sweep_to_json(sweep: Sweep) -> dict[str, Any]:
+    """`base_bend` and `head_bend` are the names of the documented format."""
+    return {name.replace("_breakpoint", "_bend"): value for name, value in asdict(sweep).items()}
