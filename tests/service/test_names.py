@@ -100,7 +100,7 @@ def test_a_name_in_two_trees_is_told_apart_by_commits(measured: Any) -> None:
     with measured.service.transaction() as connection:
         tree = trees.keep_tree(connection, "https://git.example.org/bpf.git", measured.clock.now())
         (base,) = trees.keep_revisions(connection, [trees.RevisionFacts(commit=BASE)])
-        trees.place_on_branch(connection, trees.keep_branch(connection, tree, "master"), 1, [base])
+        trees.set_branch_end(connection, trees.keep_branch(connection, tree, "master"), 1, [base])
     with measured.http(None) as http:
         answer = http.get("/compare/nearest...master")
     assert answer.status_code == 409
@@ -116,7 +116,7 @@ def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
         line = [ids[BASE], ids[commit_of("newer")], ids[HEAD]]
         for name in ("for-next/bpf", "master"):
-            trees.place_on_branch(connection, trees.keep_branch(connection, tree, name), 0, line)
+            trees.set_branch_end(connection, trees.keep_branch(connection, tree, name), 0, line)
         everywhere = trees.measured_neighbours(connection, ids[HEAD])
         on_rome = trees.measured_neighbours(connection, ids[HEAD], platform="amd-rome")
     assert (everywhere["before"], everywhere["before_is_first"]) == (commit_of("newer"), False)

@@ -11,7 +11,7 @@ from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.document import comparison_document, document_tag, spliced
 from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs
 
@@ -32,11 +32,11 @@ def list_comparisons(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    (number,) = place_of(cursor, identity)
+    (number,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
         wanted = {"platform": platform, "mode": mode, "id": number, "limit": limit + 1}
-        found = comparisons.list_comparisons(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), _listed))
+        rows = comparisons.list_comparisons(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), _listed))
 
 
 def _listed(row: Any) -> dict[str, Any]:
@@ -63,12 +63,12 @@ def compare_revisions(
     if not dots or not base or not head:
         raise Refusal(422, "no pair", f"write BASE...HEAD, or {NEAREST}...HEAD")
     with service.transaction() as connection:
-        head_row, found = answers(connection, base, head, platform, mode, service.now())
-        tag = document_tag(found)
+        head_row, compared = answers(connection, base, head, platform, mode, service.now())
+        tag = document_tag(compared)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
         more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, head_row["commit"], found, **more)
+        body = comparison_document(connection, head_row["commit"], compared, **more)
     return answer_bytes(request, body, JSON, tag=tag)
 
 
@@ -83,14 +83,16 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         if row is None:
             raise not_found("run", run)
         arms = {arm["name"]: arm["id"] for arm in runs.arms_of(connection, row["id"])}
-        held = (
+        stored = (
             comparisons.comparison_of_arms(connection, arms["base"], arms["head"])
             if {"base", "head"} <= set(arms)
             else None
         )
-        if held is None:
+        if stored is None:
             raise Refusal(
                 404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
             )
-        body = spliced({**held["summary"], "comparison": held["digest"]}, [comparisons.rows_of(connection, held["id"])])
-    return answer_bytes(request, body, JSON, tag=held["digest"])
+        body = spliced(
+            {**stored["summary"], "comparison": stored["digest"]}, [comparisons.rows_of(connection, stored["id"])]
+        )
+    return answer_bytes(request, body, JSON, tag=stored["digest"])

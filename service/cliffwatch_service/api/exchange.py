@@ -53,16 +53,16 @@ async def upload_file(
     name: Annotated[str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")],
     revision: Annotated[str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")] = None,
 ) -> Response:
-    said = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
+    about = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
     body = await body_content(request)
-    imported = await large.do(service, len(body), _import, caller, body, said)
+    imported = await large.do(service, len(body), _import, caller, body, about)
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
 
 
-def _import(service: Service, caller: Caller, body: bytes, said: ImportedAs) -> Imported:
+def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> Imported:
     text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     now = service.now()
     with service.transaction() as connection:
-        keep = partial(import_file, connection, service.columns, text, said, by=caller, now=now)
+        keep = partial(import_file, connection, service.columns, text, about, by=caller, now=now)
         refuse_run_over_quota(connection, service.settings, caller, "", now)
         return within_quota(connection, service.settings, caller, len(body), now, keep)

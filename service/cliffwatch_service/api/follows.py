@@ -38,8 +38,8 @@ class FollowBody(BaseModel):
 )
 def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = follows.list_follows(connection)
-    return answer(request, {"items": [_shown(row) for row in found], "next": None})
+        rows = follows.list_follows(connection)
+    return answer(request, {"items": [_shown(row) for row in rows], "next": None})
 
 
 def _shown(row: Any) -> dict[str, Any]:

@@ -66,8 +66,8 @@ class CompleteBody(BaseModel):
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = queue.list_hosts(connection)
-    return answer(request, {"items": [_host(row) for row in found], "next": None})
+        rows = queue.list_hosts(connection)
+    return answer(request, {"items": [_host(row) for row in rows], "next": None})
 
 
 def _host(row: Any) -> dict[str, Any]:
@@ -84,15 +84,15 @@ def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: 
         host=body.host, platform=body.platform, modes=body.modes, isolation=body.isolation, about=body.about
     )
     with service.transaction() as connection:
-        found = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
-        if found is None:
+        granted = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
+        if granted is None:
             return Response(status_code=204)
-        job = found.job
+        job = granted.job
         access = access_of(connection, job["tree"], service.settings.trees)
     content = {
-        "lease": str(found.lease),
+        "lease": str(granted.lease),
         "job": str(job["id"]),
-        "trust": found.trust,
+        "trust": granted.trust,
         "heartbeat_seconds": service.settings.lease_seconds / 3,
         "cancel": job["cancel"],
         **{name: job[name] for name in ("tree", "platform", "mode", "suites", "profile", "boots", "seed")},

@@ -42,9 +42,9 @@ TASKS = Gauge("cliffwatch_tasks", "Background tasks in each state", ["state"])
 @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
 def metrics(service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = counts(connection)
+        states = counts(connection)
     for gauge, name in ((JOBS, "jobs"), (TASKS, "tasks")):
         gauge.clear()
-        for state, count in found[name].items():
+        for state, count in states[name].items():
             gauge.labels(state).set(count)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -12,7 +12,7 @@ from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.ingest.uploads import Commit, Name
@@ -129,10 +129,10 @@ def _job(row: Any, expected: Any = None) -> dict[str, Any]:
 def list_requests(
     request: Request, service: ServiceHere, _: Allowed, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    at, number = place_of(cursor, moment, UUID)
+    at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        found = queue.list_requests(connection, {"at": at, "id": number, "limit": limit + 1})
-    return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
+        rows = queue.list_requests(connection, {"at": at, "id": number, "limit": limit + 1})
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
 
 
 @router.get(
@@ -182,20 +182,20 @@ def list_jobs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, UUID)
+    at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        found = queue.list_jobs(connection, {"state": state, "at": at, "id": number, "limit": limit + 1})
-    return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
+        rows = queue.list_jobs(connection, {"state": state, "at": at, "id": number, "limit": limit + 1})
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
 
 
 @router.get("/jobs/{job}", summary="One job", responses={200: {"model": work_models.Job}})
 def read_job(job: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        content = _found(connection, job)
+        content = _job_named(connection, job)
     return answer(request, content)
 
 
-def _found(connection: Any, job: UUID) -> dict[str, Any]:
+def _job_named(connection: Any, job: UUID) -> dict[str, Any]:
     row = queue.job_row(connection, job)
     if row is None:
         raise not_found("job", str(job))
@@ -206,7 +206,7 @@ def _found(connection: Any, job: UUID) -> dict[str, Any]:
 def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         cancel(connection, job, by=caller, now=service.now())
-        content = _found(connection, job)
+        content = _job_named(connection, job)
     return answer(request, content)
 
 
@@ -218,7 +218,7 @@ def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Allowe
 def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         retry(connection, job, who=caller.name, now=service.now())
-        content = _found(connection, job)
+        content = _job_named(connection, job)
     return answer(request, content)
 
 
@@ -236,9 +236,9 @@ def read_events(
     limit: Limit = 1000,
 ) -> Response:
     with service.transaction() as connection:
-        _found(connection, job)
-        found = queue.events_after(connection, job, after, limit + 1)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), shown_event))
+        _job_named(connection, job)
+        events = queue.events_after(connection, job, after, limit + 1)
+    return answer(request, page(events, limit, lambda row: cursor_of(row["id"]), shown_event))
 
 
 @router.get(

@@ -17,7 +17,7 @@ from cliffwatch_service.api.documents import body_of, checked, described
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.bodies import Body as ReceivedBody
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, Service, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.boot_document import unpacked_size, upload_of
 from cliffwatch_service.ingest.columns import keys_of
@@ -122,7 +122,7 @@ def list_runs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, identity)
+    at, number = read_cursor(cursor, moment, identity)
     with service.transaction() as connection:
         wanted = {
             "platform": platform,
@@ -132,8 +132,8 @@ def list_runs(
             "id": number,
             "limit": limit + 1,
         }
-        found = runs.list_runs(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["received"], row["id"]), _listed))
+        rows = runs.list_runs(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["received"], row["id"]), _listed))
 
 
 def _listed(row: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> 
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        held = boots.boots_of(connection, row["id"])
+        stored_boots = boots.boots_of(connection, row["id"])
     content = {
         "run": run,
         "status": row["status"],
@@ -158,7 +158,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> 
         "created": row["created"],
         "received": row["received"],
         "record": stored_record(row),
-        "boots": held,
+        "boots": stored_boots,
     }
     return answer(request, content)
 

@@ -9,7 +9,7 @@ from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
 
@@ -35,7 +35,7 @@ def list_series(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    (after,) = place_of(cursor, identity)
+    (after,) = read_cursor(cursor, identity)
     wanted = {
         "suite": suite,
         "benchmark": benchmark,
@@ -45,8 +45,8 @@ def list_series(
         "id": after or 0,
     }
     with service.transaction() as connection:
-        found = series.list_series(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), about))
+        rows = series.list_series(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), about))
 
 
 def about(row: Any) -> dict[str, Any]:
@@ -57,11 +57,11 @@ def about(row: Any) -> dict[str, Any]:
 @router.get("/series/{digest}", summary="One series", responses={200: {"model": models.Series}})
 def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        row = _found(connection, digest)
+        row = _series_named(connection, digest)
     return answer(request, about(row))
 
 
-def _found(connection: Any, digest: str) -> Any:
+def _series_named(connection: Any, digest: str) -> Any:
     row = series.series_by_digest(connection, digest)
     if row is None:
         raise not_found("series", digest)
@@ -88,7 +88,7 @@ def read_history(
     if (tree is None) != (branch is None):
         raise Refusal(422, "no branch", "a branch is named by `tree` and `branch` together")
     with service.transaction() as connection:
-        row = _found(connection, digest)
+        row = _series_named(connection, digest)
         branch_id = None
         if tree is not None and branch is not None:
             branch_id = trees.branch_named(connection, tree, branch)
@@ -112,7 +112,7 @@ def read_samples(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
     with service.transaction() as connection:
-        row = _found(connection, digest)
+        row = _series_named(connection, digest)
         at = revision_named(connection, revision)
         samples = series.samples_of(connection, row, at["id"], limit)
     return answer(request, {**about(row), "revision": at["commit"], "samples": samples})
@@ -125,8 +125,8 @@ def read_samples(
 )
 def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = trees.list_branches(connection)
-    return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in found], "next": None})
+        rows = trees.list_branches(connection)
+    return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in rows], "next": None})
 
 
 @router.get(

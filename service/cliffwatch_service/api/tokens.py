@@ -10,7 +10,7 @@ from cliffwatch_service.access.tokens import Scope, make_token
 from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.ingest.free_form import Moment
 from cliffwatch_service.ingest.uploads import Name
 from cliffwatch_service.refusal import not_found
@@ -51,8 +51,8 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
 )
 def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = tokens.list_tokens(connection)
-    return answer(request, {"items": found, "next": None})
+        rows = tokens.list_tokens(connection)
+    return answer(request, {"items": rows, "next": None})
 
 
 @router.delete(
@@ -82,10 +82,10 @@ def list_tasks(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    (before,) = place_of(cursor, identity)
+    (before,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        found = tasks.list_tasks(connection, {"status": status, "id": before, "limit": limit + 1})
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+        rows = tasks.list_tasks(connection, {"status": status, "id": before, "limit": limit + 1})
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), dict))
 
 
 @router.get(
@@ -100,7 +100,7 @@ def list_audit(
     limit: Limit = 100,
     cursor: Annotated[Cursor, Query()] = None,
 ) -> Response:
-    (before,) = place_of(cursor, identity)
+    (before,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        found = tokens.list_audit(connection, before, limit + 1)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+        rows = tokens.list_audit(connection, before, limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), dict))

@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.compare.analysis import CONTROL, held_comparison, keep_compared
+from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, runs, trees
@@ -71,8 +71,8 @@ def answers(
 def sides_named(name: str) -> tuple[str, str] | None:
     """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of anything else."""
     for dots in ("...", ".."):
-        base, found, head = name.partition(dots)
-        if found:
+        base, separator, head = name.partition(dots)
+        if separator:
             return (base.strip(), head.strip()) if base.strip() and head.strip() else None
     return None
 
@@ -131,8 +131,8 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
     if not targets:
         where = f" on {platform}" if platform else ""
         raise Refusal(404, "not measured", f"revision {head_row['commit'][:12]} was not measured{where}: request it")
-    found = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
-    pairs = [each for each in found if each is not None]
+    possible = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
+    pairs = [each for each in possible if each is not None]
     if not pairs:
         raise Refusal(404, "not measured", _lacking(connection, base_row, head_row, targets))
     return Paired(head_row, pairs)
@@ -230,8 +230,8 @@ def _of_arms(
 
 def known(connection: Connection[Any], pair: Pair) -> Answer | None:
     """The answer that is stored; None where the comparison has still to be made."""
-    held = held_comparison(connection, pair.base_arm, pair.head_arm)
-    return None if held is None else Answer(pair.target, held, pair.runs, pair.base_arm, pair.head_arm)
+    stored = stored_comparison(connection, pair.base_arm, pair.head_arm)
+    return None if stored is None else Answer(pair.target, stored, pair.runs, pair.base_arm, pair.head_arm)
 
 
 def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:

@@ -17,10 +17,10 @@ OPEN: tuple[State, ...] = ("new", "acknowledged")
 def report_named(connection: Connection[Any], digest: str) -> Mapping[str, Any]:
     """Raises Refusal where there is none."""
     wanted = {"states": None, "digest": digest, "at": None, "id": None, "limit": 1}
-    found = reports.list_reports(connection, wanted)
-    if not found:
+    rows = reports.list_reports(connection, wanted)
+    if not rows:
         raise not_found("regression report", digest)
-    return found[0]
+    return rows[0]
 
 
 def triage(

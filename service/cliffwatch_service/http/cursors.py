@@ -11,13 +11,13 @@ import orjson
 from cliffwatch_service.refusal import Refusal
 
 
-def cursor_of(*place: Any) -> str:
+def cursor_of(*key: Any) -> str:
     """An opaque name of a place in a list."""
-    plain = [each.isoformat() if isinstance(each, (datetime, date)) else each for each in place]
+    plain = [each.isoformat() if isinstance(each, (datetime, date)) else each for each in key]
     return base64.urlsafe_b64encode(orjson.dumps(plain, default=str)).decode().rstrip("=")
 
 
-def place_of(cursor: str | None, *kinds: Callable[[Any], Any]) -> tuple[Any, ...]:
+def read_cursor(cursor: str | None, *kinds: Callable[[Any], Any]) -> tuple[Any, ...]:
     """The place that a cursor names, None for each part without one. Raises Refusal for what is none of ours."""
     if cursor is None:
         return (None,) * len(kinds)
@@ -37,7 +37,7 @@ def identity(value: Any) -> int:
 
 
 def moment(value: Any) -> datetime:
-    found = datetime.fromisoformat(value)
-    if found.tzinfo is None:
+    parsed = datetime.fromisoformat(value)
+    if parsed.tzinfo is None:
         raise ValueError("no time zone")
-    return found
+    return parsed

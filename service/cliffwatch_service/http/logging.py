@@ -34,7 +34,7 @@ class RequestLog:
         status = 500
         began = time.perf_counter()
 
-        async def told(message: Message) -> None:
+        async def send_logged(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -43,7 +43,7 @@ class RequestLog:
 
         with structlog.contextvars.bound_contextvars(request=request_id):
             try:
-                await self._app(scope, receive, told)
+                await self._app(scope, receive, send_logged)
             finally:
                 self._tell(scope, status, time.perf_counter() - began)
 

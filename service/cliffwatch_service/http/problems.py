@@ -79,10 +79,10 @@ def install(app: FastAPI, answer: Answering) -> None:
 
 def invalid(errors: Any) -> Refusal:
     """Of pydantic's errors: the first ones, each with its place; what was sent is not sent back."""
-    found = [(".".join(map(str, each["loc"]))[:200], str(each["msg"])[:300]) for each in errors]
-    where, message = found[0]
-    detail = f"{where}: {message}" + (f" (and {len(found) - 1} more)" if len(found) > 1 else "")
-    return Refusal(422, "invalid request", detail, errors=found[:20])
+    faults = [(".".join(map(str, each["loc"]))[:200], str(each["msg"])[:300]) for each in errors]
+    where, message = faults[0]
+    detail = f"{where}: {message}" + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
+    return Refusal(422, "invalid request", detail, errors=faults[:20])
 
 
 def _http(request: Request, error: HTTPException) -> Refusal:

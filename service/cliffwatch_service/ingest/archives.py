@@ -46,14 +46,14 @@ class Member:
 def members(source: Source) -> Iterator[Member]:
     """The files of an archive, in order. Raises OddArchive at the first that is no regular file with a plain relative name."""
     stream = _Stream(source)
-    found: set[str] = set()
+    names: set[str] = set()
     while (header := _header(stream)) is not None:
         name = _plain_name(header)
-        if name in found:
+        if name in names:
             raise OddArchive(f"{ascii(name)[:200]} is in the archive twice")
-        if len(found) >= MOST_FILES:
+        if len(names) >= MOST_FILES:
             raise OddArchive(f"an archive may hold {MOST_FILES} files")
-        found.add(name)
+        names.add(name)
         stream.begin(header.size)
         yield Member(name, header.size, stream)
         stream.skip()

@@ -43,20 +43,20 @@ def refuse_other_boot(plan: Plan, run: Mapping[str, Any], upload: BootUpload) ->
     """A boot is as it was planned and measures what its run planned, and nothing else. Raises Refusal."""
     about = upload["boot"]
     planned = plan.boots[about["index"]]
-    said = (about["arm"], about["block"], _stage(about))
-    if said != planned:
+    actual = (about["arm"], about["block"], _stage(about))
+    if actual != planned:
         raise Refusal(
             422,
             "another boot",
-            f"run {run['digest']} plans boot {about['index']} as arm, block and stage {planned}, not {said}: upload it as it"
+            f"run {run['digest']} plans boot {about['index']} as arm, block and stage {planned}, not {actual}: upload it as it"
             " was planned",
             errors=[("boot", "not what the run's plan says")],
         )
-    for place, each in enumerate(upload["samples"]):
+    for index, each in enumerate(upload["samples"]):
         if (each["suite"], each["benchmark"], tuple(each["params"].items())) not in plan.cases:
             raise Refusal(
                 422,
                 "unknown case",
                 f"{each['benchmark']} {each['params']} is not in the plan of run {run['digest']}",
-                errors=[(f"samples.{place}", "not in the run's plan")],
+                errors=[(f"samples.{index}", "not in the run's plan")],
             )

@@ -52,17 +52,17 @@ def put_raw(
         raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files alone") from None
     own = _digest(archive)
     if boots.insert_raw(connection, run["id"], number, digest=own, files=files, now=now):
-        for place, piece in enumerate(_packed(archive)):
-            boots.insert_raw_piece(connection, run["id"], number, place, piece)
+        for index, piece in enumerate(_packed(archive)):
+            boots.insert_raw_piece(connection, run["id"], number, index, piece)
         return Stored(digest=own, fresh=True)
-    held = boots.raw_about(connection, run["id"], number)
-    assert held is not None
-    if held["digest"] != own:
+    stored = boots.raw_about(connection, run["id"], number)
+    assert stored is not None
+    if stored["digest"] != own:
         raise Refusal(
             409,
             "another archive is stored",
-            f"the raw outputs of boot {number} are stored with content {held['digest']}; what came now is {own}",
-            stored=held["digest"],
+            f"the raw outputs of boot {number} are stored with content {stored['digest']}; what came now is {own}",
+            stored=stored["digest"],
             received=own,
         )
     return Stored(digest=own, fresh=False)
@@ -70,10 +70,10 @@ def put_raw(
 
 def _digest(archive: IO[bytes]) -> str:
     archive.seek(0)
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     while piece := archive.read(_PIECE):
-        found.update(piece)
-    return found.hexdigest()[:32]
+        digest.update(piece)
+    return digest.hexdigest()[:32]
 
 
 def _packed(archive: IO[bytes]) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]],
     hosts: dict[str, int] = {}
     waiting: dict[str, int] = {}
     ahead: dict[str, list[float | None]] = {}
-    found = {}
+    by_job = {}
     holders: dict[str, set[str]] = {}
     for job in jobs:
         if job["state"] == "leased" and job["host"] is not None:
@@ -51,11 +51,11 @@ def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]],
         waiting[platform] = waiting.get(platform, 0) + (not under_way)
         done = (now - job["started"]).total_seconds() if under_way and job["started"] else 0.0
         before = ahead.setdefault(platform, [])
-        found[job["id"]] = _expected(
+        by_job[job["id"]] = _expected(
             lengths[target], hosts[platform], 0 if under_way else waiting[platform], done, before
         )
         before.append(_left(lengths[target], done))
-    return found
+    return by_job
 
 
 def _expected(

@@ -17,17 +17,17 @@ Targets = Sequence[tuple[str, str]]
 def refuse_unoffered(connection: Connection[Any], targets: Targets) -> None:
     """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
     offered = queue.offered_targets(connection)
-    places = [index for index, target in enumerate(targets) if target not in offered]
-    if not places:
+    indexes = [index for index, target in enumerate(targets) if target not in offered]
+    if not indexes:
         return
     there = ", ".join(map(_named, sorted(offered)))
     known = f"there are {there}" if there else "no host is enrolled yet: start `cliffwatch worker` on one"
-    missing = ", ".join(_named(targets[index]) for index in places)
+    missing = ", ".join(_named(targets[index]) for index in indexes)
     raise Refusal(
         422,
         "no host for it",
         f"no enrolled host offers {missing}; {known}",
-        errors=[(f"body.targets.{index}", f"no enrolled host offers {_named(targets[index])}") for index in places],
+        errors=[(f"body.targets.{index}", f"no enrolled host offers {_named(targets[index])}") for index in indexes],
         offered=[{"platform": platform, "mode": mode} for platform, mode in sorted(offered)],
     )
 

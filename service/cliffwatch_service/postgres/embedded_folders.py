@@ -94,8 +94,8 @@ def _own_folder(path: Path, uid: int, mode: int) -> None:
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o022:
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid or status.st_mode & 0o022:
             raise RuntimeError(
                 f"{path} is not a folder that only {_name(uid)} can write; remove it, or set TMPDIR to a folder of yours"
             ) from None

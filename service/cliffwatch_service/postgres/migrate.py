@@ -144,10 +144,10 @@ def _roles(connection: psycopg.Connection) -> bool:
 
 def may_act_as_owner(connection: psycopg.Connection) -> bool:
     """Whether this user may own things in the owner's name."""
-    found = connection.execute(
+    membership = connection.execute(
         "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')", [OWNER]
     ).fetchone()
-    return found is not None
+    return membership is not None
 
 
 def _grant(connection: psycopg.Connection, version: str) -> None:

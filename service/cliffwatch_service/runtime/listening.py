@@ -22,18 +22,18 @@ class CannotListen:
 
 def bound(host: str, port: int) -> tuple[socket.socket, ...] | CannotListen:
     """A socket for each address that the host's name has; they listen once the service is ready to answer."""
-    found: list[socket.socket] = []
+    sockets: list[socket.socket] = []
     try:
         known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((each[0], each[4]) for each in known):
-            found.append(_bound(family, address))
+            sockets.append(_bound(family, address))
     except (OSError, UnicodeError) as error:
-        if found and isinstance(error, OSError) and error.errno in _NOT_HERE:
-            return tuple(found)
-        for each in found:
+        if sockets and isinstance(error, OSError) and error.errno in _NOT_HERE:
+            return tuple(sockets)
+        for each in sockets:
             each.close()
         return cannot_listen(host, port, error)
-    return tuple(found)
+    return tuple(sockets)
 
 
 def _bound(family: int, address: Any) -> socket.socket:

@@ -116,10 +116,10 @@ def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> d
     rows = connection.execute(
         _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC, change.id", [list(digests)]
     ).fetchall()
-    found: dict[str, list[Mapping[str, Any]]] = {digest: [] for digest in digests}
+    by_report: dict[str, list[Mapping[str, Any]]] = {digest: [] for digest in digests}
     for row in rows:
-        found[row["report"]].append(row)
-    return found
+        by_report[row["report"]].append(row)
+    return by_report
 
 
 def reports_between(connection: Connection[Any], bases: Sequence[int], head: int) -> list[Mapping[str, Any]]:
@@ -181,7 +181,7 @@ def report_quality(connection: Connection[Any]) -> Mapping[str, Any]:
     return {row["state"]: row["reports"] for row in rows}
 
 
-def change_places(connection: Connection[Any], series_id: int, branch_id: int) -> list[Mapping[str, Any]]:
+def change_ordinals(connection: Connection[Any], series_id: int, branch_id: int) -> list[Mapping[str, Any]]:
     """Where on a branch the changes of a series lie."""
     return connection.execute(
         "SELECT ordinal FROM change JOIN branch_revision ON revision_id = head_revision_id"

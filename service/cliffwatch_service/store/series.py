@@ -55,9 +55,9 @@ def keep_columns(connection: Connection[Any], digest: str, series: Sequence[int]
     connection.execute(
         "INSERT INTO columns (digest, series) VALUES (%s, %s) ON CONFLICT DO NOTHING", [digest, list(series)]
     )
-    found = columns_named(connection, digest)
-    assert found is not None
-    return found
+    identity = columns_named(connection, digest)
+    assert identity is not None
+    return identity
 
 
 def columns_named(connection: Connection[Any], digest: str) -> int | None:

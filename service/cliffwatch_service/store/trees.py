@@ -170,7 +170,7 @@ def measured_tips(connection: Connection[Any], name: str) -> list[Mapping[str, A
     return connection.execute(_MEASURED_TIPS, [name]).fetchall()
 
 
-def place_on_branch(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
+def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
     """Makes the branch end with these revisions, from ordinal `first` on; what lay there before a forced push goes."""
     connection.execute("DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first])
     connection.execute(
@@ -188,7 +188,7 @@ def branch_tip(connection: Connection[Any], branch_id: int) -> Mapping[str, Any]
     ).fetchone()
 
 
-def place_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
+def ordinal_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
     row = connection.execute(
         "SELECT ordinal FROM branch_revision JOIN revision ON revision.id = revision_id"
         " WHERE branch_id = %s AND commit = %s",
@@ -231,12 +231,12 @@ def is_ancestor(connection: Connection[Any], base: int, head: int, *, most: int 
     """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
     if distance(connection, base, head, most=most) is not None:
         return True
-    found = connection.execute(
+    common = connection.execute(
         "SELECT 1 FROM branch_revision AS base JOIN branch_revision AS head USING (branch_id)"
         " WHERE base.revision_id = %s AND head.revision_id = %s AND base.ordinal < head.ordinal LIMIT 1",
         [base, head],
     ).fetchone()
-    return found is not None
+    return common is not None
 
 
 def branches_of(connection: Connection[Any], revision_ids: Sequence[int]) -> list[int]:

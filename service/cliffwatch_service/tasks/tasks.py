@@ -84,8 +84,8 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
     def watch(branch_id: int) -> None:
         with structlog.contextvars.bound_contextvars(task=background.WATCH, branch=branch_id):
             with parts.connection() as connection:
-                found = watch_branch(connection, branch_id, parts.now())
-            _log.info("watched", candidates=found)
+                candidates = watch_branch(connection, branch_id, parts.now())
+            _log.info("watched", candidates=candidates)
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         "home.html",
         followed=followed,
         inbox=inbox,
-        tallies={digest: tally(held) for digest, held in changes.items()},
+        tallies={digest: tally(of_report) for digest, of_report in changes.items()},
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
         stale_hosts=silent_hosts(hosts, now),
@@ -94,20 +94,20 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
 def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
     """What keeps a platform from telling anything new, in sentences; old results are one only where a branch is followed."""
     followed = {tuple(target) for row in entries for target in row["targets"]}
-    found = []
+    sentences = []
     for each in targets:
         name = f"{each['platform']} ({each['mode']})"
         newest = each["newest_of_history"]
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
         if each["waiting"] and silent and not each["running"]:
-            found.append(
+            sentences.append(
                 f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
             )
         elif (each["platform"], each["mode"]) in followed and newest and now - newest > STALE:
-            found.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
+            sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
     known = {(each["platform"], each["mode"]) for each in targets if each["newest_of_history"] or each["waiting"]}
-    found += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
-    return found
+    sentences += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
+    return sentences
 
 
 def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
@@ -122,26 +122,26 @@ def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
     targets = [tuple(target) for target in row["targets"]]
     targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
-    told = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
+    compared = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
     strips = [
         Strip(
             platform,
             mode,
-            [_cell(revision, told.get((revision["commit"], platform, mode))) for revision in revisions],
+            [_cell(revision, compared.get((revision["commit"], platform, mode))) for revision in revisions],
         )
         for platform, mode in targets
     ]
     return Followed(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
 
 
-def _cell(revision: Mapping[str, Any], told: Mapping[str, Any] | None) -> StripCell:
+def _cell(revision: Mapping[str, Any], compared: Mapping[str, Any] | None) -> StripCell:
     commit, subject = revision["commit"], revision["subject"] or ""
-    if told is None:
+    if compared is None:
         return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
-    counts = told["counts"]
+    counts = compared["counts"]
     kind, sign = _kind(counts)
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing compared"
-    return StripCell(commit, told["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
+    return StripCell(commit, compared["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
 
 
 def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
@@ -162,11 +162,11 @@ def show_revision(
     """What is known of a revision: where it was measured, and what it can be compared with."""
     with service.transaction() as connection:
         row = revision_named(connection, commit)
-        found = runs.list_runs(
+        recent = runs.list_runs(
             connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
         )
         measured = series.targets_measured(connection, row["id"])
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             "revision": row,
             "measured": measured,
             "comparable": any(
@@ -174,6 +174,6 @@ def show_revision(
             ),
             "branches": overview.branches_of_revision(connection, row["id"]),
             "neighbours": trees.measured_neighbours(connection, row["id"]),
-            "runs": found,
+            "runs": recent,
         }
-    return page(request, visitor, "revision.html", **said)
+    return page(request, visitor, "revision.html", **content)

@@ -81,8 +81,8 @@ def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
         where=whereabouts(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
         cells=tuple(
             [
-                _cell(cell, place, column, scale)
-                for place, (column, cell) in enumerate(zip(columns, row.cells, strict=True))
+                _cell(cell, index, column, scale)
+                for index, (column, cell) in enumerate(zip(columns, row.cells, strict=True))
             ]
         ),
     )
@@ -94,19 +94,19 @@ def _measure(row: Across) -> str:
     return f"{row.metric}{' in ' if row.unit else ''}{row.unit}{f', {better} is better' if better else ''}"
 
 
-def _cell(row: Mapping[str, Any] | None, place: int, column: ColumnShape, scale: Scale) -> Cell:
+def _cell(row: Mapping[str, Any] | None, index: int, column: ColumnShape, scale: Scale) -> Cell:
     if row is None:
         return Cell(column.target.name, "", "none", "not run", "", "")
     threshold, level = terms_of_row(row, column.notable)
     bounds = f" ({interval_words(level)})" if column.mixed else ""
-    ground = f"{place}-{column.thresholds.index(threshold)}"
-    return Cell(column.target.name, ground, *_said(row, _interval(row, bounds)), bar(row, scale))
+    ground = f"{index}-{column.thresholds.index(threshold)}"
+    return Cell(column.target.name, ground, *_cell_text(row, _interval(row, bounds)), bar(row, scale))
 
 
 _WORDS = {"regression": "worse", "improvement": "better"}
 
 
-def _said(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
+def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
     """Kind, text and small text. What is told has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"

@@ -48,7 +48,7 @@ class Ready:
     """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
 
     head: Mapping[str, Any]
-    found: Sequence[Answer]
+    answers: Sequence[Answer]
     pending: int
     refused: Sequence[tuple[str, str]]
 
@@ -82,12 +82,12 @@ def show(
             return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
         ready = _ready(connection, paired, service)
-        if not ready.found or (ready.pending and form != "html"):
+        if not ready.answers or (ready.pending and form != "html"):
             return _not_yet(request, visitor, name, form)
         if form != "html":
             return _written(connection, ready, form, service)
         compared_ = _compared(connection, ready, filters)
-        context = _surroundings(connection, ready, filters)
+        context = _around(connection, ready, filters)
     return page(
         request,
         visitor,
@@ -122,13 +122,13 @@ _MOST_PAGES = 16
 
 
 def _compared(connection: Connection[Any], ready: Ready, filters: Filters) -> Compared:
-    key = (document_tag(ready.found), tuple(each.target.distance for each in ready.found), filters)
+    key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters)
     with _pages_lock:
-        held = _pages.get(key)
-        if held is not None:
+        laid_out = _pages.get(key)
+        if laid_out is not None:
             _pages.move_to_end(key)
-            return held
-    made = page_of(ready.found, rows_of(connection, ready.found), filters)
+            return laid_out
+    made = page_of(ready.answers, rows_of(connection, ready.answers), filters)
     with _pages_lock:
         _pages[key] = made
         while len(_pages) > _MOST_PAGES:
@@ -147,7 +147,7 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
 
 def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
     """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal where nothing can be."""
-    found: list[Answer] = []
+    answers: list[Answer] = []
     refused: list[tuple[str, str]] = []
     pending = 0
     for pair in paired.pairs:
@@ -165,32 +165,32 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
         if answer is None:
             pending += 1
         else:
-            found.append(answer)
-    if not found and not pending:
+            answers.append(answer)
+    if not answers and not pending:
         raise Refusal(422, "not comparable", "; ".join(f"{name}: {why}" for name, why in refused))
-    return Ready(paired.head, found, pending, refused)
+    return Ready(paired.head, answers, pending, refused)
 
 
 def _small(connection: Connection[Any], pair: Pair) -> bool:
-    return runs.samples_held(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
+    return runs.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
 
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
         more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, ready.head["commit"], ready.found, **more)
+        body = comparison_document(connection, ready.head["commit"], ready.answers, **more)
     else:
-        records = [_records(connection, each)[1] for each in ready.found]
-        rows = rows_of(connection, ready.found)
-        body = written(ready.found, rows, records, form, demonstration=service.demonstration()).encode()
+        records = [_records(connection, each)[1] for each in ready.answers]
+        rows = rows_of(connection, ready.answers)
+        body = written(ready.answers, rows, records, form, demonstration=service.demonstration()).encode()
     headers = {"Vary": "Accept", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(body, headers=headers, media_type=MEDIA_TYPES[form])
 
 
-def _records(connection: Connection[Any], found: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _records(connection: Connection[Any], answer: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """run.json of base's and of head's run."""
-    records = {name: _record(connection, name) for name in found.runs}
-    return records[found.runs[0]], records[found.runs[-1]]
+    records = {name: _record(connection, name) for name in answer.runs}
+    return records[answer.runs[0]], records[answer.runs[-1]]
 
 
 def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
@@ -200,13 +200,13 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return record
 
 
-def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
+def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
-    bases = {each.target.base["id"]: each.target.base for each in ready.found}
+    bases = {each.target.base["id"]: each.target.base for each in ready.answers}
     rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
     of_targets = []
-    records = [_records(connection, each) for each in ready.found]
-    for each, (ours, theirs) in zip(ready.found, records, strict=True):
+    records = [_records(connection, each) for each in ready.answers]
+    for each, (ours, theirs) in zip(ready.answers, records, strict=True):
         names = (
             ("base", "head") if len(each.runs) == 1 else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
         )
@@ -218,18 +218,18 @@ def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -
         "distance": trees.distance(connection, only, ready.head["id"]) if only is not None else None,
         "conditions": of_targets,
         "failures": [
-            (place, failure)
-            for place, each in enumerate(ready.found)
+            (index, failure)
+            for index, each in enumerate(ready.answers)
             for failure in each.comparison["summary"]["failures"]
         ],
         "left_out": [
-            (place, each.comparison["summary"]["left_out"])
-            for place, each in enumerate(ready.found)
+            (index, each.comparison["summary"]["left_out"])
+            for index, each in enumerate(ready.answers)
             if each.comparison["summary"]["left_out"]
         ],
         "means": [
-            (place, mean)
-            for place, each in enumerate(ready.found)
+            (index, mean)
+            for index, each in enumerate(ready.answers)
             for mean in each.comparison["summary"]["means"]
             if mean["rows"] > 1
         ],
@@ -260,17 +260,17 @@ def show_case(
     """Everything of one row: values, samples, raw outputs, history, and the command that repeats it."""
     with service.transaction() as connection:
         paired = pair_named(connection, pair)
-        found = _ready(connection, _on(paired, platform, mode), service).found
-        if not found:
+        answers = _ready(connection, _on(paired, platform, mode), service).answers
+        if not answers:
             raise Refusal(503, "being compared", "this comparison is being made: look again in a few seconds")
-        rows = rows_of(connection, found)
+        rows = rows_of(connection, answers)
         row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
         details = [
             detail_of(connection, row, cell, target, answer, paired.head)
-            for cell, target, answer in zip(row.cells, targets_of(found), found, strict=True)
+            for cell, target, answer in zip(row.cells, targets_of(answers), answers, strict=True)
         ]
     template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
-    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, told=TOLD)
+    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, reported=TOLD)
 
 
 def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:

@@ -55,8 +55,8 @@ class Filters:
         return bool(self.text or self.suite or self.verdict or self.where)
 
     def as_query(self) -> dict[str, str]:
-        held = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in held.items() if value and (name, value) != ("sort", "size")}
+        given = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in given.items() if value and (name, value) != ("sort", "size")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class Column:
     thresholds: tuple[float, ...]
     bands: tuple[tuple[float, float], ...]
     levels: tuple[float | None, ...]
-    control_places: tuple[float, float] | None
+    control_edges: tuple[float, float] | None
     control: Mapping[str, Any] | None
-    median_sees: float | None
-    worst_sees: float | None
+    median_detectable: float | None
+    worst_detectable: float | None
     boots: str
 
     @property
@@ -105,7 +105,7 @@ class SweepShown:
     parameter: str
     metric: str
     unit: str
-    told: str
+    changes: str
     curves: tuple[tuple[Target, str, Curve], ...]
     lines: tuple[Line, ...]
 
@@ -133,26 +133,26 @@ PART = 50
 """Lines that are drawn, or left undrawn, together."""
 
 
-def rows_of(connection: Connection[Any], found: Sequence[Answer]) -> list[list[dict[str, Any]]]:
+def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[list[dict[str, Any]]]:
     """The stored rows of every answer."""
-    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in found]
+    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in answers]
 
 
-def targets_of(found: Sequence[Answer]) -> tuple[Target, ...]:
-    return targets_named([(each.target.platform, each.target.mode) for each in found])
+def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
+    return targets_named([(each.target.platform, each.target.mode) for each in answers])
 
 
-def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]], filters: Filters) -> Compared:
+def compared(answers: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]], filters: Filters) -> Compared:
     """The page of these answers and their rows."""
-    targets = targets_of(found)
+    targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
     chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
     shown = _sorted(chosen, filters.sort)
-    thresholds = [_thresholds(each, of_target) for each, of_target in zip(found, rows, strict=True)]
+    thresholds = [_thresholds(each, of_target) for each, of_target in zip(answers, rows, strict=True)]
     scale = common_scale(
-        [cell for row in shown for cell in row.cells if cell], [each for held in thresholds for each in held]
+        [cell for row in shown for cell in row.cells if cell], [each for of_column in thresholds for each in of_column]
     )
-    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, thresholds, strict=True))
+    columns = tuple(_column(*each, scale) for each in zip(targets, answers, rows, thresholds, strict=True))
     sweeps, folded = _sweeps(every, shown, columns, scale)
     return Compared(
         sentence=sentence_across(every, targets),
@@ -171,35 +171,37 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     )
 
 
-def _thresholds(found: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+def _thresholds(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     """From which sizes on changes of these rows are told, the smallest first."""
-    notable = float(found.comparison["summary"]["notable"])
+    notable = float(answer.comparison["summary"]["notable"])
     return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
 
 
 def _column(
     target: Target,
-    found: Answer,
+    answer: Answer,
     rows: Sequence[Mapping[str, Any]],
     thresholds: tuple[float, ...],
     scale: Scale,
 ) -> Column:
-    summary = found.comparison["summary"]
-    sees = [row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None]
+    summary = answer.comparison["summary"]
+    detectable = [
+        row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None
+    ]
     base, head = summary["base"]["boots"], summary["head"]["boots"]
     control = summary["control"]
     return Column(
         target=target,
-        answer=found,
+        answer=answer,
         notable=summary["notable"],
         thresholds=thresholds,
         bands=tuple(band(each, scale) for each in thresholds),
         levels=levels_of(rows, summary["notable"]),
         control=control,
-        median_sees=statistics.median(sees) if sees else None,
-        worst_sees=max(sees, default=None),
+        median_detectable=statistics.median(detectable) if detectable else None,
+        worst_detectable=max(detectable, default=None),
         boots=f"{counted(base, 'boot')} a kernel" if base == head else f"{base} and {counted(head, 'boot')}",
-        control_places=None if control is None else band_edges(control["largest"], scale),
+        control_edges=None if control is None else band_edges(control["largest"], scale),
     )
 
 
@@ -243,7 +245,7 @@ def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -
     for name, title, verdicts in kinds:
         lines = [line_of(row, columns, scale) for row in rows if row.verdict in verdicts]
         if lines:
-            parts = tuple(tuple(lines[place : place + PART]) for place in range(0, len(lines), PART))
+            parts = tuple(tuple(lines[start : start + PART]) for start in range(0, len(lines), PART))
             yield Section(name, title, len(lines), parts)
 
 
@@ -257,38 +259,38 @@ def _sweeps(
     for row in every:
         groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
     wanted: dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]] = {}
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         for sweep in column.answer.comparison["summary"]["sweeps"]:
             key = (sweep["suite"], sweep["benchmark"], sweep["metric"], sweep["parameter"])
-            wanted.setdefault(key, {})[place] = sweep
+            wanted.setdefault(key, {})[index] = sweep
     visible = {id(row) for row in shown}
-    found, folded = [], set()
+    drawn_sweeps, folded = [], set()
     for (suite, benchmark, metric, parameter), of_targets in wanted.items():
         group = groups.get((suite, benchmark, metric), [])
         of_group = {id(row) for row in group}
         if not of_group & visible:
             continue
         drawn = tuple(
-            (columns[place].target, sweep["words"], curve_)
-            for place, sweep in of_targets.items()
-            if (curve_ := _curve(group, place, columns[place].notable, sweep)) is not None
+            (columns[index].target, sweep["words"], curve_)
+            for index, sweep in of_targets.items()
+            if (curve_ := _curve(group, index, columns[index].notable, sweep)) is not None
         )
         if drawn:
             quiet = [row for row in shown if row.verdict in ("unchanged", "inconclusive") and id(row) in of_group]
             folded |= {id(row) for row in quiet}
-            told = sum(row.verdict in CHANGED for row in group)
-            words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
+            changed = sum(row.verdict in CHANGED for row in group)
+            words = f"{changed} of {len(group)} changed" if changed else f"none of {len(group)} changed"
             lines = tuple(line_of(row, columns, scale) for row in quiet)
-            found.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))
-    return tuple(found), folded
+            drawn_sweeps.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))
+    return tuple(drawn_sweeps), folded
 
 
-def _curve(group: Sequence[Across], place: int, notable: float, sweep: Mapping[str, Any]) -> Curve | None:
+def _curve(group: Sequence[Across], index: int, notable: float, sweep: Mapping[str, Any]) -> Curve | None:
     points = [
         Point(value, cell, terms_of_row(cell, notable)[0], row_path(row))
         for row in group
         if (value := _number(row.params.get(sweep["parameter"]))) > 0
-        and (cell := row.cells[place]) is not None
+        and (cell := row.cells[index]) is not None
         and cell["base"]
         and cell["head"]
     ]

@@ -102,7 +102,7 @@ def page(
     *,
     status: int = 200,
     headers: Mapping[str, str] = {},
-    **said: Any,
+    **content: Any,
 ) -> Response:
     """A page of a template. `said` has what the template names; times are told from the service's clock."""
     service: Service = request.app.state.service
@@ -116,7 +116,7 @@ def page(
             demonstration=service.demonstration(),
             path=path,
             here=_here(request),
-            **said,
+            **content,
         )
     )
     return Response(html, status, headers={**HEADERS, **headers}, media_type="text/html; charset=utf-8")

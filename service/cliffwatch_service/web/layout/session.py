@@ -102,12 +102,12 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
 
 
 def _signed_in(request: Request, service: Service) -> Visitor | None:
-    held = request.cookies.get(COOKIE)
-    if held is None:
+    cookie = request.cookies.get(COOKIE)
+    if cookie is None:
         return None
     now = service.now()
     try:
-        token_id, nonce, began = _cookies(service).loads(held)
+        token_id, nonce, began = _cookies(service).loads(cookie)
         if not 0 <= now.timestamp() - began < _lasting(service).total_seconds():
             return None
         with service.transaction() as connection:

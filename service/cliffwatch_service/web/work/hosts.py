@@ -23,12 +23,12 @@ class Finding:
 
     name: str
     status: str
-    found: str
-    mend: str
+    value: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
-class HostSaid:
+class HostSummary:
     """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it has not said."""
 
     modes: str
@@ -36,22 +36,22 @@ class HostSaid:
     findings: Sequence[Finding]
 
 
-def said_by(about: Any) -> HostSaid:
-    held = about if isinstance(about, dict) else {}
-    doctor = held.get("doctor")
+def doctor_summary(about: Any) -> HostSummary:
+    fields = about if isinstance(about, dict) else {}
+    doctor = fields.get("doctor")
     checks = doctor.get("checks") if isinstance(doctor, dict) else None
     findings = [
         Finding(
             name=str(check.get("name", "")),
             status=str(check.get("status", "")),
-            found=str(check.get("found", "")),
-            mend="; ".join(_texts(check.get("mend"))),
+            value=str(check.get("found", "")),
+            fix="; ".join(_texts(check.get("mend"))),
         )
         for check in (checks if isinstance(checks, list) else [])
         if isinstance(check, dict)
     ]
     verdict = str(doctor.get("verdict", "")) if isinstance(doctor, dict) else None
-    return HostSaid(", ".join(_texts(held.get("modes"))), verdict, findings)
+    return HostSummary(", ".join(_texts(fields.get("modes"))), verdict, findings)
 
 
 def _texts(value: Any) -> list[str]:
@@ -70,7 +70,7 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         request,
         visitor,
         "work/hosts.html",
-        hosts=[{**host, "said": said_by(showable(host["about"]))} for host in hosts],
+        hosts=[{**host, "summary": doctor_summary(showable(host["about"]))} for host in hosts],
         silent={host["name"] for host in silent_hosts(hosts, now)},
         targets=targets,
         jobs=jobs,
