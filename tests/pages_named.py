@@ -32,7 +32,7 @@ PAGES = {
     ),
     "series-list": Named("local-storage", "/series"),
     "regressions": Named("Alert quality", "/regressions?state=all"),
-    "regression": Named("What was said", found=("/regressions?state=acknowledged", r"/regressions/[0-9a-f]{32}")),
+    "regression": Named("Comments", found=("/regressions?state=acknowledged", r"/regressions/[0-9a-f]{32}")),
     "runs": Named("emulator-1", "/runs"),
     "run": Named("NULL pointer dereference", found=("/runs", r"/runs/[0-9a-f]{32}")),
     "boot": Named("Outputs", found=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2")),

@@ -8,7 +8,7 @@ class Refusal(Exception):
     """A refusal that its sender reads as a problem document (RFC 9457).
 
     Raised, not returned: whatever its transaction has written by then must go. `title` is the same for all refusals of a
-    kind, `detail` says what and where, and what to do. `errors` are (place, message) where there are several.
+    kind, `detail` says what and where, and what to do. `errors` are (path, message) where there are several.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ def test_submit_asks_follows_and_prints_what_was_found(
     assert "unchanged" in asked.stdout
     assert "measure" in asked.stderr
     assert re.search(r"request [0-9a-f-]{36}, 1 job$", asked.stderr, re.MULTILINE)
-    assert "warning: no host of emulated-x86-64:icount works now; one was last heard of at" in asked.stderr
+    assert "warning: no host of emulated-x86-64:icount is online: one was last seen at" in asked.stderr
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def change(metric: str, size: float, kind: str, state: str = "confirmed") -> dic
 
 
 def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_latency() -> None:
-    told = tally(
+    counts = tally(
         [
             change("hits-latency", 0.05, "regression"),
             change("hits-throughput", -0.07, "regression"),
@@ -133,7 +133,7 @@ def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_lat
             change("hits-latency", 0.9, "regression", "refuted"),
         ]
     )
-    assert (told.worse, told.worst, told.better, told.best, told.derived) == (2, 0.05, 1, 0.03, 1)
+    assert (counts.worse, counts.worst, counts.better, counts.best, counts.derived) == (2, 0.05, 1, 0.03, 1)
 
 
 def test_changes_of_nothing_that_decides_are_counted_all_the_same() -> None:

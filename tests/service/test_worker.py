@@ -70,10 +70,10 @@ def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any
     assert len(running.rows("SELECT number FROM raw_output")) == 4
     (head,) = running.rows(f"SELECT parents, subject FROM revision WHERE commit = '{made['head']}'")
     assert head == {"parents": [made["base"]], "subject": "bpf: Change core"}
-    told = [
+    texts = [
         event["data"]["text"] for event in running.get(f"/jobs/{job['job']}/events")["items"] if event["kind"] == "line"
     ]
-    assert any("measure" in text for text in told)
+    assert any("measure" in text for text in texts)
 
 
 def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(

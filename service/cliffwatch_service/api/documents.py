@@ -35,7 +35,7 @@ def schemas() -> dict[str, Any]:
 
 def checked(adapter: TypeAdapter[T], body: bytes, *, typed: frozenset[str] = frozenset()) -> tuple[Any, T]:
     """The body as it is stored, and as its type. Its members but the `typed` ones, which hold nothing free, are made fit
-    for storing. Raises Refusal with the places that are wrong.
+    for storing. Raises Refusal with the paths of what is wrong.
     """
     raw = plain_json(body)
     free = {name: value for name, value in raw.items() if name not in typed} if isinstance(raw, dict) else {}

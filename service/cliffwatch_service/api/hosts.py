@@ -61,7 +61,7 @@ class CompleteBody(BaseModel):
 
 @router.get(
     "/hosts",
-    summary="Hosts, when they were last heard of and what they do",
+    summary="Hosts, when they were last seen and what they do",
     responses={200: {"model": models.Page[work_models.Host]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:

@@ -91,7 +91,7 @@ def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response
 
 @router.get(
     "/reports/{report}",
-    summary="A report with its changes and what was said of it",
+    summary="A report with its changes and comments",
     responses={200: {"model": models.ReportWhole}},
 )
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:

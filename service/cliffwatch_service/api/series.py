@@ -73,7 +73,7 @@ def _series_named(connection: Any, digest: str) -> Any:
     summary="Medians over revisions, newest first",
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
     " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
-    " measurement is told here, all of them under `samples`.",
+    " measurement is given here, all of them under `samples`.",
     responses={200: {"model": models.SeriesHistory}},
 )
 def read_history(

@@ -49,9 +49,9 @@ def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[s
     order = plan_order(record)
     rows = boots.whole_boots_of_arm(connection, row["id"])
     keys = keys_of(connection, [each["columns_id"] for each in rows])
-    columns = {number: columns_of(held, order) for number, held in keys.items()}
-    held = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
-    return StoredArm(arm=arm_from_json(row["name"], record, held), row=row, run=run, record=record)
+    columns = {number: columns_of(own, order) for number, own in keys.items()}
+    loaded = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
+    return StoredArm(arm=arm_from_json(row["name"], record, loaded), row=row, run=run, record=record)
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:

@@ -1,4 +1,4 @@
-"""Looks for steps: what comparisons of neighbours tell at once, and what only the history of a branch shows."""
+"""Looks for steps: what comparisons of neighbours show at once, and what only the history of a branch shows."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -114,7 +114,7 @@ def _facts(parts: Sequence[str]) -> RevisionFacts:
 
 
 def _date(written: str) -> datetime | None:
-    """None of what no clock can have told: a commit may say anything."""
+    """None of what no clock can have shown: a commit may say anything."""
     try:
         return storable(datetime.fromisoformat(written))
     except ValueError:

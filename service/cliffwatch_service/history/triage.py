@@ -26,7 +26,7 @@ def report_named(connection: Connection[Any], digest: str) -> Mapping[str, Any]:
 def triage(
     connection: Connection[Any], digest: str, *, state: State, owner: str | None, note: str, by: str, now: datetime
 ) -> None:
-    """Sets state and owner of a report and keeps who said so. Raises Refusal."""
+    """Sets state and owner of a report and keeps who did. Raises Refusal."""
     report = report_named(connection, digest)
     reports.set_triage(connection, report["id"], state=state, owner=owner, note=note, by=by, now=now)
     detail = {"state": state, "owner": owner, "note": note}

@@ -20,7 +20,7 @@ from cliffwatch_service.http.context import Service, caller_of_request, too_many
 from cliffwatch_service.refusal import Refusal
 
 ALWAYS_OPEN = ("/healthz", "/readyz")
-"""What tells monitors that the service lives, and nothing else."""
+"""For monitors: whether the service lives, and nothing else."""
 
 _OF_SIGNING_IN = ("/sign-in", "/sign-out", "/favicon.ico", "/static/")
 

@@ -66,7 +66,7 @@ class Service:
     def demonstration(self) -> bool:
         """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so.
 
-        Looked at once a minute at most, and never a reason to fail: pages tell of a database that is away, too.
+        Looked at once a minute at most, and never a reason to fail: pages report a database that is away, too.
         """
         known = bool(self._demonstration.get("known"))
         looked = self._demonstration.get("looked")

@@ -1,4 +1,4 @@
-"""Places in lists, as opaque names that a client hands back."""
+"""Cursors: positions in lists, as opaque names that a client hands back."""
 
 import base64
 import binascii
@@ -12,13 +12,13 @@ from cliffwatch_service.refusal import Refusal
 
 
 def cursor_of(*key: Any) -> str:
-    """An opaque name of a place in a list."""
+    """An opaque name of a position in a list."""
     plain = [each.isoformat() if isinstance(each, (datetime, date)) else each for each in key]
     return base64.urlsafe_b64encode(orjson.dumps(plain, default=str)).decode().rstrip("=")
 
 
 def read_cursor(cursor: str | None, *kinds: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """The place that a cursor names, None for each part without one. Raises Refusal for what is none of ours."""
+    """The position that a cursor names, None for each part without one. Raises Refusal for what is none of ours."""
     if cursor is None:
         return (None,) * len(kinds)
     try:

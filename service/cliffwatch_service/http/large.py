@@ -35,7 +35,7 @@ LARGE = 1 << 20
 
 _MOST_WAITING = 20
 _MOST_READERS = 8
-"""Of those who wait: uploads still find a place then."""
+"""Of those who wait: there is still room for uploads then."""
 
 _RENEWED_AFTER = 32
 """Documents after which the process is a fresh one, with the memory of one."""

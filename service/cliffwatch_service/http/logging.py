@@ -1,4 +1,4 @@
-"""One line a request, under an id that every line about it carries and the client is told."""
+"""One line a request, under an id that every line about it carries and the client gets."""
 
 import secrets
 import time

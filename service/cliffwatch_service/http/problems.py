@@ -21,7 +21,7 @@ _log = structlog.get_logger("cliffwatch")
 
 
 class ProblemError(BaseModel):
-    """One place of a request and what is wrong there."""
+    """A part of a request and what is wrong with it."""
 
     where: str
     message: str
@@ -78,7 +78,7 @@ def install(app: FastAPI, answer: Answering) -> None:
 
 
 def invalid(errors: Any) -> Refusal:
-    """Of pydantic's errors: the first ones, each with its place; what was sent is not sent back."""
+    """Of pydantic's errors: the first ones, each with its path; what was sent is not sent back."""
     faults = [(".".join(map(str, each["loc"]))[:200], str(each["msg"])[:300]) for each in errors]
     where, message = faults[0]
     detail = f"{where}: {message}" + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")

@@ -7,7 +7,7 @@ from cliffwatch_service.refusal import Refusal
 
 
 class Room:
-    """Counts what is held. Beyond `whole` everybody is asked to come again, beyond `each` the one who holds so much."""
+    """Counts what is in use. Beyond `whole` everybody is asked to come again, beyond `each` the one who holds so much."""
 
     def __init__(self, what: str, *, whole: int, each: int) -> None:
         self._what, self._whole, self._each = what, whole, each

@@ -25,7 +25,7 @@ _STREAM_SECONDS = 900
 
 
 def shown_event(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An event as it can be shown, whatever a host once said."""
+    """An event as it can be shown, whatever a host once sent."""
     return {**row, "data": showable(row["data"])}
 
 

@@ -55,7 +55,7 @@ def _case(row: Mapping[str, Any]) -> CaseKey:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is common to all boots of the same columns: their keys, the places of them in the plan's order, and their cases."""
+    """What is common to all boots of the same columns: their keys, the positions of them in the plan's order, and their cases."""
 
     keys: Sequence[Key]
     positions: Sequence[int]

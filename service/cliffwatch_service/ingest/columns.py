@@ -52,7 +52,7 @@ class ColumnsKnown:
             self._plans[record] = plan
 
     def columns(self, run: str) -> tuple[int, Mapping[SampleKey, int]] | None:
-        """The columns that the run's last boot had: their id, and the place of each sample in them."""
+        """The columns that the run's last boot had: their id, and the position of each sample in them."""
         return self._columns.get(run)
 
     def keep_columns(self, run: str, identity: int, keys: Sequence[SampleKey]) -> None:
@@ -114,7 +114,7 @@ def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _kept(connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], keys: Sequence[SampleKey]) -> int:
-    """Remembered only when found: what this transaction makes could yet go with it."""
+    """Remembered only when stored already: what this transaction makes could yet go with it."""
     rows = [_row(run, *key) for key in keys]
     digest = digest_of(["columns", [row.digest for row in rows]])
     stored = series.columns_named(connection, digest)

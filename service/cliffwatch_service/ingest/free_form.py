@@ -137,9 +137,9 @@ Prose = Annotated[str, AfterValidator(prose)]
 
 
 def in_time(moment: datetime) -> datetime:
-    """For pydantic: a time that a clock could tell."""
+    """For pydantic: a time that a clock could show."""
     if not FIRST <= moment < LAST:
-        raise ValueError(f"no time between {FIRST.year} and {LAST.year}: set the clock that told it")
+        raise ValueError(f"no time between {FIRST.year} and {LAST.year}: set the clock of its sender")
     return moment
 
 

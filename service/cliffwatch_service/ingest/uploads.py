@@ -1,4 +1,4 @@
-"""What hosts send: run.json and the files of a boot (docs/formats.md), held against their types before anything is done."""
+"""What hosts send: run.json and the files of a boot (docs/formats.md), checked against their types before anything is done."""
 
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -80,7 +80,7 @@ class PlanRecord(TypedDict):
 
 @with_config(extra="allow")
 class ArmFacts(TypedDict, total=False):
-    """`parents`, `author`, `commit_date` and `patch_id` are told by runners from 0.2 on."""
+    """`parents`, `author`, `commit_date` and `patch_id` are sent by runners from 0.2 on."""
 
     commit: Commit
     tree: Digest

@@ -1,4 +1,4 @@
-"""When a job will be done, from how long such jobs took: said with its spread, or not at all."""
+"""When a job will be done, from how long such jobs took: an estimate with its spread, or none."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ LEAST = 3
 class Expected:
     """`position` counts from 1 in the platform's queue, 0 for a job under way. `seconds` to its end, half the time within
     `low` and `high`; None where too few such jobs are known or it waits and no host of the platform works. `hosts` are those
-    that do: who holds a job works, however long ago it was heard of.
+    that do: a host with a job works, however long ago it was seen.
     """
 
     position: int

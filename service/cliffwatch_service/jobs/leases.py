@@ -1,4 +1,4 @@
-"""Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host falls silent."""
+"""Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host goes offline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
 
 MOST_SILENCES = 5
-"""After so many hosts fell silent in it, one after the other or one again and again, a job is parked: it may be what ends them."""
+"""After its hosts went offline so many times, whichever hosts they were, a job is parked: it may be what ends them."""
 
 AT_WORK = timedelta(minutes=10)
-"""A host that was heard of within this is one that works."""
+"""A host that was seen within this is online."""
 
 Outcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
 ENDS: Mapping[str, str] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
@@ -221,7 +221,7 @@ def _end(
         silences = leases.silences_of(connection, job["id"])
         state = "parked" if len(failed) >= MOST_HOSTS or silences >= MOST_SILENCES else "queued"
         if silences >= MOST_SILENCES:
-            reason = f"hosts fell silent in it {silences} times: look at their logs before you put it back"
+            reason = f"its hosts went offline {silences} times: read their logs before you retry it"
     ended = None if state == "queued" else now
     queue.set_job(connection, job["id"], state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
     queue.write_own_event(connection, job["id"], state, {"outcome": outcome, "reason": reason}, now)
@@ -229,10 +229,10 @@ def _end(
 
 
 def expire(connection: Connection[Any], now: datetime) -> int:
-    """Takes back the leases of hosts that fell silent; how many. Their jobs go back to the queue, at their old place."""
+    """Takes back the leases of hosts that went offline; how many. Their jobs go back to the queue, at their old position."""
     silent = leases.expired_leases(connection, now)
     for lease in silent:
-        reason = "the host fell silent"
+        reason = "the host went offline"
         _end(connection, lease, "expired", reason, None, now)
     return len(silent)
 

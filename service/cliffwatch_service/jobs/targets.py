@@ -37,7 +37,7 @@ def warnings(connection: Connection[Any], targets: Targets, now: datetime) -> li
     offered = queue.offered_targets(connection)
     seen = [(target, offered[target]) for target in dict.fromkeys(targets) if target in offered]
     return [
-        f"no host of {_named(target)} works now; one was last heard of at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
+        f"no host of {_named(target)} is online: one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
         for target, last in seen
         if now - last > AT_WORK
     ]

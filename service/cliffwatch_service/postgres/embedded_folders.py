@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL has its lock and its socket: in places of one user, out of reach of the host's others.
+"""Where the embedded PostgreSQL has its lock and its socket: in folders of one user, out of reach of the host's others.
 
 Its library keeps one lock file in the temporary folder of all, which shuts out every user but the first one, and sockets
 with long paths beside it, in a folder that everybody may write.
@@ -61,7 +61,7 @@ def alone(data_dir: Path) -> Iterator[None]:
 
 
 def keep_apart(package: Any, server: Any, data_dir: Path) -> None:
-    """Gives a server that was not started yet its own lock and, where its folder cannot have the socket, its own place."""
+    """Gives a server that was not started yet its own lock and, where its folder cannot have the socket, its own folder for it."""
     import fasteners  # noqa: PLC0415 - comes with the embedded PostgreSQL; only who needs it
 
     server._lock = fasteners.InterProcessLock(data_dir / "postgresql.lock")  # noqa: SLF001 - it has no setting for this

@@ -99,7 +99,7 @@ WHERE job_id = %(job)s AND outcome = 'expired' AND granted >= coalesce(
 
 
 def silences_of(connection: Connection[Any], job_id: UUID) -> int:
-    """How often a host fell silent in a job, since somebody last put it back into the queue."""
+    """How often a host went offline in a job, since somebody last put it back into the queue."""
     row = connection.execute(_SILENCES, {"job": job_id}).fetchone()
     assert row is not None
     return int(row["silences"])

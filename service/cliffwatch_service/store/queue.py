@@ -226,7 +226,7 @@ def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -
 
 
 def offered_targets(connection: Connection[Any]) -> dict[tuple[str, str], datetime]:
-    """Every platform and mode that a host has offered, and when such a host was last heard of."""
+    """Every platform and mode that a host has offered, and when such a host was last seen."""
     rows = connection.execute(
         "SELECT platform, mode, max(last_seen) AS last_seen FROM host, jsonb_array_elements_text("
         "CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes' ELSE '[]' END) AS mode"

@@ -133,7 +133,7 @@ def reports_between(connection: Connection[Any], bases: Sequence[int], head: int
 
 _REPORTS = """
 SELECT regression_report.id, regression_report.digest, state, owner, opened, updated, base.commit AS base,
-       head.commit AS head, head.subject, head.author, told.changes, told.largest, told.platforms
+       head.commit AS head, head.subject, head.author, totals.changes, totals.largest, totals.platforms
 FROM (
     SELECT * FROM regression_report
     WHERE (%(states)s::text[] IS NULL OR state = ANY(%(states)s))
@@ -146,13 +146,13 @@ CROSS JOIN LATERAL (
     SELECT count(*) AS changes, max(abs(size)) AS largest, array_agg(DISTINCT platform) AS platforms
     FROM change JOIN series ON series.id = series_id
     WHERE report_id = regression_report.id AND change.state <> 'refuted'
-) AS told
+) AS totals
 ORDER BY opened DESC, regression_report.id DESC
 """
 
 
 def list_reports(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Newest first; `wanted` has states, digest, limit, and the place to go on from as `at` and `id`."""
+    """Newest first; `wanted` has states, digest, limit, and the position to go on from as `at` and `id`."""
     return connection.execute(_REPORTS, wanted).fetchall()
 
 

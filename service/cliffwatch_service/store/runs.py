@@ -157,7 +157,7 @@ ORDER BY run.received DESC, run.id DESC LIMIT %(limit)s
 
 
 def list_runs(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Newest first; `wanted` has platform, mode, revision, and the place to go on from as `at` and `id`, each or None;
+    """Newest first; `wanted` has platform, mode, revision, and the position to go on from as `at` and `id`, each or None;
     of_history where only such are wanted.
     """
     return connection.execute(_LIST, {"of_history": None, **wanted}).fetchall()

@@ -56,12 +56,12 @@ ON CONFLICT (commit) DO UPDATE SET
     release = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id) THEN revision.release END
 RETURNING id
 """
-"""On no branch yet, nothing stays of what only uploads have said."""
+"""On no branch yet, nothing stays of what only uploads claim."""
 
 
 def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: bool = False) -> int:
     """The revision's row. What was known of it stays, what was not is filled in; what is `known` from git itself goes before
-    what uploads have said.
+    what uploads claim.
     """
     row = connection.execute(
         _KNOWN_REVISION if known else _REVISION,
@@ -91,7 +91,7 @@ def revision_on_a_branch(connection: Connection[Any], commit: str) -> int | None
 
 
 def keep_known_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
-    """Revisions as git itself tells them: that goes before whatever uploads said of them."""
+    """Revisions as git itself has them: that goes before whatever uploads claim of them."""
     return [keep_revision(connection, each, known=True) for each in revisions]
 
 
@@ -156,8 +156,8 @@ _MEASURED_TIPS = """
 SELECT tip.id, tip.commit, url AS tree
 FROM branch JOIN tree ON tree.id = tree_id
 CROSS JOIN LATERAL (
-    SELECT revision.id, commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-    WHERE place.branch_id = branch.id
+    SELECT revision.id, commit FROM branch_revision AS member JOIN revision ON revision.id = revision_id
+    WHERE member.branch_id = branch.id
       AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id AND of_history)
     ORDER BY ordinal DESC LIMIT 1
 ) AS tip
@@ -175,7 +175,7 @@ def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revi
     connection.execute("DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first])
     connection.execute(
         "INSERT INTO branch_revision (branch_id, ordinal, revision_id)"
-        " SELECT %s, %s + place - 1, id FROM unnest(%s::int[]) WITH ORDINALITY AS given(id, place)",
+        " SELECT %s, %s + nth - 1, id FROM unnest(%s::int[]) WITH ORDINALITY AS given(id, nth)",
         [branch_id, first, list(revisions)],
     )
 
@@ -272,12 +272,12 @@ def distance(connection: Connection[Any], base: int, head: int, *, most: int = 1
 
 _NEIGHBOURS = """
 WITH measured (ordinal, commit) AS NOT MATERIALIZED (
-    SELECT place.ordinal, revision.commit
+    SELECT member.ordinal, revision.commit
     FROM (SELECT branch_id FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1) AS own
-    JOIN branch_revision AS place USING (branch_id)
-    JOIN revision ON revision.id = place.revision_id
+    JOIN branch_revision AS member USING (branch_id)
+    JOIN revision ON revision.id = member.revision_id
     WHERE EXISTS (
-        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = place.revision_id AND of_history
+        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = member.revision_id AND of_history
           AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
     )
 ), own (ordinal) AS (

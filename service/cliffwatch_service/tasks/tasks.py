@@ -74,7 +74,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
 
     @app.task(name=background.COMPARE, retry=RETRY_DATABASE)
     def compare(base: int, head: int) -> None:
-        """Fails for good where the arms cannot be compared: whoever asked is told so instead of waiting."""
+        """Fails for good where the arms cannot be compared: whoever asked learns it instead of waiting."""
         with structlog.contextvars.bound_contextvars(task=background.COMPARE, base=base, head=head):
             with parts.connection() as connection, _no_collecting():
                 keep_compared(connection, base, head, parts.now())

@@ -85,7 +85,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
-        stale_hosts=silent_hosts(hosts, now),
+        offline_hosts=offline_hosts(hosts, now),
         alarms=alarms(targets, entries, now),
         recent=recent,
     )
@@ -101,7 +101,7 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
         silent = each["seen"] is None or now - each["seen"] > AT_WORK
         if each["waiting"] and silent and not each["running"]:
             sentences.append(
-                f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
+                f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform is online"
             )
         elif (each["platform"], each["mode"]) in followed and newest and now - newest > STALE:
             sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
@@ -110,8 +110,8 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
     return sentences
 
 
-def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
-    """Hosts that offered to work once, hold no job and are not heard of now; who only uploads is not expected to be."""
+def offline_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
+    """Hosts that offered to work once, hold no job and were not seen lately; who only uploads is not expected to be."""
     return [
         host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
     ]
@@ -145,7 +145,7 @@ def _cell(revision: Mapping[str, Any], compared: Mapping[str, Any] | None) -> St
 
 
 def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
-    """Style and sign of a revision's verdicts; the worst thing that can be said of it."""
+    """Style and sign of a revision's verdicts; the worst of them decides."""
     if counts.get("regression"):
         return ("both", "◆") if counts.get("improvement") else ("worse", "▲")
     if any(counts.get(verdict) for verdict in TROUBLED):

@@ -40,12 +40,12 @@ def test_the_first_regression_is_a_few_keys_away(opened: Any) -> None:
     page.wait_for_url("**/regressions/*")
 
 
-def test_what_is_open_runs_and_is_silent_is_on_the_home_page(opened: Any) -> None:
+def test_what_is_open_runs_and_is_offline_is_on_the_home_page(opened: Any) -> None:
     text = opened("/").locator("main").inner_text()
-    assert "amd-rome (walltime): 2 jobs wait and no host of this platform works" in text
+    assert "amd-rome (walltime): 2 jobs wait and no host of this platform is online" in text
     assert "bpf: Check the owner of a local storage element\n▲ 15 worse by up to 5.74 % on amd-rome" in text
     assert "330edbeb32f7 … a88952a2bc36 on emulator-1" in text
-    assert "skylake-1 intel-skylake, last heard of 7 h ago" in text
+    assert "skylake-1 intel-skylake, last seen 7 h ago" in text
 
 
 def test_an_empty_service_says_how_to_begin(running: Any, watched: Any) -> None:
@@ -87,7 +87,7 @@ def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(runni
         running.clock.moment += timedelta(days=3)
         assert "amd-rome (walltime): nothing was measured for 3 days" in http.get("/hosts").text
         hosts = http.get("/hosts").text
-        assert hosts.count("<strong>silent</strong>") == 1, "rome-1 only uploads: nobody waits for it"
+        assert hosts.count("<strong>offline</strong>") == 1, "rome-1 only uploads: nobody waits for it"
 
 
 def test_history_is_drawn_with_its_band_changes_epochs_and_releases(opened: Any, demonstration: Any) -> None:

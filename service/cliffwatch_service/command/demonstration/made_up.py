@@ -25,7 +25,7 @@ PLATFORMS: Mapping[str, tuple[str, str, float]] = {
     "amd-rome": ("rome-1", "AMD EPYC 7502", 1.18),
     "intel-skylake": ("skylake-1", "Intel Xeon Gold 6138", 1.0),
 }
-"""Host, processor, and how much slower than the published table it is said to be."""
+"""Host, processor, and how much slower than the published table it is made."""
 
 _SPREAD = 0.004
 _BOOTS = 8
@@ -67,7 +67,7 @@ _RELEASES = ((0, "6.12.0"), (14, "6.13.0-rc1"), (28, "6.13.0-rc5"))
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A revision to measure: `place` counts along the branch."""
+    """A revision to measure: `ordinal` counts along the branch."""
 
     commit: str
     subject: str

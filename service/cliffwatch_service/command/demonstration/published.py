@@ -40,7 +40,7 @@ def _inline_lookup(now: datetime) -> DemoRun:
         ]
         for arm, column in (("base", "before"), ("head", "after"))
     }
-    note = "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of bpf_local_storage_lookup()'): 21 trials, of which the table tells the middle."
+    note = "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of bpf_local_storage_lookup()'): 21 trials, of which the table has the median."
     subjects = {"base": "published: before inlining the lookup", "head": "published: after inlining the lookup"}
     return _run("published", "inline-lookup-2024", sides, subjects, note, now - timedelta(days=9))
 

@@ -97,7 +97,7 @@ def _samples(
 
 
 def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[RawLink]:
-    """The outputs of this case, boot by boot of both arms: files are named by the case's place in their run's plan."""
+    """The outputs of this case, boot by boot of both arms: files are named by the case's index in their run's plan."""
     links = []
     for name, arm, run in (("base", answer.base_arm, answer.runs[0]), ("head", answer.head_arm, answer.runs[-1])):
         index = _index_in_plan(_record(connection, run), case)

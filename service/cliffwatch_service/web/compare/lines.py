@@ -107,19 +107,19 @@ _WORDS = {"regression": "worse", "improvement": "better"}
 
 
 def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
-    """Kind, text and small text. What is told has its colour here as in every other format."""
+    """Kind, text and small text. What is reported has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
     if verdict in TOLD:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
-        sees = f"sees {_plain(row['mde'])}; n {n}"
+        detectable = f"detectable {_plain(row['mde'])}; n {n}"
         if change is not None and _real(row):
-            return "same", figures.percent(change), f"{_values(row)}; {interval}; {sees}"
-        return "same", "~", f"{_values(row)}; {sees}"
+            return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
+        return "same", "~", f"{_values(row)}; {detectable}"
     if verdict == "inconclusive":
-        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "undecided"
+        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "inconclusive"
         why = f": {row['reason'][:90]}" if row["reason"] else ""
         return "open", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
     measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
@@ -136,7 +136,7 @@ def _values(row: Mapping[str, Any]) -> str:
 
 
 def _interval(row: Mapping[str, Any], bounds: str) -> str:
-    """Its bounds, and what they are where that is to be said of every row."""
+    """Its bounds, and what kind they are where the rows of a column differ in that."""
     low, high = row["ci_low"], row["ci_high"]
     if low is None or high is None:
         return "no interval"

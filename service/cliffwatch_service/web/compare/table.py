@@ -99,7 +99,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SweepShown:
-    """A benchmark over one parameter, with a curve a target; `lines` are its rows that are told nowhere else."""
+    """A benchmark over one parameter, with a curve a target; `lines` are its rows that are shown nowhere else."""
 
     benchmark: str
     parameter: str
@@ -172,7 +172,7 @@ def compared(answers: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any
 
 
 def _thresholds(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
-    """From which sizes on changes of these rows are told, the smallest first."""
+    """From which sizes on changes of these rows are reported, the smallest first."""
     notable = float(answer.comparison["summary"]["notable"])
     return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
 
@@ -200,7 +200,7 @@ def _column(
         control=control,
         median_detectable=statistics.median(detectable) if detectable else None,
         worst_detectable=max(detectable, default=None),
-        boots=f"{counted(base, 'boot')} a kernel" if base == head else f"{base} and {counted(head, 'boot')}",
+        boots=f"{counted(base, 'boot')} per kernel" if base == head else f"{base} and {counted(head, 'boot')}",
         control_edges=None if control is None else band_edges(control["largest"], scale),
     )
 
@@ -239,7 +239,7 @@ def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -
     kinds = (
         ("changed", "Changed", (*TOLD, "disagree")),
         ("trouble", "Missing, failed or invalid", TROUBLED),
-        ("open", "Not decided", ("inconclusive",)),
+        ("open", "Inconclusive", ("inconclusive",)),
         ("unchanged", "Unchanged", ("unchanged",)),
     )
     for name, title, verdicts in kinds:

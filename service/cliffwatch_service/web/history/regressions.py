@@ -1,4 +1,4 @@
-"""The regression inbox: what is open, how sure and how old, whose it is, and what was said of it."""
+"""The regression inbox: what is open, how sure and how old, whose it is, and the comments on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor,
 router = APIRouter()
 
 _PAGE = 30
-_FOREMOST = 5
+_MOST_SHOWN = 5
 _ABOUT: Mapping[str, str] = {
     "new": "nobody has looked yet",
     "acknowledged": "real, and to be fixed",
@@ -54,7 +54,7 @@ def inbox(
         "history/regressions.html",
         rows=rows[:_PAGE],
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
-        foremost={digest: _foremost(of_report) for digest, of_report in changes.items()},
+        largest={digest: _largest(of_report) for digest, of_report in changes.items()},
         following=following,
         state=state,
         states=("open", *STATES, "all"),
@@ -63,10 +63,10 @@ def inbox(
     )
 
 
-def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _largest(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The largest few that are not refuted, of metrics that decide, regressions first."""
     standing = primary_changes([change for change in changes if change["state"] != "refuted"])
-    return sorted(standing, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
+    return sorted(standing, key=lambda change: change["kind"] != "regression")[:_MOST_SHOWN]
 
 
 @router.get("/regressions/{report}")
@@ -87,7 +87,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
 def say_triage(
     report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
 ) -> Response:
-    """Keeps what somebody says of a report, and goes back to where he said it."""
+    """Stores a person's triage of a report, and goes back to the page of the form."""
     state, owner, note = (plain_text(form.get(name, "").strip()) for name in ("state", "owner", "note"))
     if state not in STATES:
         raise Refusal(422, "no such state", f"a report is {', '.join(STATES)}: choose one of these")

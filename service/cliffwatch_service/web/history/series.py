@@ -24,7 +24,7 @@ router = APIRouter()
 RANGES = (50, 200, 1000, 5000)
 _PAGE = 100
 _FITS = 3.0
-"""A reference line further off than this many times the series is told in words: drawn, it would flatten everything else."""
+"""A reference line further off than this many times the series is written in words: drawn, it would flatten everything else."""
 
 Text = Annotated[str, Query(max_length=2000)]
 
@@ -219,7 +219,7 @@ def _own_drawn(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def releases(points: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """Places at which a kernel says another release than the point before, and which one."""
+    """Points at which a kernel names another release than the point before, and which one."""
     first_points = []
     for index, point in enumerate(points):
         release = point["release"]

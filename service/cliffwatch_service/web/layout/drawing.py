@@ -18,7 +18,7 @@ class Scale:
     reach: float
 
     def x(self, change: float) -> float:
-        """The place of a change; what lies beyond the scale is drawn at its end."""
+        """The coordinate of a change; what lies beyond the scale is drawn at its end."""
         if change >= self.reach:
             return BAR_WIDTH - 2.0
         if change <= -self.reach:
@@ -27,7 +27,7 @@ class Scale:
 
 
 def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
-    """Wide enough for nine in ten of the intervals that are told, and for twice every threshold."""
+    """Wide enough for nine in ten of the intervals that are reported, and for twice every threshold."""
     bounds = sorted(
         max(abs(row["ci_low"]), abs(row["ci_high"]))
         for row in rows
@@ -132,7 +132,7 @@ _LEFT, _RIGHT = 58, 12
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A series as lines, one an epoch, with their bands; marks are drawn at `x_of` places."""
+    """A series as lines, one an epoch, with their bands; `xs` are the coordinates of the points."""
 
     lines: tuple[str, ...]
     bands: tuple[str, ...]

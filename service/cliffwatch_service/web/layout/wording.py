@@ -61,5 +61,5 @@ def mark(kind: str, *, sure: bool = True) -> str:
 
 
 def tone(kind: str, *, sure: bool = True) -> str:
-    """The style of a verdict: colour only for what is told and sure."""
+    """The style of a verdict: colour only for what is reported and sure."""
     return {"regression": "worse", "improvement": "better"}.get(kind, "") if sure else ""

@@ -1,4 +1,4 @@
-"""Hosts: who works on what, when it was last heard of, what its doctor found, and which platforms are stale."""
+"""Hosts: who works on what, when it was last seen, what its doctor reports, and which platforms are stale."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import showable
 from cliffwatch_service.store import follows, overview, queue
-from cliffwatch_service.web.home import alarms, silent_hosts
+from cliffwatch_service.web.home import alarms, offline_hosts
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it has not said."""
+    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it sent none."""
 
     modes: str
     verdict: str | None
@@ -71,7 +71,7 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         visitor,
         "work/hosts.html",
         hosts=[{**host, "summary": doctor_summary(showable(host["about"]))} for host in hosts],
-        silent={host["name"] for host in silent_hosts(hosts, now)},
+        offline={host["name"] for host in offline_hosts(hosts, now)},
         targets=targets,
         jobs=jobs,
         alarms=alarms(targets, entries, now),

@@ -34,7 +34,7 @@ _SHARE = re.compile(r"\b(\d{1,3})\s?%")
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A phase of a run as its last line told it; `share` is 0 to 100, None where nobody can know."""
+    """A phase of a run as its last line reports it; `share` is 0 to 100, None where nobody can know."""
 
     name: str
     detail: str
@@ -122,7 +122,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
 
 
 def phases(events: Sequence[Mapping[str, Any]]) -> list[Phase]:
-    """The phases of a run in the order in which its lines first name them, each with what was last said of it."""
+    """The phases of a run in the order in which its lines first name them, each with its last line."""
     by_name: dict[str, Phase] = {}
     for event in events:
         line = _LINE.fullmatch(str(event["data"].get("text", ""))) if event["kind"] == "line" else None

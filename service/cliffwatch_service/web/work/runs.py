@@ -155,7 +155,7 @@ def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]
 
 @router.get("/runs/{run}/boots/{number}")
 def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
-    """A boot: how it went, what the kernel said, and all its outputs."""
+    """A boot: how it went, the kernel's log, and all its outputs."""
     with service.transaction() as connection:
         row = run_named(connection, run)
         whole = boots.whole_boot(connection, row["id"], number)
@@ -183,7 +183,7 @@ _OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
 
 
 def case_in_plan(record: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
-    """The case that an output is of: files are numbered by their case's place in the run's plan. None for what is of no case."""
+    """The case that an output is of: files are numbered by their case's index in the run's plan. None for what is of no case."""
     cases = record["plan"]["cases"]
     numbered = _OF_CASE.search(name or "")
     index = int(numbered[1]) if numbered else len(cases)
