@@ -18,7 +18,7 @@ from service_runs import MadeRun, put_all
 from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_service.access.tokens import make_token
 from cliffwatch_service.command.app import create_app
-from cliffwatch_service.history.follow import ASKER, follow_branch, place
+from cliffwatch_service.history.follow import ASKER, extend_branch, follow_branch
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
@@ -131,7 +131,7 @@ class Running:
                 trees.RevisionFacts(commit=commit, parents=[before] if before else [])
                 for before, commit in zip([None, *commits], commits, strict=False)
             ]
-            place(connection, identity, line)
+            extend_branch(connection, identity, line)
         return identity
 
     def lease(self, run: MadeRun, host: str | None = None, *, token: str | None = None) -> dict[str, Any]:
