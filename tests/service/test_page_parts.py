@@ -14,7 +14,7 @@ from cliffwatch_service.web.history.series import words_of
 from cliffwatch_service.web.layout.drawing import bar, common_scale, history, strips
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import own_address, session_key
-from cliffwatch_service.web.layout.wording import ago, counted_order, lasting, parameters
+from cliffwatch_service.web.layout.wording import ago, lasting, parameters
 from cliffwatch_service.web.work.outputs import marked
 from cliffwatch_service.web.work.runs import outputs_of
 
@@ -121,12 +121,6 @@ def test_times_are_told_from_the_services_clock() -> None:
     assert ago(NOW - timedelta(hours=3), NOW) == "3 h ago"
     assert ago(NOW + timedelta(minutes=5), NOW) == "in 5 min"
     assert ago(None, NOW) == "never"
-
-
-def test_parameters_sort_as_people_count() -> None:
-    given = ["nr_maps=16", "nr_maps=1", "nr_maps=17", "nr_maps=2", "nr_maps=10", "batch=4", "nr_maps"]
-    expected = ["batch=4", "nr_maps", "nr_maps=1", "nr_maps=2", "nr_maps=10", "nr_maps=16", "nr_maps=17"]
-    assert sorted(given, key=counted_order) == expected
 
 
 def test_a_search_is_for_words_in_any_order() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cliffwatch.reports.across import Target, across
+from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.web.compare.lines import line_of
-from cliffwatch_service.web.history.report_summary import tally
 from cliffwatch_service.web.layout.drawing import common_scale
 from cliffwatch_service.web.layout.intervals import interval_words, levels_of
 

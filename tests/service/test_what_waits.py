@@ -7,7 +7,7 @@ import pytest
 from service_runs import commit_of
 
 from cliffwatch_service.history.published_results import references
-from cliffwatch_service.jobs.estimates import Expected, expectations
+from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.store import queue
 from cliffwatch_service.web.home import alarms, offline_hosts
 
@@ -51,7 +51,7 @@ def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
     with running.service.transaction() as connection:
         found = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
     by_id = {str(identity): expected for identity, expected in found.items()}
-    assert by_id.pop(job) == Expected(position=0, hosts=1, seconds=None, low=None, high=None)
+    assert by_id.pop(job) == Estimate(position=0, hosts=1, seconds=None, low=None, high=None)
     assert [(each.position, each.hosts) for each in by_id.values()] == [(1, 1)]
 
 

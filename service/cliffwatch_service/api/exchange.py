@@ -16,7 +16,7 @@ from cliffwatch_service.compare.export import MEDIA_TYPES, export_run
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
-from cliffwatch_service.ingest.import_files import Imported, ImportedAs, import_file
+from cliffwatch_service.ingest.import_files import ImportedAs, ImportedFile, import_file
 from cliffwatch_service.ingest.uploads import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
@@ -59,7 +59,7 @@ async def upload_file(
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
 
 
-def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> Imported:
+def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> ImportedFile:
     text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     now = service.now()
     with service.transaction() as connection:

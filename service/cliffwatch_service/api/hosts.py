@@ -13,7 +13,7 @@ from cliffwatch_service.api.answers import answer
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.ingest.uploads import Count, Name
-from cliffwatch_service.jobs.leases import Offer, Outcome, complete, heartbeat, offer, tell
+from cliffwatch_service.jobs.leases import JobOutcome, Offer, complete, heartbeat, offer, tell
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store import queue
 
@@ -54,7 +54,7 @@ class CompleteBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    outcome: Outcome
+    outcome: JobOutcome
     reason: Annotated[Prose, StringConstraints(max_length=8000)] | None = None
     run: Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")] | None = None
 
@@ -62,7 +62,7 @@ class CompleteBody(BaseModel):
 @router.get(
     "/hosts",
     summary="Hosts, when they were last seen and what they do",
-    responses={200: {"model": models.Page[work_models.Host]}},
+    responses={200: {"model": models.Page[work_models.HostListed]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:

@@ -15,7 +15,7 @@ class Page(BaseModel, Generic[T]):
     next: str | None
 
 
-class Stored(BaseModel):
+class StoredAnswer(BaseModel):
     """`fresh` is false where the very same was stored already."""
 
     digest: str
@@ -67,14 +67,14 @@ class RunWhole(BaseModel):
     boots: list[BootListed]
 
 
-class RawFile(BaseModel):
+class RawFileListed(BaseModel):
     name: str
     size: int
 
 
 class RawListed(BaseModel):
     digest: str
-    files: list[RawFile]
+    files: list[RawFileListed]
 
 
 class ComparisonRow(BaseModel):
@@ -173,7 +173,7 @@ class Series(BaseModel):
     mode: str
 
 
-class Point(BaseModel):
+class HistoryPoint(BaseModel):
     """A revision's median over `n` boots of `run`; `low` and `high` hold it at 95 %, null from too few boots. `at` is when the
     revision was written, or measured first where that is not known.
     """
@@ -191,7 +191,7 @@ class Point(BaseModel):
 
 
 class SeriesHistory(Series):
-    points: list[Point]
+    points: list[HistoryPoint]
 
 
 class BootSample(BaseModel):
@@ -212,13 +212,13 @@ class Branch(BaseModel):
     branch: str
 
 
-class Measured(BaseModel):
+class MeasuredTarget(BaseModel):
     platform: str
     mode: str
     boots: int
 
 
-class Revision(BaseModel):
+class RevisionWhole(BaseModel):
     commit: str
     tree_hash: str | None
     parents: list[str]
@@ -228,7 +228,7 @@ class Revision(BaseModel):
     subject: str | None
     patch_id: str | None
     release: str | None
-    measured: list[Measured]
+    measured: list[MeasuredTarget]
 
 
 class Change(Series):
@@ -267,7 +267,7 @@ class Report(ReportFacts):
     changes: int
 
 
-class Said(BaseModel):
+class TriageEntry(BaseModel):
     at: datetime
     by: str
     state: str
@@ -277,7 +277,7 @@ class Said(BaseModel):
 
 class ReportWhole(ReportFacts):
     changes: list[Change]
-    triage: list[Said]
+    triage: list[TriageEntry]
 
 
 class Quality(BaseModel):

@@ -44,7 +44,7 @@ def _stored(request: Request, stored: Stored) -> Response:
     "/runs/{run}",
     summary="Upload run.json, or a later state of it",
     openapi_extra=described("RunUpload", RUN),
-    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
+    responses={200: {"model": models.StoredAnswer}, 201: {"model": models.StoredAnswer}},
 )
 async def upload_run(
     run: RunId, request: Request, body: Body, service: ServiceHere, large: LargeHere, caller: Allowed
@@ -66,7 +66,7 @@ def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored
     "/runs/{run}/boots/{number}",
     summary="Upload a boot with all its samples",
     openapi_extra=described("BootUpload", BOOT),
-    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
+    responses={200: {"model": models.StoredAnswer}, 201: {"model": models.StoredAnswer}},
 )
 async def upload_boot(
     run: RunId,
@@ -97,7 +97,7 @@ def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: by
             "content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
-    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
+    responses={200: {"model": models.StoredAnswer}, 201: {"model": models.StoredAnswer}},
 )
 def upload_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

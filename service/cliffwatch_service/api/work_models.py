@@ -68,7 +68,7 @@ class Event(BaseModel):
     data: dict[str, Any]
 
 
-class Host(BaseModel):
+class HostListed(BaseModel):
     name: str
     platform: str
     added: datetime

@@ -118,7 +118,7 @@ def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: 
     compared = _compared(base, head, _control(connection, base, head))
     summary = comparison_set_to_json(compared, context_of_record(head.record, None))
     rows = summary.pop("comparisons")
-    row = comparisons.ComparisonRow(
+    row = comparisons.ComparisonRecord(
         digest=digest_of(["comparison", base.run["digest"], head.run["digest"], inputs, METHOD_VERSION]),
         platform=base.run["platform"],
         mode=base.run["mode"],

@@ -22,7 +22,7 @@ _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetBase:
     """One platform and mode, and the base that answers there: `distance` commits before head where it was looked for."""
 
     platform: str
@@ -35,7 +35,7 @@ class Target:
 class Pair:
     """The arms that answer on a target, and which run or runs they are of, base's first."""
 
-    target: Target
+    target: TargetBase
     base_arm: int
     head_arm: int
     runs: tuple[str, ...]
@@ -45,7 +45,7 @@ class Pair:
 class Answer:
     """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
 
-    target: Target
+    target: TargetBase
     comparison: Mapping[str, Any]
     runs: tuple[str, ...]
     base_arm: int
@@ -165,16 +165,16 @@ def _listed(targets: Sequence[tuple[str, str]]) -> str:
 
 def _target(
     connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: str
-) -> Target | None:
+) -> TargetBase | None:
     if base is not None:
-        return Target(platform, mode, base, None)
+        return TargetBase(platform, mode, base, None)
     ancestor = trees.measured_ancestor(connection, head["id"], platform, mode)
     if ancestor is None:
         return None
-    return Target(platform, mode, ancestor, ancestor["distance"])
+    return TargetBase(platform, mode, ancestor, ancestor["distance"])
 
 
-def _pair(connection: Connection[Any], target: Target | None, head: Mapping[str, Any]) -> Pair | None:
+def _pair(connection: Connection[Any], target: TargetBase | None, head: Mapping[str, Any]) -> Pair | None:
     if target is None:
         return None
     base_id, head_id = target.base["id"], head["id"]
@@ -223,7 +223,7 @@ def _of_arms(
     revisions = trees.revision_rows(connection, [each["revision_id"] for each in (base, head) if each["revision_id"]])
     if base["revision_id"] not in revisions or head["revision_id"] not in revisions:
         raise Refusal(422, "no revision", "an arm of these runs is of no known revision: upload its run.json again")
-    target = Target(head_run["platform"], head_run["mode"], revisions[base["revision_id"]], None)
+    target = TargetBase(head_run["platform"], head_run["mode"], revisions[base["revision_id"]], None)
     which = tuple(dict.fromkeys((base_run["digest"], head_run["digest"])))
     return Paired(revisions[head["revision_id"]], [Pair(target, base["id"], head["id"], which)])
 

@@ -36,17 +36,17 @@ class Rates:
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
-        self._held: dict[str, tuple[float, float]] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
     def allow(self, who: str, now: datetime) -> bool:
         second = now.timestamp()
         with self._lock:
-            left, then = self._held.pop(who, (float(self._per_minute), second))
-            if len(self._held) >= _MOST_WATCHED:
-                del self._held[next(iter(self._held))]
+            left, then = self._buckets.pop(who, (float(self._per_minute), second))
+            if len(self._buckets) >= _MOST_WATCHED:
+                del self._buckets[next(iter(self._buckets))]
             left = min(self._per_minute, left + max(0.0, second - then) * self._per_minute / 60)
-            self._held[who] = (left - 1 if left >= 1 else left, second)
+            self._buckets[who] = (left - 1 if left >= 1 else left, second)
         return left >= 1
 
 

@@ -27,7 +27,7 @@ class ProblemError(BaseModel):
     message: str
 
 
-class Problem(BaseModel):
+class ProblemDocument(BaseModel):
     """A problem document. `detail` says what is wrong and what to do; some kinds carry more members."""
 
     type: str

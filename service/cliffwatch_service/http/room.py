@@ -11,22 +11,22 @@ class Room:
 
     def __init__(self, what: str, *, whole: int, each: int) -> None:
         self._what, self._whole, self._each = what, whole, each
-        self._held: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def take(self, who: str, size: int) -> None:
         """Raises Refusal where there is no room, and takes none then."""
         with self._lock:
-            if self._held[who] + size > self._each:
+            if self._taken[who] + size > self._each:
                 raise Refusal(
                     429, "too much at once", f"you have too many {self._what} under way: do one after another"
                 )
-            if self._held.total() + size > self._whole:
+            if self._taken.total() + size > self._whole:
                 raise Refusal(503, "no room", f"the service has too many {self._what} under way: try again later")
-            self._held[who] += size
+            self._taken[who] += size
 
     def give_back(self, who: str, size: int) -> None:
         with self._lock:
-            self._held[who] -= size
-            if self._held[who] <= 0:
-                del self._held[who]
+            self._taken[who] -= size
+            if self._taken[who] <= 0:
+                del self._taken[who]

@@ -22,14 +22,14 @@ SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PlanIndex:
     """Suite, benchmark and parameters of each case; arm, block and stage of each boot, by its number."""
 
     cases: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
     boots: Mapping[int, tuple[str, int, str]]
 
 
-def _size(plan: Plan) -> int:
+def _size(plan: PlanIndex) -> int:
     return len(plan.cases) + len(plan.boots)
 
 
@@ -38,14 +38,14 @@ class ColumnsKnown:
 
     def __init__(self) -> None:
         self._columns: dict[str, tuple[int, Mapping[SampleKey, int]]] = {}
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, PlanIndex] = {}
         self._lock = threading.Lock()
 
-    def plan(self, record: str) -> Plan | None:
+    def plan(self, record: str) -> PlanIndex | None:
         """The plan of a record, which its digest names."""
         return self._plans.get(record)
 
-    def keep_plan(self, record: str, plan: Plan) -> None:
+    def keep_plan(self, record: str, plan: PlanIndex) -> None:
         with self._lock:
             if sum(map(_size, (*self._plans.values(), plan))) > _MOST_KNOWN:
                 self._plans.clear()

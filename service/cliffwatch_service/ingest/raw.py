@@ -15,7 +15,7 @@ import zstandard
 from psycopg import Connection
 
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.archives import Member, OddArchive, members
+from cliffwatch_service.ingest.archives import ArchiveMember, OddArchive, members
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import Stored, own_run
 from cliffwatch_service.ingest.plan import plan_of, refuse_unplanned
@@ -103,7 +103,7 @@ def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> R
         about = boots.raw_about(connection, run["id"], number) if run is not None else None
     if run is None or about is None:
         raise not_found("raw output", f"{digest}/{number}")
-    source = cast("IO[bytes]", _Stored(transaction, run["id"], number))
+    source = cast("IO[bytes]", _StoredArchive(transaction, run["id"], number))
     unpacking = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(source, read_size=_PIECE)
     try:
         for member in members(unpacking):
@@ -117,7 +117,7 @@ def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> R
     raise not_found("raw output", path)
 
 
-def _until_read(member: Member) -> Iterator[bytes]:
+def _until_read(member: ArchiveMember) -> Iterator[bytes]:
     try:
         yield from member.pieces()
     finally:
@@ -125,18 +125,18 @@ def _until_read(member: Member) -> Iterator[bytes]:
             give_back()
 
 
-class _Stored:
+class _StoredArchive:
     """The packed archive as it lies in the database, fetched piece by piece."""
 
     def __init__(self, transaction: Transaction, run_id: int, number: int) -> None:
         self._transaction, self._run_id, self._number = transaction, run_id, number
-        self._place = 0
-        self._held = b""
+        self._index = 0
+        self._buffer = b""
 
     def read(self, size: int) -> bytes:
-        if not self._held:
+        if not self._buffer:
             with self._transaction() as connection:
-                self._held = boots.raw_piece(connection, self._run_id, self._number, self._place)
-            self._place += 1
-        piece, self._held = self._held[:size], self._held[size:]
+                self._buffer = boots.raw_piece(connection, self._run_id, self._number, self._index)
+            self._index += 1
+        piece, self._buffer = self._buffer[:size], self._buffer[size:]
         return piece

@@ -23,7 +23,7 @@ MOST_SILENCES = 5
 AT_WORK = timedelta(minutes=10)
 """A host that was seen within this is online."""
 
-Outcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
+JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
 ENDS: Mapping[str, str] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
 
 
@@ -165,7 +165,7 @@ def complete(
     connection: Connection[Any],
     lease: UUID,
     *,
-    outcome: Outcome,
+    outcome: JobOutcome,
     reason: str | None,
     run: str | None,
     by: Caller,

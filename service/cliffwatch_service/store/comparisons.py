@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRecord:
     """A comparison as it is stored: `rows` is the array of Comparison JSON, zstd, `summary` the rest of it.
 
     `indexed` are (series, verdict, change, low, high) of the rows that are worth an index.
@@ -42,7 +42,7 @@ RETURNING id
 """
 
 
-def keep_comparison(connection: Connection[Any], row: ComparisonRow, now: datetime) -> int:
+def keep_comparison(connection: Connection[Any], row: ComparisonRecord, now: datetime) -> int:
     """Stores a comparison in place of an older one of the same arms."""
     stored = connection.execute(
         _INSERT,

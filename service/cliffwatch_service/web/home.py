@@ -10,14 +10,14 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
+from cliffwatch.comparing.ordering import Standing, standing
 from cliffwatch.counting import counted
-from cliffwatch.reports.across import TROUBLED
 from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.leases import AT_WORK
 from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
-from cliffwatch_service.web.history.report_summary import tally
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -42,7 +42,7 @@ class StripCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class BranchStrip:
     """A branch on one target, the oldest revision first: time runs to the right on every page."""
 
     platform: str
@@ -51,14 +51,14 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedBranch:
     """A branch with its strips."""
 
     tree: str
     branch: str
     policy: str
     problem: str | None
-    strips: Sequence[Strip]
+    strips: Sequence[BranchStrip]
     revisions: int
 
 
@@ -117,21 +117,21 @@ def offline_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Map
     ]
 
 
-def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
+def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> FollowedBranch:
     rows = list(reversed(overview.strip_of(connection, row["branch_id"], CELLS)))
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
     targets = [tuple(target) for target in row["targets"]]
     targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
     compared = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
     strips = [
-        Strip(
+        BranchStrip(
             platform,
             mode,
             [_cell(revision, compared.get((revision["commit"], platform, mode))) for revision in revisions],
         )
         for platform, mode in targets
     ]
-    return Followed(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
+    return FollowedBranch(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
 
 
 def _cell(revision: Mapping[str, Any], compared: Mapping[str, Any] | None) -> StripCell:
@@ -139,20 +139,20 @@ def _cell(revision: Mapping[str, Any], compared: Mapping[str, Any] | None) -> St
     if compared is None:
         return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
     counts = compared["counts"]
-    kind, sign = _kind(counts)
+    kind, sign = _STANDINGS[standing(counts)]
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing compared"
     return StripCell(commit, compared["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
 
 
-def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
-    """Style and sign of a revision's verdicts; the worst of them decides."""
-    if counts.get("regression"):
-        return ("both", "◆") if counts.get("improvement") else ("worse", "▲")
-    if any(counts.get(verdict) for verdict in TROUBLED):
-        return "trouble", "✕"
-    if counts.get("improvement"):
-        return "better", "▼"
-    return ("same", "·") if counts.get("unchanged") and not counts.get("inconclusive") else ("open", "?")
+_STANDINGS: Mapping[Standing, tuple[str, str]] = {
+    "both": ("both", "◆"),
+    "regression": ("worse", "▲"),
+    "trouble": ("trouble", "✕"),
+    "improvement": ("better", "▼"),
+    "unchanged": ("same", "·"),
+    "inconclusive": ("open", "?"),
+}
+"""Style and sign of a revision's verdicts together."""
 
 
 @router.get("/revisions/{commit:path}")

@@ -32,7 +32,7 @@ _BOOTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MadeUpStep:
     """From revision `at` on, cases of a benchmark take `factor` times as long on a platform; all parameters where None."""
 
     at: int
@@ -43,13 +43,13 @@ class Step:
 
 
 STEPS = (
-    Step(9, "amd-rome", "local-storage-cache-seq-get", 0.94),
-    Step(9, "intel-skylake", "local-storage-cache-seq-get", 0.95),
-    Step(17, "amd-rome", "local-storage-cache-hashmap-control", 1.041),
-    Step(25, "amd-rome", "local-storage-cache-int-get", 1.035, "17"),
-    Step(25, "intel-skylake", "local-storage-cache-int-get", 0.962, "17"),
-    Step(33, "amd-rome", "local-storage-cache-seq-get", 1.052),
-    Step(33, "intel-skylake", "local-storage-cache-seq-get", 1.047),
+    MadeUpStep(9, "amd-rome", "local-storage-cache-seq-get", 0.94),
+    MadeUpStep(9, "intel-skylake", "local-storage-cache-seq-get", 0.95),
+    MadeUpStep(17, "amd-rome", "local-storage-cache-hashmap-control", 1.041),
+    MadeUpStep(25, "amd-rome", "local-storage-cache-int-get", 1.035, "17"),
+    MadeUpStep(25, "intel-skylake", "local-storage-cache-int-get", 0.962, "17"),
+    MadeUpStep(33, "amd-rome", "local-storage-cache-seq-get", 1.052),
+    MadeUpStep(33, "intel-skylake", "local-storage-cache-seq-get", 1.047),
 )
 
 SUBJECTS = {

@@ -22,7 +22,7 @@ Coordinate = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """A value of the parameter with its row, the threshold of that row, and where the row stands."""
 
     value: float
@@ -66,7 +66,7 @@ class Curve:
     ratio: Ratio
 
 
-def curve(points: Sequence[Point], bends: Mapping[str, Sequence[float] | None]) -> Curve:
+def curve(points: Sequence[SweepPoint], bends: Mapping[str, Sequence[float] | None]) -> Curve:
     """Of points on a log axis; `bends` are those of base and head, by name."""
     points = _thinned(sorted(points, key=lambda point: point.value))
     costs = [cost for point in points for cost in (point.row["base"], point.row["head"])]
@@ -89,13 +89,15 @@ def curve(points: Sequence[Point], bends: Mapping[str, Sequence[float] | None]) 
     )
 
 
-def _dot(point: Point, x_of: Coordinate, y: float) -> Dot:
+def _dot(point: SweepPoint, x_of: Coordinate, y: float) -> Dot:
     row = point.row
     values = f"{figures.value(row['base'])} → {figures.value(row['head'])} {row['unit']}"
     return Dot(x_of(point.value), y, f"{point.value:,g}: {values}, {figures.percent(row['change'])}", point.href)
 
 
-def _ratio(points: Sequence[Point], x_of: Coordinate, bounds: tuple[float, float], shares: Sequence[float]) -> Ratio:
+def _ratio(
+    points: Sequence[SweepPoint], x_of: Coordinate, bounds: tuple[float, float], shares: Sequence[float]
+) -> Ratio:
     low, high = bounds
     threshold = min(point.threshold for point in points)
 
@@ -113,7 +115,7 @@ def _ratio(points: Sequence[Point], x_of: Coordinate, bounds: tuple[float, float
     )
 
 
-def _shares(points: Sequence[Point]) -> tuple[float, float, Sequence[float]]:
+def _shares(points: Sequence[SweepPoint]) -> tuple[float, float, Sequence[float]]:
     """The ends of the axis of changes, and the changes to name: the largest either way, and none at all."""
     bounds = [
         bound
@@ -147,7 +149,7 @@ def _value_axis(least: float, largest: float) -> tuple[Coordinate, Sequence[floa
     return lambda value: round(_BOTTOM - (value - low) / ((high - low) or 1) * room, 1), names
 
 
-def _thinned(points: Sequence[Point]) -> Sequence[Point]:
+def _thinned(points: Sequence[SweepPoint]) -> Sequence[SweepPoint]:
     """A sweep of thousands of points is drawn by every so many of them."""
     step = math.ceil(len(points) / _MOST_POINTS)
     return points if step == 1 else [*points[::step], points[-1]]
@@ -183,7 +185,7 @@ def _width(label: str) -> float:
     return _LETTER * len(label) + 8
 
 
-def _band(points: Sequence[Point], x_of: Coordinate, y_of: Coordinate) -> str:
+def _band(points: Sequence[SweepPoint], x_of: Coordinate, y_of: Coordinate) -> str:
     bounded = [point for point in points if point.row["ci_low"] is not None and point.row["ci_high"] is not None]
     if len(bounded) < 2:
         return ""

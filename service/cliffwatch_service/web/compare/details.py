@@ -32,7 +32,8 @@ class RawLink:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are;
+    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
+    values are;
     `series` is its digest, None where it has no history; `command` repeats the run.
     """
 
@@ -40,6 +41,7 @@ class Detail:
     row: Mapping[str, Any] | None
     threshold: float
     bounds: str
+    counted: bool
     series: str | None
     strips: Sequence[Strip]
     low: float
@@ -71,6 +73,7 @@ def detail_of(
         row=cell,
         threshold=threshold,
         bounds=interval_words(level),
+        counted=level is None and cell is not None and cell["ci_low"] is not None,
         series=digest if series_row is not None else None,
         strips=drawn,
         low=low,

@@ -2,33 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from cliffwatch.comparing.ordering import CHANGED, REPORTED, beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import TOLD, Across, Target, whereabouts
+from cliffwatch.reports.across import Across, whereabouts
 from cliffwatch.reports.json_reading import terms_of_row
+from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.wording import MARKS, tone
-
-CHANGED = frozenset((*TOLD, "disagree"))
-
-
-class ColumnShape(Protocol):
-    """What a row must know of a column: its target, the threshold of rows that name none, its thresholds (each drawn once), and
-    whether its rows have intervals of more than one kind.
-    """
-
-    @property
-    def target(self) -> Target: ...
-    @property
-    def notable(self) -> float: ...
-    @property
-    def thresholds(self) -> tuple[float, ...]: ...
-    @property
-    def mixed(self) -> bool: ...
 
 
 class Cell(NamedTuple):
@@ -44,7 +29,7 @@ class Cell(NamedTuple):
     path: str
 
 
-class Line(NamedTuple):
+class TableRow(NamedTuple):
     """A row of the table."""
 
     name: str
@@ -72,8 +57,8 @@ def row_path(row: Across) -> str:
     return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
 
 
-def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
-    return Line(
+def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
+    return TableRow(
         name=row.benchmark,
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         measure=_measure(row),
@@ -94,7 +79,7 @@ def _measure(row: Across) -> str:
     return f"{row.metric}{' in ' if row.unit else ''}{row.unit}{f', {better} is better' if better else ''}"
 
 
-def _cell(row: Mapping[str, Any] | None, index: int, column: ColumnShape, scale: Scale) -> Cell:
+def _cell(row: Mapping[str, Any] | None, index: int, column: Column, scale: Scale) -> Cell:
     if row is None:
         return Cell(column.target.name, "", "none", "not run", "", "")
     threshold, level = terms_of_row(row, column.notable)
@@ -110,24 +95,20 @@ def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
     """Kind, text and small text. What is reported has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
-    if verdict in TOLD:
+    if verdict in REPORTED:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
         detectable = f"detectable {_plain(row['mde'])}; n {n}"
-        if change is not None and _real(row):
+        if beyond_noise(row):
             return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
-        return "same", "~", f"{_values(row)}; {detectable}"
+        return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {detectable}"
     if verdict == "inconclusive":
         needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "inconclusive"
         why = f": {row['reason'][:90]}" if row["reason"] else ""
         return "open", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
     measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
     return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row['reason'][:120]}"
-
-
-def _real(row: Mapping[str, Any]) -> bool:
-    return row["ci_low"] is not None and row["ci_high"] is not None and (row["ci_low"] > 0 or row["ci_high"] < 0)
 
 
 def _values(row: Mapping[str, Any]) -> str:

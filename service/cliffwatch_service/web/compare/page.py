@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
-from cliffwatch.reports.across import TOLD, Across, across
+from cliffwatch.comparing.ordering import FILTERS, SORTS, means_of_several
+from cliffwatch.reports.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
     Answer,
@@ -25,11 +26,12 @@ from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import background, reports, runs, trees
+from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
 from cliffwatch_service.web.compare.lines import case_path
-from cliffwatch_service.web.compare.table import Compared, Filters, rows_of, targets_of
+from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
 from cliffwatch_service.web.compare.table import compared as page_of
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere, Visitor
@@ -97,6 +99,8 @@ def show(
         filters=filters,
         compared=compared_,
         forms=FORMS,
+        verdicts=FILTERS,
+        sorts=SORTS,
         headers={"Refresh": "5"} if ready.pending else {},
         **context,
     )
@@ -230,8 +234,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
         "means": [
             (index, mean)
             for index, each in enumerate(ready.answers)
-            for mean in each.comparison["summary"]["means"]
-            if mean["rows"] > 1
+            for mean in means_of_several(each.comparison["summary"]["means"])
         ],
         "tree": records[0][1].get("tree"),
         "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
@@ -270,7 +273,7 @@ def show_case(
             for cell, target, answer in zip(row.cells, targets_of(answers), answers, strict=True)
         ]
     template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
-    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, reported=TOLD)
+    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head)
 
 
 def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:

@@ -1,18 +1,18 @@
 """The regression inbox: what is open, how sure and how old, whose it is, and the comments on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch_service.history.report_summary import largest_changes, tally
 from cliffwatch_service.history.triage import OPEN, STATES, quality, report_named, triage
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import reports
-from cliffwatch_service.web.history.report_summary import primary_changes, tally
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, own_address, signed_form
 
@@ -54,19 +54,13 @@ def inbox(
         "history/regressions.html",
         rows=rows[:_PAGE],
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
-        largest={digest: _largest(of_report) for digest, of_report in changes.items()},
+        largest={digest: largest_changes(of_report, _MOST_SHOWN) for digest, of_report in changes.items()},
         following=following,
         state=state,
         states=("open", *STATES, "all"),
         abouts=_ABOUT,
         quality=known,
     )
-
-
-def _largest(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The largest few that are not refuted, of metrics that decide, regressions first."""
-    standing = primary_changes([change for change in changes if change["state"] != "refuted"])
-    return sorted(standing, key=lambda change: change["kind"] != "regression")[:_MOST_SHOWN]
 
 
 @router.get("/regressions/{report}")

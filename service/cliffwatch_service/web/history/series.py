@@ -11,6 +11,7 @@ from psycopg import Connection
 
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.published_results import Reference, references
+from cliffwatch_service.history.report_summary import is_confirmed, standing_changes
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import not_found
@@ -95,6 +96,7 @@ def show_series(
         points=points,
         values=values,
         changes=changes,
+        standing=standing_changes(changes),
         own=own,
         ranges=RANGES,
         last=last,
@@ -186,11 +188,11 @@ def _data(
         "changes": [
             {
                 "at": positions[each["head"]],
-                "kind": each["kind"] if each["state"] == "confirmed" else "step",
+                "kind": each["kind"] if is_confirmed(each) else "step",
                 "size": each["size"],
             }
-            for each in changes
-            if each["head"] in positions and each["state"] != "refuted"
+            for each in standing_changes(changes)
+            if each["head"] in positions
         ],
         "own": _own_drawn(own) if own is not None and scale == "raw" else None,
         "references": [] if scale == "relative" else [{"label": each.label, "value": each.value} for each in fitting],

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cliffwatch.comparing.ordering import reported_reach
 from cliffwatch_service.history.published_results import Reference
 
 BAR_WIDTH, BAR_HEIGHT = 120, 14
@@ -28,11 +29,7 @@ class Scale:
 
 def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
     """Wide enough for nine in ten of the intervals that are reported, and for twice every threshold."""
-    bounds = sorted(
-        max(abs(row["ci_low"]), abs(row["ci_high"]))
-        for row in rows
-        if row["verdict"] in ("regression", "improvement") and row["ci_low"] is not None and row["ci_high"] is not None
-    )
+    bounds = reported_reach(rows)
     widest = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
     return Scale(_round_up(max(widest, *(2 * threshold for threshold in thresholds), 0.001)))
 

@@ -14,8 +14,8 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.history.report_summary import is_confirmed, is_counted
 from cliffwatch_service.http.context import Service
-from cliffwatch_service.web.history.report_summary import is_counted
 from cliffwatch_service.web.layout.assets import asset
 from cliffwatch_service.web.layout.intervals import LEVEL, interval_words
 from cliffwatch_service.web.layout.links import commit_page
@@ -56,6 +56,7 @@ def _templates() -> Environment:
         "asset": asset,
         "commit_page": commit_page,
         "counted": counted,
+        "is_confirmed": is_confirmed,
         "query": query,
         "mark": mark,
         "tone": tone,

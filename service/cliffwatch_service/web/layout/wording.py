@@ -1,6 +1,5 @@
 """How times, lengths of time and names are written on pages."""
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -32,12 +31,6 @@ def parameters(params: Mapping[str, str] | Sequence[Sequence[str]]) -> str:
     """`nr_maps=16, batch=4`; nothing for a case without parameters."""
     pairs = params.items() if isinstance(params, Mapping) else params
     return ", ".join(f"{name}={value}" for name, value in pairs)
-
-
-def counted_order(text: str) -> tuple[tuple[float, str], ...]:
-    """A key that sorts as people count: nr_maps=2 before nr_maps=16."""
-    parts = re.split(r"(\d+)", text)
-    return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
 
 
 def shortly(commit: str | None) -> str:
