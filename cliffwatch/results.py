@@ -172,26 +172,26 @@ def plan_order(record: Mapping[str, Any]) -> dict[CaseKey, int]:
 
 def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] | ResultProblem:
     about = _read_json(folder / "boot.json")
-    held = _read_json(folder / "samples.json")
+    measured = _read_json(folder / "samples.json")
     if isinstance(about, ResultProblem):
         return about
-    if isinstance(held, ResultProblem):
-        return held
+    if isinstance(measured, ResultProblem):
+        return measured
     try:
-        return str(about["arm"]), boot_from_json(about, held, order)
+        return str(about["arm"]), boot_from_json(about, measured, order)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _damaged(folder, repr(error))
 
 
-def boot_from_json(about: Mapping[str, Any], held: Mapping[str, Any], order: Mapping[CaseKey, int]) -> Boot:
+def boot_from_json(about: Mapping[str, Any], measured: Mapping[str, Any], order: Mapping[CaseKey, int]) -> Boot:
     """A boot of boot.json and samples.json. Raises KeyError, TypeError, ValueError, AttributeError for what is none of ours."""
     return Boot(
         index=int(about["index"]),
         block=int(about["block"]),
         stage="confirm" if about.get("stage") == "confirm" else "screen",
         layout=None if about.get("layout") is None else str(about["layout"]),
-        samples=tuple(sorted(map(_sample, held["samples"]), key=lambda sample: order.get(sample.case, 0))),
-        outcomes=tuple(sorted(map(_outcome, held["outcomes"]), key=lambda outcome: order.get(outcome.case, 0))),
+        samples=tuple(sorted(map(_sample, measured["samples"]), key=lambda sample: order.get(sample.case, 0))),
+        outcomes=tuple(sorted(map(_outcome, measured["outcomes"]), key=lambda outcome: order.get(outcome.case, 0))),
     )
 
 

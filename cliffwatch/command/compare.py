@@ -1,25 +1,20 @@
-"""`cliffwatch compare`: two runs, or any two files, held against each other."""
+"""`cliffwatch compare`: the report of two runs, or of any two files."""
 
 import gc
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import rich_click as click
 
-from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.command.terminal import wants_no_colour
-from cliffwatch.comparing.compare import Method
-from cliffwatch.comparing.compare import compare as compare_arms
+from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
-from cliffwatch.comparing.environment_differences import case_traits, said_by
-from cliffwatch.comparing.overhead import compare_less
-from cliffwatch.comparing.rows import Traits
 from cliffwatch.exits import Exit
 from cliffwatch.importing import Unreadable, import_file, read_side
 from cliffwatch.reports.commit import commit_report
@@ -30,7 +25,7 @@ from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.results import ResultProblem, Run, notable_of, read_run
+from cliffwatch.results import ResultProblem, Run, read_run
 from cliffwatch.samples import Arm
 
 
@@ -65,8 +60,7 @@ def compare(base: str, head: str | None, less: str | None, report: ReportOptions
     if head is None:
         alone = _report_of_file if Path(base).is_file() else report_of_run
         raise SystemExit(alone(Path(base), report, loop))
-    sides = Sides(_side(base), _side(head), loop=loop)
-    raise SystemExit(_report(sides, NO_CONTEXT, report, Method(notable=report.notable, one_run=False)))
+    raise SystemExit(_report(Sides(base=_side(base), head=_side(head), loop=loop), NO_CONTEXT, report))
 
 
 def _side(name: str) -> Arm:
@@ -84,33 +78,36 @@ def _refused(reason: str, next_step: str) -> Exit:
 
 def _report_of_file(path: Path, report: ReportOptions, loop: Arm | None) -> Exit:
     """The report of a file's own arms: base and head, or the only two that it holds."""
-    found = import_file(path)
-    if isinstance(found, Unreadable):
-        return _refused(found.reason, found.next_step)
-    names = list(found.arms)
+    imported = import_file(path)
+    if isinstance(imported, Unreadable):
+        return _refused(imported.reason, imported.next_step)
+    names = list(imported.arms)
     if len(names) == 1:
         return _refused(f"{path} holds one side", f"name the other one too: cliffwatch compare {path} HEAD")
     pair = ("base", "head") if {"base", "head"} <= set(names) else tuple(names)
     if len(pair) != 2:
         shown = ", ".join(f"{path}:{name}" for name in names)
         return _refused(f"{path} holds {len(names)} arms, and none of them is base", f"name two of {shown}")
-    base, head = (found.arms[name] for name in pair)
-    sides = Sides(base, head, found.arms.get("control"), loop)
-    notable = found.notable if report.notable is None else report.notable
-    method = Method(notable=notable, stages=found.stages, one_run=found.one_run)
-    return _report(sides, context_of_arm(head), report, method)
+    sides = Sides(
+        base=imported.arms[pair[0]],
+        head=imported.arms[pair[1]],
+        control=imported.arms.get("control"),
+        loop=loop,
+        stages=imported.stages,
+        notable=imported.notable,
+        one_run=imported.one_run,
+    )
+    return _report(sides, context_of_arm(sides.head), report)
 
 
 def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
-    """Writes the report of a result directory; the exit code tells what it found."""
+    """Writes the report of a result directory; the exit code is that of what it says."""
     run = read_run(folder)
     if isinstance(run, ResultProblem):
         return _refused(f"{run.path}: {run.reason}", run.next_step)
     if not {"base", "head"} <= run.arms.keys():
         return _refused(f"{folder} has no base and head to compare", f"name two of its arms: {', '.join(run.arms)}")
-    sides = Sides(run.arms["base"], run.arms["head"], run.arms.get("control"), loop)
-    notable = notable_of(run.record) if report.notable is None else report.notable
-    ended = _report(sides, context_of_run(run), report, Method(notable=notable, stages=run.stages))
+    ended = _report(replace(sides_of_run(run), loop=loop), context_of_run(run), report)
     return ended if ended is Exit.USAGE else _blame(run) or ended
 
 
@@ -128,28 +125,13 @@ def _blame(run: Run) -> Exit | None:
     return Exit.KERNEL_FAILED if "kernel" in whose or died else None
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """What is compared; `loop` is an empty loop to subtract."""
-
-    base: Arm
-    head: Arm
-    control: Arm | None = None
-    loop: Arm | None = None
-
-    @property
-    def cpus(self) -> int:
-        """The most that a guest of either side had."""
-        return max(self.base.guest_cpus, self.head.guest_cpus)
-
-
-def _report(sides: Sides, context: ReportContext, report: ReportOptions, method: Method) -> Exit:
-    known = partial(case_traits, load_catalogue().traits, sides.cpus)
-    traits = said_by([sides.base, sides.head], known)
-    compared = _compared(sides, traits, method)
+def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit:
+    if report.notable is not None:
+        sides = replace(sides, notable=report.notable)
+    compared = compare_run(sides)
     if isinstance(compared, Incomparable):
         return _refused(compared.reason, compared.next_step)
-    text = _written(compared, partial(_exported, sides, method, traits), context, report)
+    text = _written(compared, partial(_exported, sides), context, report)
     if text is None:
         return _refused(f"no case matches '{report.explain}'", "a part of a name will do, or one with *")
     if report.out is None:
@@ -168,22 +150,13 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions, method:
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
 
-def _compared(sides: Sides, traits: Traits, method: Method) -> ComparisonSet | Incomparable:
-    def plainly(base: Arm, head: Arm) -> ComparisonSet | Incomparable:
-        return compare_arms(base, head, traits, method, control=sides.control)
-
-    if sides.loop is None:
-        return plainly(sides.base, sides.head)
-    return compare_less(sides.base, sides.head, sides.loop, plainly)
-
-
-def _exported(sides: Sides, method: Method, traits: Traits) -> str:
+def _exported(sides: Sides) -> str:
     """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for their side."""
     arms = [replace(sides.base, name="base"), replace(sides.head, name="head")]
     if sides.control is not None:
         arms.append(replace(sides.control, name="control"))
-    settings = run_settings(method.notable, method.stages, one_run=method.one_run)
-    return go_bench_report(arms, traits, settings=settings)
+    settings = run_settings(sides.notable, sides.stages, one_run=sides.one_run)
+    return go_bench_report(arms, sides.traits(), settings=settings)
 
 
 def _written(

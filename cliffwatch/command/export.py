@@ -20,16 +20,16 @@ def export(run: Path, format_: str, arm: tuple[str, ...]) -> NoReturn:  # noqa: 
 
     `benchstat -col arm FILE` compares the arms of what is printed, and so does `cliffwatch compare FILE`.
     """
-    found = read_run(run)
-    if isinstance(found, ResultProblem):
-        click.echo(f"cliffwatch: {found.path}: {found.reason}\n  {found.next_step}", err=True)
+    run_read = read_run(run)
+    if isinstance(run_read, ResultProblem):
+        click.echo(f"cliffwatch: {run_read.path}: {run_read.reason}\n  {run_read.next_step}", err=True)
         raise SystemExit(Exit.USAGE)
-    unknown = set(arm) - set(found.arms)
+    unknown = set(arm) - set(run_read.arms)
     if unknown:
-        click.echo(f"cliffwatch: {run} has no arm '{min(unknown)}'; choose among: {', '.join(found.arms)}", err=True)
+        click.echo(f"cliffwatch: {run} has no arm '{min(unknown)}'; choose among: {', '.join(run_read.arms)}", err=True)
         raise SystemExit(Exit.USAGE)
-    arms = [each for name, each in found.arms.items() if not arm or name in arm]
-    settings = run_settings(notable_of(found.record), found.stages)
-    of_run = tuple(found.arms.values())
+    arms = [each for name, each in run_read.arms.items() if not arm or name in arm]
+    settings = run_settings(notable_of(run_read.record), run_read.stages)
+    of_run = tuple(run_read.arms.values())
     click.echo(go_bench_report(arms, load_catalogue().traits, settings=settings, of_run=of_run), nl=False)
     raise SystemExit(Exit.DONE)

@@ -25,10 +25,10 @@ class InstalledCommands(click.RichGroup):
         return sorted(entry.name for entry in entry_points(group=ENTRY_POINT_GROUP))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        found: list[EntryPoint] = list(entry_points(group=ENTRY_POINT_GROUP, name=cmd_name))
-        if not found:
+        installed: list[EntryPoint] = list(entry_points(group=ENTRY_POINT_GROUP, name=cmd_name))
+        if not installed:
             return None
-        command = found[0].load()
+        command = installed[0].load()
         assert isinstance(command, click.Command), f"entry point {cmd_name} is no command"
         return command
 

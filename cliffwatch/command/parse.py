@@ -105,7 +105,7 @@ def _print(read: list[tuple[str, Parsed]]) -> None:
         shown.print(table)
     for name, parsed in read:
         for problem in parsed.problems:
-            place = f"{name}:{problem.line}: {problem.reason}"
-            shown.print(escape(plain(place)), style="yellow", soft_wrap=True)
+            line = f"{name}:{problem.line}: {problem.reason}"
+            shown.print(escape(plain(line)), style="yellow", soft_wrap=True)
             if problem.text.strip():
                 shown.print(f"    {escape(plain(problem.text.expandtabs()))}", soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import rich_click as click
 
+from cliffwatch.comparing.thresholds import COUNTED, NOISY
 from cliffwatch.exits import Exit
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
@@ -48,7 +49,7 @@ def refuse_unwritable(path: Path | None) -> None:
 
 
 def _unwritable(path: Path) -> str | None:
-    """Why a file cannot be written; None where it can. It is tried, as rights alone do not tell, and leaves nothing behind."""
+    """Why a file cannot be written; None where it can. It is tried, as rights alone do not say it, and leaves nothing behind."""
     try:
         if path.is_file():
             path.open("ab").close()
@@ -65,23 +66,26 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options and passes them on as one `report` argument."""
 
     @click.option(
-        "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Of the report."
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="Format of the report.",
     )
+    @click.option("--report-out", type=click.Path(path_type=Path, dir_okay=False), help="File to write the report to.")
     @click.option(
-        "--report-out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file."
+        "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Verdict that makes the command end with 1."
     )
-    @click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="End with 1 if a case has this verdict.")
     @click.option(
         "--notable",
         type=click.FloatRange(0, 100),
         callback=_number,
         metavar="PERCENT",
-        help="The smallest change that is told; default 0.2 in icount, 1 in walltime.",
+        help=f"Threshold: smallest change that is reported; default {100 * COUNTED:g} in icount, {100 * NOISY:g} in walltime.",
     )
-    @click.option("--all-metrics", is_flag=True, help="Also the metrics that follow from the first one of a case.")
-    @click.option(
-        "--explain", metavar="CASE", help="Say of matching cases, step by step, how their verdict came about."
-    )
+    @click.option("--all-metrics", is_flag=True, help="Secondary metrics of each case too.")
+    @click.option("--explain", metavar="CASE", help="Steps to the verdict of the cases that match.")
     @click.option(
         "--color", "colour", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True
     )

@@ -3,26 +3,27 @@
 from dataclasses import replace
 
 from cliffwatch.comparing.comparison import Comparison, Verdict
-from cliffwatch.comparing.rows import Row, Terms, blank
+from cliffwatch.comparing.rows import Row, blank
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
 
 _FAILED = ("failed", "panic", "timeout")
 
 
-def one_sided(found: Comparison, base: Arm, head: Arm, other_unit: str | None) -> Comparison:
+def one_sided(draft: Comparison, base: Arm, head: Arm, other_unit: str | None) -> Comparison:
     """A metric that one side lacks: failed if that side's boots say so, else missing; invalid if it has it in another unit."""
-    lacking, name = (base, "base") if found.n_base == 0 else (head, "head")
+    lacking, name = (base, "base") if draft.n_base == 0 else (head, "head")
     if other_unit is not None:
         return replace(
-            found, verdict="invalid", reason=f"the sides have different units: {found.unit} and {other_unit}"
+            draft, verdict="invalid", reason=f"the sides have different units: {draft.unit} and {other_unit}"
         )
     if lacking.failure is not None:
-        return replace(found, verdict="failed", reason=f"{name}: {lacking.failure}")
-    outcome = _worst(lacking, found.case)
+        return replace(draft, verdict="failed", reason=f"{name}: {lacking.failure}")
+    outcome = _worst(lacking, draft.case)
     if outcome is None:
-        return replace(found, verdict="missing", reason=f"{name} did not measure it")
+        return replace(draft, verdict="missing", reason=f"{name} did not measure it")
     verdict: Verdict = "failed" if outcome.status in _FAILED else "missing"
-    return replace(found, verdict=verdict, reason=f"{name}: {outcome.reason or outcome.status}")
+    return replace(draft, verdict=verdict, reason=f"{name}: {outcome.reason or outcome.status}")
 
 
 def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
@@ -31,8 +32,8 @@ def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
     return next((outcome for outcome in outcomes if outcome.case == case and outcome.status != "ok"), None)
 
 
-def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | None, terms: Terms) -> list[Comparison]:
-    """Cases that failed on both sides have no sample at all, and are told all the same."""
+def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | None, method: Method) -> list[Comparison]:
+    """Cases that failed on both sides have no sample at all, and are reported all the same."""
     failed: dict[CaseKey, str] = {}
     for arm in (base, head):
         for boot in arm.boots:
@@ -42,7 +43,7 @@ def failed_everywhere(base: Arm, head: Arm, seen: set[CaseKey], mode: Mode | Non
     traits = MetricTraits(better="higher", assume="nothing")
     platform = base.platform or head.platform
     return [
-        replace(blank(Row(case, "", "", traits, (), ()), platform, mode, terms), verdict="failed", reason=reason)
+        replace(blank(Row(case, "", "", traits, (), ()), platform, mode, method), verdict="failed", reason=reason)
         for case, reason in failed.items()
     ]
 

@@ -1,48 +1,19 @@
 """Compares two arms, row by row and then as a family."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, Incomparable, SideFacts
-from cliffwatch.comparing.exact import NOTABLE as NOTABLE_EXACT
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, Incomparable, SideFacts
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
-from cliffwatch.comparing.noisy import NOTABLE as NOTABLE_NOISY
 from cliffwatch.comparing.noisy import judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.sweeps import sweeps_of
-from cliffwatch.comparing.validity import different_surroundings, judge_drift, judge_layout, odd_values, too_many_failed
-from cliffwatch.samples import Arm, Assume, CaseKey, Mode
+from cliffwatch.comparing.thresholds import PLAIN, Method
+from cliffwatch.comparing.validity import different_environments, judge_drift, judge_layout, odd_values, too_many_failed
+from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
-
-ALPHA = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
-    """How arms are compared. `notable` is the smallest change that is told, as a fraction; None is 0.2 % where values are
-    exact and 1 % where they are noisy. `alpha` is the family-wise error; `stages` the plan where the run has two.
-    `one_run` says that both arms come from one plan, whose blocks hold boots that belong together.
-    """
-
-    notable: float | None = None
-    alpha: float = ALPHA
-    stages: Stages | None = None
-    one_run: bool = True
-
-    def threshold(self, assume: Assume) -> float:
-        """The smallest change that is reported for a row of such values."""
-        if self.notable is not None:
-            return self.notable
-        return NOTABLE_EXACT if assume == "exact" else NOTABLE_NOISY
-
-    def interval_level(self, assume: Assume) -> float | None:
-        """None for counted values: theirs is the band within which they repeat."""
-        return None if assume == "exact" else 1 - self.alpha
-
-
-PLAIN = Method()
 
 
 def compare(
@@ -59,7 +30,7 @@ def compare(
     rows = tuple(rows_of(base, head, traits, mode))
     judged, waiting = _judged(rows, base, head, mode, method)
     judged += failed_everywhere(base, head, {row.case for row in rows}, mode, method)
-    told, seen = _held_against_control(judged, base, control, traits, method)
+    reported, itself = _checked_by_control(judged, base, control, traits, method)
     return ComparisonSet(
         base=_side(base),
         head=_side(head),
@@ -67,11 +38,11 @@ def compare(
         mode=mode,
         notable=method.threshold("exact" if mode == "icount" else "nothing"),
         alpha=method.alpha,
-        rows=tuple(told),
+        rows=tuple(reported),
         left_out=left_out(base, head),
-        means=tuple(means_of([row for row, each in zip(rows, told, strict=False) if each.change is not None])),
-        control=seen,
-        sweeps=tuple(sweeps_of(told)),
+        means=tuple(means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None])),
+        control=itself,
+        sweeps=tuple(sweeps_of(reported)),
         waiting=waiting,
         next_look=_next_look(rows, waiting, method.stages),
     )
@@ -85,28 +56,28 @@ def _judged(
     rows: Sequence[Row], base: Arm, head: Arm, mode: Mode | None, method: Method
 ) -> tuple[list[Comparison], tuple[CaseKey, ...]]:
     """Every row's comparison in order, and the cases that wait for a further look."""
-    surroundings, selected = different_surroundings(base, head), too_many_failed(base, head)
-    found = [_alone(row, base, head, mode, method, surroundings or selected.get(row.case)) for row in rows]
+    differing, selected = different_environments(base, head), too_many_failed(base, head)
+    drafts = [_alone(row, base, head, mode, method, differing or selected.get(row.case)) for row in rows]
     waiting: list[CaseKey] = []
     for primary in (True, False):
         family = [
             index
-            for index, each in enumerate(found)
+            for index, each in enumerate(drafts)
             if each.verdict == "inconclusive" and each.primary == primary and not each.reason
         ]
         judged, open_rows = judge_family(
-            [found[index] for index in family],
+            [drafts[index] for index in family],
             [rows[index] for index in family],
             one_run=method.one_run,
-            notable=method.threshold("nothing"),
+            threshold=method.threshold("nothing"),
             alpha=method.alpha,
             stages=method.stages if primary else None,
         )
         for index, each in zip(family, judged, strict=True):
             steady = judge_drift(each, rows[index], method.threshold("nothing")) if method.one_run else each
-            found[index] = judge_layout(steady, rows[index])
-        waiting += [found[family[index]].case for index in open_rows]
-    return found, tuple(dict.fromkeys(waiting))
+            drafts[index] = judge_layout(steady, rows[index])
+        waiting += [drafts[family[index]].case for index in open_rows]
+    return drafts, tuple(dict.fromkeys(waiting))
 
 
 def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: str | None) -> Comparison:
@@ -114,22 +85,22 @@ def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, un
 
     `unfair` says why its sides cannot be compared.
     """
-    found = blank(row, base.platform or head.platform, mode, method)
+    draft = blank(row, base.platform or head.platform, mode, method)
     if not row.base or not row.head:
-        return one_sided(found, base, head, row.other_unit)
+        return one_sided(draft, base, head, row.other_unit)
     if unfair is not None:
-        return replace(found, verdict="invalid", reason=unfair)
-    odd = odd_values(found, row)
+        return replace(draft, verdict="invalid", reason=unfair)
+    odd = odd_values(draft, row)
     if odd is not None:
         return odd
     if not all(any(each.boot.stage == "screen" for each in side) for side in (row.base, row.head)):
-        return replace(found, verdict="inconclusive", reason="no boot of the screen has it on both sides")
+        return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")
     if row.traits.assume == "exact":
-        return judge_exact(found, row, method.threshold("exact"))
-    return replace(found, verdict="inconclusive")
+        return judge_exact(draft, row, method.threshold("exact"))
+    return replace(draft, verdict="inconclusive")
 
 
-def _held_against_control(
+def _checked_by_control(
     judged: list[Comparison], base: Arm, control: Arm | None, traits: Traits, method: Method
 ) -> tuple[list[Comparison], Control | None]:
     """Rows in which base differs from itself are invalid: whatever moved them was not the patch."""
@@ -138,26 +109,26 @@ def _held_against_control(
     itself = compare(base, control, traits, replace(method, stages=None))
     if isinstance(itself, Incomparable):
         return judged, None
-    moved = {(row.case, row.metric) for row in itself.rows if row.verdict in ("regression", "improvement")}
-    told = [
+    moved = {(row.case, row.metric) for row in itself.rows if row.verdict in CHANGES}
+    checked = [
         replace(row, verdict="invalid", reason="base differs from itself by as much: the host is not quiet")
-        if (row.case, row.metric) in moved and row.verdict in ("regression", "improvement")
+        if (row.case, row.metric) in moved and row.verdict in CHANGES
         else row
         for row in judged
     ]
     primary = itself.primary_rows()
-    return told, Control(
+    return checked, Control(
         rows=len(primary),
-        published=sum(row.verdict in ("regression", "improvement") for row in primary),
+        published=sum(row.verdict in CHANGES for row in primary),
         largest=max((abs(row.change) for row in primary if row.change is not None), default=0.0),
     )
 
 
 def _next_look(rows: Sequence[Row], waiting: Sequence[CaseKey], stages: Stages | None) -> int:
-    """Confirming boots an arm that the next look at the waiting cases needs; 0 where none waits."""
+    """Confirming boots per arm that the next look at the waiting cases needs; 0 where none waits."""
     if stages is None or not waiting:
         return 0
     cases = set(waiting)
     done = max((sum(each.boot.stage == "confirm" for each in row.base) for row in rows if row.case in cases), default=0)
-    # One boot that gave nothing does not hold a look up, see cliffwatch.stats.deciding.
+    # One boot that gave nothing does not delay a look, see cliffwatch.stats.deciding.
     return next((look.boots for look in stages.looks if look.boots > done + 1), 0)

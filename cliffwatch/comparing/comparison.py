@@ -17,6 +17,15 @@ VERDICTS: tuple[Verdict, ...] = (
     "invalid",
 )
 
+CHANGES: tuple[Verdict, ...] = ("regression", "improvement")
+"""Verdicts that report a change."""
+
+DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
+"""Verdicts whose change may be read as it is; every other one is marked wherever a change would stand."""
+
+TROUBLED: tuple[Verdict, ...] = ("failed", "missing", "invalid")
+"""Verdicts on rows in which nothing could be compared."""
+
 METHOD_VERSION = 2
 """Raised when the same samples could get another verdict."""
 

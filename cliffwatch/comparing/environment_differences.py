@@ -1,24 +1,22 @@
-"""What the surroundings of a run do to what is known of its metrics."""
+"""What the environment of a run does to what is known of its metrics."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from cliffwatch.comparing.rows import Traits
+from cliffwatch.comparing.thresholds import SEVERAL_CPUS_REPEATABILITY
 from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
 
-_SEVERAL_CPUS_REPEATABILITY = 0.001
-"""Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
 
-
-def said_by(arms: Sequence[Arm], traits: Traits) -> Traits:
+def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
     """Traits in which what the arms' own files say of a metric comes first."""
-    said = {key: each for arm in arms for key, each in arm.assumed.items()}
-    if not said:
+    assumed = {key: each for arm in arms for key, each in arm.assumed.items()}
+    if not assumed:
         return traits
 
     def answer(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
         known = traits(case, metric, unit, mode)
-        own = said.get((metric, unit))
+        own = assumed.get((metric, unit))
         if own is None:
             return known
         return replace(known, better=own.better or known.better, assume=own.assume or known.assume)
@@ -31,5 +29,5 @@ def case_traits(catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: 
     traits = catalogue(case, metric, unit, mode)
     if cpus == 1 or traits.assume != "exact":
         return traits
-    repeatability = max(traits.repeatability, _SEVERAL_CPUS_REPEATABILITY)
+    repeatability = max(traits.repeatability, SEVERAL_CPUS_REPEATABILITY)
     return MetricTraits(better=traits.better, assume="exact", repeatability=repeatability, primary=traits.primary)

@@ -6,10 +6,10 @@ import numpy as np
 
 from cliffwatch.comparing.comparison import Mean
 from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.stats.means import mean_ratio
 from cliffwatch.stats.rank_tables import Values
 
-LEVEL = 0.99
 _SEED = 1979
 
 
@@ -23,7 +23,7 @@ def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
         mean = mean_ratio(
             _matrix([row.base for row in group]),
             _matrix([row.head for row in group]),
-            level=LEVEL,
+            level=MEAN_LEVEL,
             generator=np.random.default_rng(_SEED),
         )
         yield Mean(
@@ -39,10 +39,10 @@ def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
 def _matrix(sides: Sequence[tuple[Measurement, ...]]) -> Values:
     """Logs, a row a metric and a column a boot; NaN where a boot has no value. Confirming boots only where nothing else is."""
     boots = sorted({each.boot.index for side in sides for each in side if each.boot.stage == "screen"})
-    place = {index: column for column, index in enumerate(boots)}
+    column_of = {index: column for column, index in enumerate(boots)}
     matrix = np.full((len(sides), max(1, len(boots))), np.nan)
     for line, side in enumerate(sides):
         for each in side:
-            if each.boot.index in place:
-                matrix[line, place[each.boot.index]] = np.log(each.sample.value)
+            if each.boot.index in column_of:
+                matrix[line, column_of[each.boot.index]] = np.log(each.sample.value)
     return matrix

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison, Verdict
-from cliffwatch.comparing.exact import direction
 from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.comparing.thresholds import LARGEST_DETECTABLE, direction
 from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
@@ -20,43 +20,39 @@ from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
 
-NOTABLE = 0.01
-_BLIND = math.log(1000)
-"""A row that could see nothing below a factor of a thousand could see nothing."""
-
 _SEED = 20121
 """Of the permutations for broad changes: any fixed one, so that a verdict comes out the same when it is made again."""
 
 
 def judge_family(
-    found: Sequence[Comparison],
+    drafts: Sequence[Comparison],
     rows: Sequence[Row],
     *,
     one_run: bool,
-    notable: float,
+    threshold: float,
     alpha: float,
     stages: Stages | None,
 ) -> tuple[list[Comparison], list[int]]:
     """Comparisons of one family of noisy rows, decided together; and the indexes of those that wait for a further look."""
     screened = [_measured(row, "screen", one_run=one_run) for row in rows]
     if stages is None:
-        decisions = decide_fixed(screened, margin=notable, alpha=alpha)
+        decisions = decide_fixed(screened, margin=threshold, alpha=alpha)
     else:
         family = [
             Staged(screened=first, confirming=_measured(row, "confirm", one_run=one_run))
             for row, first in zip(rows, screened, strict=True)
         ]
-        decisions = decide_staged(family, stages, margin=notable, entropy=lambda: np.random.default_rng(_SEED))
+        decisions = decide_staged(family, stages, margin=threshold, entropy=lambda: np.random.default_rng(_SEED))
     summaries = summarised(
         [decision.used for decision in decisions],
         [decision.in_pairs for decision in decisions],
         level=1 - alpha,
-        notable=notable,
+        notable=threshold,
     )
-    setting = _Setting(notable=notable, alpha=alpha, family=len(rows), stages=stages)
+    setting = _Setting(threshold=threshold, alpha=alpha, family=len(rows), stages=stages)
     judged = [
-        _told(each, row, decision, summary, setting)
-        for each, row, decision, summary in zip(found, rows, decisions, summaries, strict=True)
+        _judged(each, row, decision, summary, setting)
+        for each, row, decision, summary in zip(drafts, rows, decisions, summaries, strict=True)
     ]
     return judged, [index for index, decision in enumerate(decisions) if decision.waiting]
 
@@ -65,7 +61,7 @@ def judge_family(
 class _Setting:
     """What all rows of a family share."""
 
-    notable: float
+    threshold: float
     alpha: float
     family: int
     stages: Stages | None
@@ -93,11 +89,11 @@ def _blocks(measurements: Sequence[Measurement]) -> Blocks:
     return np.array([each.boot.block for each in measurements], dtype=int)
 
 
-def _told(found: Comparison, row: Row, decision: Decision, summary: Summary, setting: _Setting) -> Comparison:
+def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, setting: _Setting) -> Comparison:
     used = decision.used
     verdict, reason, needs = _verdict(decision, summary, row.traits.better, setting)
     judged = replace(
-        found,
+        draft,
         n_base=len(used.base),
         n_head=len(used.head),
         base=math.exp(summary.base),
@@ -107,7 +103,7 @@ def _told(found: Comparison, row: Row, decision: Decision, summary: Summary, set
         ci_high=_bound(summary.high),
         p=decision.p,
         q=decision.q,
-        mde=_sees(summary.spread, used, setting),
+        mde=_detectable(summary.spread, used, setting),
         verdict=verdict,
         reason=reason,
         needs=needs,
@@ -120,14 +116,14 @@ def _bound(log: float) -> float | None:
     return math.expm1(log) if math.isfinite(log) else None
 
 
-def _sees(spread: float, used: Measured, setting: _Setting) -> float | None:
+def _detectable(spread: float, used: Measured, setting: _Setting) -> float | None:
     n, m, stages = len(used.base), len(used.head), setting.stages
     if stages is None:
         shift = detectable(spread, n, m, setting.row_alpha)
     else:
         last = stages.looks[-1]
         shift = detectable_staged(spread, stages.screen, stages.screen_alpha, last.boots, last.alpha)
-    return None if shift is None or shift > _BLIND else math.expm1(shift)
+    return None if shift is None or shift > math.log(LARGEST_DETECTABLE) else math.expm1(shift)
 
 
 def _verdict(
@@ -136,18 +132,18 @@ def _verdict(
     if decision.outcome == "changed":
         return direction(summary.shift, better), f"q = {decision.q:.2g}", None
     if decision.outcome == "changed-small":
-        return "unchanged", f"real, but below the notable {100 * setting.notable:.4g}%", None
+        return "unchanged", f"real, but below the threshold of {100 * setting.threshold:.4g}%", None
     if decision.outcome == "equivalent":
-        return "unchanged", f"a change of {100 * setting.notable:.4g}% is ruled out", None
+        return "unchanged", f"a change of {100 * setting.threshold:.4g}% is ruled out", None
     boots = min(len(decision.used.base), len(decision.used.head))
     error = setting.row_alpha if setting.stages is None else setting.alpha
     least = least_boots(error)
     if boots < 2:
-        return "inconclusive", f"{boots} boot is too few to tell; {least} an arm are the least", None
-    needs = max(least, boots_needed(math.log1p(setting.notable), summary.spread, error))
+        return "inconclusive", f"{boots} boot is too few to decide; {least} per kernel are the least", None
+    needs = max(least, boots_needed(math.log1p(setting.threshold), summary.spread, error))
     if needs <= boots:
-        return "inconclusive", "near the notable: more boots may tell", None
-    return "inconclusive", f"{counted(needs, 'boot')} an arm would tell, {needs - boots} more", needs
+        return "inconclusive", "near the threshold: more boots may decide", None
+    return "inconclusive", f"{counted(needs, 'boot')} per kernel would decide, {needs - boots} more", needs
 
 
 def _notes(modes: TwoModes | None) -> tuple[str, ...]:
@@ -158,10 +154,10 @@ def _notes(modes: TwoModes | None) -> tuple[str, ...]:
     return (f"two modes, {apart:.1%} apart: {shares} (p = {modes.p:.2g})",)
 
 
-def _steps(found: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
-    notable, alpha, family, stages = setting.notable, setting.alpha, setting.family, setting.stages
+def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
+    threshold, alpha, family, stages = setting.threshold, setting.alpha, setting.family, setting.stages
     steps = [
-        f"noisy values, one a boot: {counted(found.n_base, 'boot')} of base, {found.n_head} of head; spread {spread:.2%}"
+        f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
     ]
     parts = components([each.sample.readings for each in row.base])
     if parts is not None:
@@ -175,13 +171,13 @@ def _steps(found: Comparison, row: Row, decision: Decision, spread: float, setti
             f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {counted(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
-    steps.append(f"compared {how}: change {found.change:+.3%}, {1 - alpha:.0%} interval {_interval(found)}")
-    steps.append(f"p = {found.p:.3g}; of {counted(family, 'row')} together q = {found.q:.3g} against {alpha:.0%}")
-    steps.append(f"notable from {100 * notable:.4g}% on: {found.verdict}, {found.reason}")
+    steps.append(f"compared {how}: change {draft.change:+.3%}, {1 - alpha:.0%} interval {_interval(draft)}")
+    steps.append(f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {alpha:.0%}")
+    steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
     return steps
 
 
-def _interval(found: Comparison) -> str:
-    if found.ci_low is None or found.ci_high is None:
+def _interval(draft: Comparison) -> str:
+    if draft.ci_low is None or draft.ci_high is None:
         return "not to be had from so few boots"
-    return f"{found.ci_low:+.3%} .. {found.ci_high:+.3%}"
+    return f"{draft.ci_low:+.3%} .. {draft.ci_high:+.3%}"

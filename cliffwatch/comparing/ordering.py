@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-REPORTED = ("regression", "improvement")
-TROUBLED = ("failed", "missing", "invalid")
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 
-ORDER = ("disagree", *REPORTED, *TROUBLED, "inconclusive", "unchanged")
+ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
 
-CHANGED = frozenset((*REPORTED, "disagree"))
+CHANGED = frozenset((*CHANGES, "disagree"))
 FILTERS = ("changed", *ORDER)
 """What rows may be chosen by: a verdict, or all that changed."""
 
@@ -134,7 +133,7 @@ def reported_reach(rows: Iterable[Mapping[str, Any]]) -> list[float]:
     return sorted(
         max(abs(row["ci_low"]), abs(row["ci_high"]))
         for row in rows
-        if row["verdict"] in REPORTED and row["ci_low"] is not None and row["ci_high"] is not None
+        if row["verdict"] in CHANGES and row["ci_low"] is not None and row["ci_high"] is not None
     )
 
 

@@ -18,11 +18,11 @@ def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> Compariso
     three, since the loop is the same for both arms and moves them together. Rates are left out: they do not add up.
     """
     values = _by_row(loop)
-    told = [
+    compared = [
         compare(_less(base, values, which), _less(head, values, which))
         for which in (lambda boots: boots[len(boots) // 2], lambda boots: boots[0], lambda boots: boots[-1])
     ]
-    middle, *ends = told
+    middle, *ends = compared
     if isinstance(middle, Incomparable):
         return middle
     others = [{(row.case, row.metric): row for row in each.rows} for each in ends if isinstance(each, ComparisonSet)]
@@ -31,12 +31,12 @@ def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> Compariso
 
 
 def _by_row(loop: Arm) -> dict[_Key, list[float]]:
-    found: dict[_Key, list[float]] = {}
+    values: dict[_Key, list[float]] = {}
     for boot in loop.boots:
         for sample in boot.samples:
             if "/s" not in sample.unit:
-                found.setdefault(_key(sample), []).append(sample.value)
-    return {key: sorted(values) for key, values in found.items()}
+                values.setdefault(_key(sample), []).append(sample.value)
+    return {key: sorted(values) for key, values in values.items()}
 
 
 def _key(sample: Sample) -> _Key:

@@ -4,10 +4,11 @@ import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.samples import Arm, Assume, Boot, CaseKey, MetricTraits, Mode, Sample
+from cliffwatch.comparing.thresholds import Method
+from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode, Sample
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Answers for a case, metric, unit and mode."""
@@ -50,22 +51,15 @@ def rows_of(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Iterable
 
 
 def _by_metric(arm: Arm) -> dict[tuple[CaseKey, str, str], tuple[Measurement, ...]]:
-    found: dict[tuple[CaseKey, str, str], list[Measurement]] = {}
+    measured: dict[tuple[CaseKey, str, str], list[Measurement]] = {}
     for boot in arm.boots:
         for sample in boot.samples:
-            found.setdefault((sample.case, sample.metric, sample.unit), []).append(Measurement(sample, boot))
-    return {key: tuple(measurements) for key, measurements in found.items()}
+            measured.setdefault((sample.case, sample.metric, sample.unit), []).append(Measurement(sample, boot))
+    return {key: tuple(measurements) for key, measurements in measured.items()}
 
 
-class Terms(Protocol):
-    """What a method says of a row beforehand, by what may be assumed of its values."""
-
-    def threshold(self, assume: Assume) -> float: ...
-    def interval_level(self, assume: Assume) -> float | None: ...
-
-
-def blank(row: Row, platform: str | None, mode: Mode | None, terms: Terms) -> Comparison:
-    """The row's comparison before anything is known but its centres and the terms on which it is compared."""
+def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> Comparison:
+    """The row's comparison before anything is known but its centres and by which method it is compared."""
     return Comparison(
         case=row.case,
         metric=row.metric,
@@ -75,8 +69,8 @@ def blank(row: Row, platform: str | None, mode: Mode | None, terms: Terms) -> Co
         primary=row.traits.primary,
         platform=platform,
         mode=mode,
-        threshold=terms.threshold(row.traits.assume),
-        interval_level=terms.interval_level(row.traits.assume),
+        threshold=method.threshold(row.traits.assume),
+        interval_level=method.interval_level(row.traits.assume),
         n_base=len(row.base),
         n_head=len(row.head),
         base=_centre(row.base),

@@ -8,11 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-TOLD = ("regression", "improvement")
-TROUBLED = ("failed", "missing", "invalid")
-
-ORDER = ("disagree", "regression", "improvement", *TROUBLED, "inconclusive", "unchanged")
-"""Verdicts of a case over all targets, from what a reader must see to what he may skip."""
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.ordering import ORDER
 
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
@@ -30,7 +27,7 @@ class Target:
 class Across:
     """A metric of a case on every target; `cells` are its rows there, None where that target does not have it.
 
-    `verdict` is one of ORDER; `where` the targets (by place) whose rows have it, or that disagree.
+    `verdict` is one of ORDER; `where` the targets (by index) whose rows have it, or that disagree.
     """
 
     suite: str
@@ -44,14 +41,14 @@ class Across:
 
     @property
     def size(self) -> float:
-        """The largest change that is told; without one the largest difference at all."""
-        told = [
+        """The largest change that is reported; without one the largest difference at all."""
+        changes = [
             abs(cell["change"])
             for cell in self.cells
-            if cell and cell["verdict"] in TOLD and cell["change"] is not None
+            if cell and cell["verdict"] in CHANGES and cell["change"] is not None
         ]
         return max(
-            told or [abs(cell["change"]) for cell in self.cells if cell and cell["change"] is not None], default=0.0
+            changes or [abs(cell["change"]) for cell in self.cells if cell and cell["change"] is not None], default=0.0
         )
 
     @property
@@ -79,18 +76,18 @@ def targets_named(pairs: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
 
 def across(rows: Sequence[Iterable[Mapping[str, Any]]], *, all_metrics: bool = False) -> list[Across]:
     """Of each target's rows the primary ones, or all, in the order in which they first come."""
-    held: dict[Key, list[Mapping[str, Any] | None]] = {}
-    for place, of_target in enumerate(rows):
+    by_key: dict[Key, list[Mapping[str, Any] | None]] = {}
+    for index, of_target in enumerate(rows):
         for row in of_target:
             if row["primary"] or all_metrics:
                 key = (row["suite"], row["benchmark"], tuple(row["params"].items()), row["metric"], row["unit"])
-                cells = held.get(key)
+                cells = by_key.get(key)
                 if cells is None:
-                    cells = held[key] = [None] * len(rows)
-                cells[place] = row
+                    cells = by_key[key] = [None] * len(rows)
+                cells[index] = row
     return [
         Across(suite, benchmark, dict(params), metric, unit, tuple(cells), *_verdict(cells))
-        for (suite, benchmark, params, metric, unit), cells in held.items()
+        for (suite, benchmark, params, metric, unit), cells in by_key.items()
     ]
 
 
@@ -99,26 +96,26 @@ def _verdict(cells: Sequence[Mapping[str, Any] | None]) -> tuple[str, tuple[int,
     if verdicts[0] and verdicts.count(verdicts[0]) == len(verdicts):
         return verdicts[0], tuple(range(len(verdicts)))
     if "regression" in verdicts and "improvement" in verdicts:
-        return "disagree", tuple(place for place, verdict in enumerate(verdicts) if verdict in TOLD)
-    found = next(verdict for verdict in ORDER if verdict in verdicts)
-    return found, tuple(place for place, verdict in enumerate(verdicts) if verdict == found)
+        return "disagree", tuple(index for index, verdict in enumerate(verdicts) if verdict in CHANGES)
+    worst = next(verdict for verdict in ORDER if verdict in verdicts)
+    return worst, tuple(index for index, verdict in enumerate(verdicts) if verdict == worst)
 
 
 def whereabouts(row: Across, targets: Sequence[Target]) -> str:
-    """On which targets a told verdict holds: `both`, `all 3`, `amd-rome only` where every other one saw no change,
-    `amd-rome at least` where another could not tell or did not run. Empty on one target, or where nothing is told.
+    """On which targets a change is reported: `both`, `all 3`, `amd-rome only` where every other one is unchanged,
+    `amd-rome at least` where another is inconclusive or did not run. Empty on one target, or where no change is reported.
     """
-    if len(targets) < 2 or row.verdict not in TOLD:
+    if len(targets) < 2 or row.verdict not in CHANGES:
         return "disagree" if row.verdict == "disagree" else ""
     if len(row.where) == len(targets):
         return "both" if len(targets) == 2 else f"all {len(targets)}"
-    names = " and ".join(targets[place].name for place in row.where)
+    names = " and ".join(targets[index].name for index in row.where)
     return f"{names} only" if _alone(row) else f"{names} at least"
 
 
 def _alone(row: Across) -> bool:
-    """Whether every target that does not show the verdict saw that nothing changed."""
-    others = [cell for place, cell in enumerate(row.cells) if place not in row.where]
+    """Whether every target that does not show the verdict is unchanged."""
+    others = [cell for index, cell in enumerate(row.cells) if index not in row.where]
     return all(cell is not None and cell["verdict"] == "unchanged" for cell in others)
 
 
@@ -133,31 +130,31 @@ def _counted(count: int, verdict: str) -> str:
 
 def sentence_across(rows: Sequence[Across], targets: Sequence[Target]) -> str:
     """`2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`."""
-    counts = Counter(row.verdict for row in rows)
-    parts = [_counted(counts[verdict], verdict) for verdict in ORDER if counts[verdict]]
+    verdicts = Counter(row.verdict for row in rows)
+    parts = [_counted(verdicts[verdict], verdict) for verdict in ORDER if verdicts[verdict]]
     text = ", ".join(parts) or "nothing compared"
-    for place, told in _on_one(rows, targets):
-        text += f"; on {targets[place].name} only: {told}"
+    for index, counts in _on_one(rows, targets):
+        text += f"; on {targets[index].name} only: {counts}"
     return text
 
 
 def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterable[tuple[int, str]]:
     if len(targets) < 2:
         return
-    for place in range(len(targets)):
-        alone = Counter(row.verdict for row in rows if row.verdict in TOLD and row.where == (place,) and _alone(row))
+    for index in range(len(targets)):
+        alone = Counter(row.verdict for row in rows if row.verdict in CHANGES and row.where == (index,) and _alone(row))
         if alone:
-            yield place, ", ".join(_counted(alone[verdict], verdict) for verdict in TOLD if alone[verdict])
+            yield index, ", ".join(_counted(alone[verdict], verdict) for verdict in CHANGES if alone[verdict])
 
 
 def facets(rows: Sequence[Across]) -> list[str]:
-    """What told rows have in common: `all 11 regressions are of ringbufs`; only where others could have changed too."""
-    found = []
-    for verdict in TOLD:
-        told = [row for row in rows if row.verdict == verdict]
+    """What changed rows have in common: `all 11 regressions are of ringbufs`; only where others could have changed too."""
+    common = []
+    for verdict in CHANGES:
+        changed = [row for row in rows if row.verdict == verdict]
         for name in ("benchmark", "suite"):
-            names = {getattr(row, name) for row in told}
-            if len(told) > 1 and len(names) == 1 and len({getattr(row, name) for row in rows}) > 1:
-                found.append(f"all {len(told):,} {_NAMES[verdict]} are of {names.pop()}")
+            names = {getattr(row, name) for row in changed}
+            if len(changed) > 1 and len(names) == 1 and len({getattr(row, name) for row in rows}) > 1:
+                common.append(f"all {len(changed):,} {_NAMES[verdict]} are of {names.pop()}")
                 break
-    return found
+    return common

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
@@ -63,7 +63,7 @@ def _row(row: Comparison, usual: float) -> Iterator[str]:
     change = figures.marked_change(row).replace(" ", "")
     values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
     yield _cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
-    below = [figures.undecided(row)] if row.verdict not in figures.DECIDED else []
+    below = [figures.undecided(row)] if row.verdict not in DECIDED else []
     for text in (*below, own_terms(row, usual)):
         for line in textwrap.wrap(text or "", WIDTH - 9, break_long_words=True):
             yield _cut(f"|        {line}")

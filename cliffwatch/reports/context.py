@@ -10,8 +10,8 @@ from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Mode
 
 SIGHT: Mapping[Mode, str] = {
-    "icount": "icount counts instructions exactly; it cannot see caches, branch prediction, memory or contention",
-    "walltime": "walltime sees what users feel; it cannot see changes below the noise of host and boots",
+    "icount": "icount counts instructions exactly; caches, branch prediction, memory and contention are not measured",
+    "walltime": "walltime measures what users feel; changes below the noise of host and boots are not detectable",
 }
 
 
@@ -43,7 +43,7 @@ def context_of_run(run: Run) -> ReportContext:
 
 
 def context_of_arm(arm: Arm) -> ReportContext:
-    """What an imported arm says of its surroundings."""
+    """What an imported arm says of its environment."""
     config, compiler = (arm.environment.get(name, "") for name in ("config", "compiler"))
     setting = (f"config {config[:12]}" if config else "", compiler)
     return ReportContext(setting=tuple(filter(None, setting)), notes=(), failures=(), folder=None)
@@ -91,8 +91,8 @@ def sentence(compared: ComparisonSet) -> str:
 
 
 def trials(compared: ComparisonSet) -> str:
-    """`21 boots a kernel`, or both numbers where they differ."""
+    """`21 boots per kernel`, or both numbers where they differ."""
     base, head = compared.base.boots, compared.head.boots
     if base == head:
-        return f"{counted(base, 'boot')} a kernel"
+        return f"{counted(base, 'boot')} per kernel"
     return f"{base} and {counted(head, 'boot')}"

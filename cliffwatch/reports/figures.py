@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cliffwatch.comparing.comparison import Comparison, Control, Mean, Verdict
+from cliffwatch.comparing.comparison import DECIDED, Comparison, Control, Mean, Verdict
 from cliffwatch.counting import counted
 
 NOT_SIGNIFICANT = "~"
@@ -17,9 +17,6 @@ SIGNS: Mapping[Verdict, str] = {
     "invalid": "x",
 }
 """Worse and better by shape as well: colours alone do not reach everybody."""
-
-DECIDED: frozenset[Verdict] = frozenset({"regression", "improvement", "unchanged"})
-"""Verdicts whose change may be read as it is; every other one is marked wherever a change would stand."""
 
 
 def value(number: float | None) -> str:
@@ -57,7 +54,7 @@ def marked(verdict: Verdict) -> str:
 
 
 def undecided(row: Comparison) -> str:
-    """Why a row has no change to be read: `? inconclusive: 40 boots an arm would tell, 28 more`."""
+    """Why a row has no change to be read: `? inconclusive: 40 boots per kernel would decide, 28 more`."""
     return f"{marked(row.verdict)}: {row.reason}" if row.reason else marked(row.verdict)
 
 
@@ -72,8 +69,8 @@ def interval(row: Comparison) -> str:
     return f"{percent(row.ci_low)} .. {percent(row.ci_high)}"
 
 
-def sees(row: Comparison) -> str:
-    """The smallest change that this row could have seen."""
+def detectable(row: Comparison) -> str:
+    """The smallest change that this row's boots would have shown (MDE)."""
     return "-" if row.mde is None else f"{row.mde:.2%}".replace("%", " %")
 
 
@@ -81,13 +78,14 @@ def counts(row: Comparison) -> str:
     return str(row.n_base) if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
 
 
-def mean(found: Mean) -> str:
+def mean(one: Mean) -> str:
     """`-7.56 % (-8.10 % .. -7.02 %)`; without bounds where there are too few boots."""
-    if found.ci_low is None or found.ci_high is None:
-        return percent(found.change)
-    return f"{percent(found.change)} ({percent(found.ci_low)} .. {percent(found.ci_high)})"
+    if one.ci_low is None or one.ci_high is None:
+        return percent(one.change)
+    return f"{percent(one.change)} ({percent(one.ci_low)} .. {percent(one.ci_high)})"
 
 
-def control(found: Control) -> str:
-    """What base against itself showed: the floor below which no difference means anything."""
-    return f"{found.published} of {counted(found.rows, 'row')} would have been told, largest difference {percent(found.largest)}"
+def control(seen: Control) -> str:
+    """`A/A control: 0 of 20 false positives, …`: base against itself, below which no difference means anything."""
+    share = f"{seen.published} of {counted(seen.rows, 'false positive')}"
+    return f"A/A control: {share}, largest difference {percent(seen.largest)}"

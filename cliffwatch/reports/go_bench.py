@@ -25,10 +25,10 @@ def go_bench_report(
     for arm in arms:
         for sample in (sample for boot in arm.boots for sample in boot.samples):
             unit = unit_of(sample.metric, sample.unit)
-            found = traits(sample.case, sample.metric, sample.unit, arm.mode)
-            if unit not in units or found.assume == "nothing":
-                units[unit] = found
-    exported = [ExportedUnit(unit, found) for unit, found in units.items()]
+            known = traits(sample.case, sample.metric, sample.unit, arm.mode)
+            if unit not in units or known.assume == "nothing":
+                units[unit] = known
+    exported = [ExportedUnit(unit, known) for unit, known in units.items()]
     return visible(format_go_bench(arms, exported, settings=settings, of_run=of_run))
 
 

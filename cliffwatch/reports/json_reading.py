@@ -1,10 +1,10 @@
-"""Reads Comparison JSON back, so that what is stored can be told in every format."""
+"""Reads Comparison JSON back, so that what is stored can be written in every format."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cliffwatch.comparing.compare import Method
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, Mean, SideFacts, Sweep
+from cliffwatch.comparing.thresholds import PLAIN
 from cliffwatch.results import case_from_json
 from cliffwatch.samples import Assume, CaseOutcome
 
@@ -58,10 +58,9 @@ def terms_of_row(row: Mapping[str, Any], notable: float) -> tuple[float, float |
     """
     if "threshold" in row:
         return float(row["threshold"]), row["interval_level"]
-    defaults = Method()
     assume: Assume = "exact" if row["mode"] == "icount" and row["p"] is None else "nothing"
-    own = assume == "nothing" and notable == defaults.threshold("exact")
-    return defaults.threshold(assume) if own else notable, defaults.interval_level(assume)
+    own = assume == "nothing" and notable == PLAIN.threshold("exact")
+    return PLAIN.threshold(assume) if own else notable, PLAIN.interval_level(assume)
 
 
 def _comparison(row: Mapping[str, Any], notable: float) -> Comparison:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.comparison import Comparison, Mean
-from cliffwatch.comparing.geomean import LEVEL
+from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.reports import figures
 
 _BAND = "the repeatability band, by which equal kernels may differ"
@@ -39,13 +39,13 @@ def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:
     if noisy:
         return f"{noisy} for noisy rows; for counted rows {_BAND}"
     of_means = any(mean.ci_low is not None for mean in means)
-    return f"{_BAND} (counted values){f'; {100 * LEVEL:g} % confidence for means' if of_means else ''}"
+    return f"{_BAND} (counted values){f'; {100 * MEAN_LEVEL:g} % confidence for means' if of_means else ''}"
 
 
 def _thresholds(rows: Sequence[Comparison]) -> str:
     """`from 1 % on`, or both where counted and noisy rows have one of their own."""
     counted, noisy = ({row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False))
-    both = [f"from {figures.size(least)} on" for found in (counted, noisy) for least in sorted(found)]
+    both = [f"from {figures.size(least)} on" for thresholds in (counted, noisy) for least in sorted(thresholds)]
     if counted and noisy and counted != noisy:
         return f"{both[0]} in counted rows, {both[-1]} in noisy ones"
     return both[0] if both else "at any size"

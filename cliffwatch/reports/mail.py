@@ -1,14 +1,14 @@
 """The report as a mail, in the layout that kernel developers know from the 0-day robot.
 
 Widths are those of lkp-tests (lib/compare.rb): a value of 10 with a deviation of 6 shown above 2 %, a change of 10. What the
-robot does not say is added below the tables: interval, what could have been seen, and what was not decided.
+robot does not say is added below the tables: interval, detectable change, and what was not decided.
 """
 
 import statistics
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, DECIDED, Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -37,7 +37,7 @@ def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 def _headline(compared: ComparisonSet) -> Comparison | None:
     """The row that the subject names: the largest regression, else the largest improvement."""
-    for verdict in ("regression", "improvement"):
+    for verdict in CHANGES:
         rows = [row for row in compared.primary_rows() if row.verdict == verdict and row.change is not None]
         if rows:
             return max(rows, key=lambda row: abs(row.change or 0.0))
@@ -54,8 +54,8 @@ def _subject(compared: ComparisonSet, worst: Comparison | None) -> str:
 def _opening(compared: ComparisonSet, worst: Comparison | None) -> Iterator[str]:
     yield "Hello,"
     yield ""
-    found = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
-    yield f"cliffwatch noticed {found} on:"
+    what = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
+    yield f"cliffwatch noticed {what} on:"
     yield ""
     yield f"commit: {compared.head.label}"
     yield f"parent: {compared.base.label}"
@@ -93,7 +93,7 @@ def _row(row: Comparison) -> str:
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
     ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
     change = f"{row.change * 100:+10.1f}%" if row.beyond_noise else f"{'~':>11}"
-    if row.verdict not in figures.DECIDED:
+    if row.verdict not in DECIDED:
         change = f"{figures.SIGNS[row.verdict]:>11}"
     return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"
 
@@ -112,24 +112,26 @@ def _value(number: float | None) -> str:
 
 
 def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    told = [row for row in rows if row.verdict in ("regression", "improvement")]
-    if told:
+    changed = [row for row in rows if row.verdict in CHANGES]
+    if changed:
         yield "Changes with their intervals:"
         yield ""
-        for row in told:
+        for row in changed:
             yield f"  {row.case}: {figures.change(row)} ({figures.interval(row)}), {row.verdict}"
         yield ""
     quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
     if quiet:
-        yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; the median one would have shown {statistics.median(quiet):.2%}."
+        yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
     for row in rows:
-        if row.verdict not in figures.DECIDED:
+        if row.verdict not in DECIDED:
             yield f"  {row.case}: {figures.undecided(row)}"
         if terms := own_terms(row, compared.notable):
             yield f"  {row.case}: {terms}"
     for sweep in compared.sweeps:
         yield f"  {sweep.benchmark}: {sweep.words}"
     yield ""
+    if compared.control is not None:
+        yield f"{figures.control(compared.control)}."
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}."
     yield from legend(rows, compared.means)

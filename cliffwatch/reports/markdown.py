@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, DECIDED, Comparison, ComparisonSet
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -22,10 +22,10 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *_code(failure.evidence), ""]
     lines += [f"{_text(compared.base.label)} → {_text(compared.head.label)}  ", _where(compared, context), ""]
     rows = compared.primary_rows()
-    changed = [row for row in rows if row.verdict in ("regression", "improvement")]
+    changed = [row for row in rows if row.verdict in CHANGES]
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    undecided = [row for row in rows if row.verdict not in figures.DECIDED]
+    undecided = [row for row in rows if row.verdict not in DECIDED]
     lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in undecided]
     lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
     lines += ["", *_footer(compared, context)]
@@ -66,7 +66,7 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for mean in compared.means:
         yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {counted(mean.rows, 'row')}.  "
     if compared.control is not None:
-        yield f"Base against itself: {figures.control(compared.control)}.  "
+        yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}.  "
     for line in legend(compared.primary_rows(), compared.means):
@@ -80,11 +80,11 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
     parts, left, differ = [text], 0, thresholds_differ(rows)
     room = LONGEST - len(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
-        held = list(group)
-        body = "\n".join(_table(held, thresholds=differ))
-        part = f"\n<details><summary>{_text(suite)}: {counted(len(held), 'case')}</summary>\n\n{body}\n\n</details>"
+        of_suite = list(group)
+        body = "\n".join(_table(of_suite, thresholds=differ))
+        part = f"\n<details><summary>{_text(suite)}: {counted(len(of_suite), 'case')}</summary>\n\n{body}\n\n</details>"
         if len(part) > room:
-            left += len(held)
+            left += len(of_suite)
             continue
         room -= len(part)
         parts.append(part)

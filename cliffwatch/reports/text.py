@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Verdict
+from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet, Verdict
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -17,7 +17,7 @@ _STYLES: dict[Verdict, str] = {
     "missing": "doubt",
     "invalid": "doubt",
 }
-_HEADS = ("", "base", "head", "unit", "n", "change", "interval", "could see", "threshold", "verdict")
+_HEADS = ("", "base", "head", "unit", "n", "change", "interval", "detectable", "threshold", "verdict")
 _RIGHT = (False, True, True, False, True, True, True, True, True, False)
 _THRESHOLD = 8
 """A column only where rows have different ones; else the footer says it once."""
@@ -126,15 +126,15 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
         (figures.counts(row), None),
         (figures.change(row), style if row.beyond_noise else None),
         (figures.interval(row), None),
-        (figures.sees(row), None),
+        (figures.detectable(row), None),
         (figures.size(row.threshold), None),
         (f"{figures.SIGNS[row.verdict]} {row.verdict}", style),
     )
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
-    told = [row for row in rows if row.verdict in ("failed", "missing", "inconclusive", "invalid") and row.reason]
-    lines = [f"  {plain(f'{row.case}: {row.verdict}: {row.reason}')}" for row in told]
+    undecided = [row for row in rows if row.verdict not in DECIDED and row.reason]
+    lines = [f"  {plain(f'{row.case}: {row.verdict}: {row.reason}')}" for row in undecided]
     lines += [f"  {plain(f'{row.case}: {note}')}" for row in rows for note in row.notes]
     return ["", *lines] if lines else []
 
@@ -159,16 +159,16 @@ def _footer(
     compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext, styles: Styles
 ) -> Iterator[str]:
     yield ""
-    for line in _said_below(compared, rows, context):
+    for line in _sentences_below(compared, rows, context):
         yield styles("quiet", plain(line))
 
 
-def _said_below(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
+def _sentences_below(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
     for mean in compared.means:
         if mean.rows > 1:
             yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
     if compared.control is not None:
-        yield f"base against itself: {figures.control(compared.control)}"
+        yield figures.control(compared.control)
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}."
     yield from legend(rows, compared.means)

@@ -14,8 +14,9 @@ from click.testing import CliRunner, Result
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.main import main
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
@@ -102,7 +103,7 @@ def test_a_file_with_two_arms_is_compared_alone_by_its_own_threshold(export: Pat
 
     assert ended.exit_code == 0
     assert "1 regression" in ended.stdout.splitlines()[0]
-    assert "6 boots a kernel, icount, emulated-x86-64, config abea2d6b9145, gcc 12.2.0" in ended.stdout
+    assert "6 boots per kernel, icount, emulated-x86-64, config abea2d6b9145, gcc 12.2.0" in ended.stdout
     assert "Changes are reported from 0.25 % on" in ended.stdout
     assert "bpf: Some head" in ended.stdout
     assert "Changes are reported from 60 % on" in cliffwatch("compare", export, "--notable", 60).stdout

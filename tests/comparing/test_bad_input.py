@@ -11,8 +11,9 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.importing import LARGEST_FILE_BYTES, Unreadable, read_text
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_report import json_report

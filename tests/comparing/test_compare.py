@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
 
 
@@ -41,12 +42,12 @@ def test_equal_kernels_are_unchanged_and_the_row_says_what_it_could_have_seen() 
     assert row.mde == 0.002
 
 
-def test_a_real_change_below_the_notable_is_unchanged_and_says_so() -> None:
+def test_a_real_change_below_the_threshold_is_unchanged_and_says_so() -> None:
     row = only(compare(arm("base", {SEQ_GET: [100.0]}), arm("head", {SEQ_GET: [100.1]}), exact))
 
     assert row.verdict == "unchanged"
     assert row.beyond_noise
-    assert "real, but below the notable 0.2%" in row.reason
+    assert "real, but below the threshold of 0.2%" in row.reason
 
 
 def test_boots_that_differ_among_themselves_blur_the_row() -> None:
@@ -80,7 +81,7 @@ def test_noisy_values_need_boots_on_both_sides() -> None:
     row = only(compare(arm("base", {SEQ_GET: FAST[:3]}), arm("head", {SEQ_GET: [110.0, 111.0, 110.5]}), noisy))
 
     assert row.verdict == "inconclusive"
-    assert row.reason == "6 boots an arm would tell, 3 more"
+    assert row.reason == "6 boots per kernel would decide, 3 more"
     assert row.needs == 6
 
 
@@ -103,7 +104,7 @@ def test_unchanged_is_claimed_only_where_a_notable_change_is_ruled_out() -> None
 
     assert steady.verdict == "unchanged"
     assert unsteady.verdict == "inconclusive"
-    assert "boots an arm would tell" in unsteady.reason
+    assert "boots per kernel would decide" in unsteady.reason
 
 
 def test_the_more_rows_the_stricter_each() -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
 from cliffwatch.comparing.overhead import compare_less
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome
 from cliffwatch.stats.stages import Look, Stages
 
@@ -20,9 +21,9 @@ def values(seed: int, count: int, factor: float = 1.0, spread: float = 0.002) ->
     return [float(value) for value in 100 * factor * np.exp(np.random.default_rng(seed).normal(0, spread, count))]
 
 
-def told(found: ComparisonSet | Incomparable) -> ComparisonSet:
-    assert isinstance(found, ComparisonSet)
-    return found
+def compared_set(answer: ComparisonSet | Incomparable) -> ComparisonSet:
+    assert isinstance(answer, ComparisonSet)
+    return answer
 
 
 def row_of(compared: ComparisonSet, case: CaseKey) -> Comparison:
@@ -41,7 +42,7 @@ def test_a_row_in_which_base_differs_from_itself_is_invalid() -> None:
     base = arm("base", {SEQ_GET: values(1, 12), INT_GET: values(2, 12)}, mode="walltime")
     head = arm("head", {SEQ_GET: values(3, 12, 1.05), INT_GET: values(4, 12, 1.05)}, mode="walltime")
     control = arm("control", {SEQ_GET: values(5, 12), INT_GET: values(6, 12, 1.05)}, mode="walltime")
-    compared = told(compare(base, head, noisy, control=control))
+    compared = compared_set(compare(base, head, noisy, control=control))
 
     assert row_of(compared, SEQ_GET).verdict == "regression"
     assert row_of(compared, INT_GET).verdict == "invalid"
@@ -51,13 +52,13 @@ def test_a_row_in_which_base_differs_from_itself_is_invalid() -> None:
     assert compared.control.largest == pytest.approx(0.05, abs=0.01)
 
 
-def test_sides_of_different_surroundings_are_not_judged_and_what_differs_is_named() -> None:
+def test_sides_of_different_environments_are_not_judged_and_what_differs_is_named() -> None:
     base = replace(arm("base", {SEQ_GET: [100.0]}), environment={"compiler": "gcc 12", "config": "abc"})
     head = replace(arm("head", {SEQ_GET: [200.0]}), environment={"compiler": "gcc 14", "config": "abc"})
-    row = row_of(told(compare(base, head, exact)), SEQ_GET)
+    row = row_of(compared_set(compare(base, head, exact)), SEQ_GET)
 
     assert row.verdict == "invalid"
-    assert row.reason == "measured in different surroundings: compiler: gcc 12 and gcc 14"
+    assert row.reason == "measured in different environments: compiler: gcc 12 and gcc 14"
 
 
 def test_a_case_that_fails_in_too_many_boots_is_invalid() -> None:
@@ -68,7 +69,7 @@ def test_a_case_that_fails_in_too_many_boots_is_invalid() -> None:
         replace(boot, outcomes=(failed,), samples=()) if number < 3 else replace(boot, outcomes=(fine,))
         for number, boot in enumerate(head.boots)
     )
-    compared = told(compare(arm("base", {SEQ_GET: values(8, 10)}), replace(head, boots=boots), noisy))
+    compared = compared_set(compare(arm("base", {SEQ_GET: values(8, 10)}), replace(head, boots=boots), noisy))
     row = row_of(compared, SEQ_GET)
 
     assert (row.verdict, row.reason) == ("invalid", "head failed in 3 of 10 boots")
@@ -88,8 +89,8 @@ def test_a_drift_spoils_arms_that_did_not_take_turns_and_is_noted_where_they_did
     even = with_places(arm("base", {SEQ_GET: shaky[::2]}), list(range(0, 24, 2)))
     odd = with_places(arm("head", {SEQ_GET: shaky[1::2]}), list(range(1, 24, 2)))
 
-    blocked = row_of(told(compare(first, after, noisy)), SEQ_GET)
-    interleaved = row_of(told(compare(even, odd, noisy)), SEQ_GET)
+    blocked = row_of(compared_set(compare(first, after, noisy)), SEQ_GET)
+    interleaved = row_of(compared_set(compare(even, odd, noisy)), SEQ_GET)
     assert blocked.verdict == "invalid"
     assert "measure them interleaved" in blocked.reason
     assert interleaved.verdict != "invalid"
@@ -99,7 +100,7 @@ def test_a_drift_spoils_arms_that_did_not_take_turns_and_is_noted_where_they_did
 def test_two_modes_are_a_note_on_the_row() -> None:
     fast, slow = values(9, 12), values(10, 12, 1.05)
     mixed = [*fast[:6], *slow[:6]]
-    row = row_of(told(compare(arm("base", {SEQ_GET: fast}), arm("head", {SEQ_GET: mixed}), noisy)), SEQ_GET)
+    row = row_of(compared_set(compare(arm("base", {SEQ_GET: fast}), arm("head", {SEQ_GET: mixed}), noisy)), SEQ_GET)
 
     assert row.notes == ("two modes, 4.9% apart: 0% of base's boots are slow, 50% of head's (p = 0.014)",)
 
@@ -107,7 +108,7 @@ def test_two_modes_are_a_note_on_the_row() -> None:
 def test_a_staged_run_says_which_cases_wait_and_how_many_boots_they_need() -> None:
     base = staged(arm("base", {SEQ_GET: values(11, 8), INT_GET: values(12, 8)}), 8)
     head = staged(arm("head", {SEQ_GET: values(13, 8, 1.05), INT_GET: values(14, 8)}), 8)
-    compared = told(compare(base, head, noisy, Method(stages=STAGES)))
+    compared = compared_set(compare(base, head, noisy, Method(stages=STAGES)))
 
     assert compared.waiting == (SEQ_GET,)
     assert compared.next_look == 8
@@ -118,7 +119,7 @@ def test_a_staged_run_says_which_cases_wait_and_how_many_boots_they_need() -> No
 def test_a_confirmed_candidate_is_told_from_its_fresh_boots_alone() -> None:
     base = staged(arm("base", {SEQ_GET: [*values(15, 8), *values(16, 8)]}), 8)
     head = staged(arm("head", {SEQ_GET: [*values(17, 8, 1.09), *values(18, 8, 1.05)]}), 8)
-    row = row_of(told(compare(base, head, noisy, Method(stages=STAGES))), SEQ_GET)
+    row = row_of(compared_set(compare(base, head, noisy, Method(stages=STAGES))), SEQ_GET)
 
     assert (row.verdict, row.n_base, row.n_head) == ("regression", 8, 8)
     assert row.change == pytest.approx(0.05, abs=0.005)
@@ -129,7 +130,7 @@ def test_runs_apart_are_not_compared_in_pairs() -> None:
     ours, theirs = (100 * np.exp(common + shift) for shift in (0, 0.012))
     sides = arm("base", {SEQ_GET: list(ours)}), arm("head", {SEQ_GET: list(theirs)})
 
-    together, apart = (told(compare(*sides, noisy, Method(one_run=one_run))) for one_run in (True, False))
+    together, apart = (compared_set(compare(*sides, noisy, Method(one_run=one_run))) for one_run in (True, False))
     assert row_of(together, SEQ_GET).verdict == "regression"
     assert row_of(apart, SEQ_GET).verdict == "inconclusive"
 
@@ -137,7 +138,7 @@ def test_runs_apart_are_not_compared_in_pairs() -> None:
 def test_the_mean_has_an_interval_and_says_over_how_many_rows() -> None:
     measured = {SEQ_GET: values(20, 10), INT_GET: values(21, 10), CONTROL: values(22, 10)}
     slower = {case: [value * 1.02 for value in held] for case, held in measured.items()}
-    (mean,) = told(compare(arm("base", measured), arm("head", slower), noisy)).means
+    (mean,) = compared_set(compare(arm("base", measured), arm("head", slower), noisy)).means
 
     assert mean.rows == 3
     assert mean.change == pytest.approx(0.02)
@@ -156,8 +157,8 @@ def sweep(edge: int) -> dict[CaseKey, list[float]]:
 
 
 def test_a_cliff_that_moves_is_said_in_words() -> None:
-    (moved,) = told(compare(arm("base", sweep(16)), arm("head", sweep(32)), exact)).sweeps
-    (same,) = told(compare(arm("base", sweep(16)), arm("head", sweep(16)), exact)).sweeps
+    (moved,) = compared_set(compare(arm("base", sweep(16)), arm("head", sweep(32)), exact)).sweeps
+    (same,) = compared_set(compare(arm("base", sweep(16)), arm("head", sweep(16)), exact)).sweeps
 
     assert moved.words == "climbs from nr_maps 16 on (+100 % at 32); head: climbs from nr_maps 32 on (+100 % at 64)"
     assert same.words == "climbs from nr_maps 16 on (+100 % at 32); head: the same"
@@ -166,7 +167,7 @@ def test_a_cliff_that_moves_is_said_in_words() -> None:
 def test_the_empty_loop_is_subtracted_and_its_spread_carried() -> None:
     base, head = arm("base", {SEQ_GET: [30.0]}), arm("head", {SEQ_GET: [32.0]})
     loop = arm("loop", {SEQ_GET: [9.0, 10.0, 11.0]})
-    compared = told(compare_less(base, head, loop, partial(compare, traits=exact)))
+    compared = compared_set(compare_less(base, head, loop, partial(compare, traits=exact)))
     row = row_of(compared, SEQ_GET)
 
     assert (row.base, row.head) == (20.0, 22.0)
@@ -178,7 +179,7 @@ def test_the_empty_loop_is_subtracted_and_its_spread_carried() -> None:
 def test_a_row_that_only_the_confirming_boots_have_is_not_judged() -> None:
     base = staged(arm("base", {SEQ_GET: values(30, 8)}), 0)
     head = staged(arm("head", {SEQ_GET: values(31, 8, 1.05)}), 8)
-    row = row_of(told(compare(base, head, noisy, Method(stages=STAGES))), SEQ_GET)
+    row = row_of(compared_set(compare(base, head, noisy, Method(stages=STAGES))), SEQ_GET)
 
     assert (row.verdict, row.reason) == ("inconclusive", "no boot of the screen has it on both sides")
 
@@ -195,6 +196,6 @@ def test_a_change_within_the_spread_of_layouts_says_so() -> None:
         for side in (base, head)
     ]
 
-    (note,) = [each for each in row_of(told(compare(*layouts, noisy)), SEQ_GET).notes if "layout" in each]
+    (note,) = [each for each in row_of(compared_set(compare(*layouts, noisy)), SEQ_GET).notes if "layout" in each]
     assert note.endswith("the change may be luck of placement")
-    assert not any("layout" in each for each in row_of(told(compare(base, head, noisy)), SEQ_GET).notes)
+    assert not any("layout" in each for each in row_of(compared_set(compare(base, head, noisy)), SEQ_GET).notes)

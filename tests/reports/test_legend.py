@@ -8,8 +8,9 @@ import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 from golden import assert_golden
 
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.reports.commit import WIDTH, commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.html import html_report

@@ -8,8 +8,9 @@ import pytest
 from toy import Silent, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.thresholds import Method
 from cliffwatch.results import ResultProblem, Run, read_run
 from cliffwatch.stats.stages import Look, Stages
 from cliffwatch_runner.build.cache.entries import Stopped

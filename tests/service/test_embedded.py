@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,7 @@ def test_what_another_user_left_in_the_temporary_folder_shuts_nobody_out(tmp_pat
 
 @pytest.mark.parametrize("name", ["with; two spaces", "l" * 120], ids=["odd", "long"])
 def test_a_path_that_is_too_odd_or_too_long_for_a_socket_gets_a_folder_of_this_user(tmp_path: Path, name: str) -> None:
-    temporary = Path("/tmp") / tmp_path.name
-    temporary.mkdir()
+    temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # short, so that a socket's path fits
     try:
         ended = started(tmp_path / name, temporary)
         assert ended.returncode == 0, ended.stderr

@@ -1,12 +1,10 @@
 """The second stage of a plan: which boots to add once all that were planned are done."""
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
-from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.environment_differences import case_traits
 from cliffwatch.results import Run, read_run
 from cliffwatch_runner.plan.plan import Plan, confirming_plan
 
@@ -20,9 +18,7 @@ def further_boots(folder: Path, plan: Plan) -> Plan | None:
     run = read_run(folder)
     if not isinstance(run, Run) or not run.arms.keys() >= set(_ARMS):
         return None
-    traits = partial(case_traits, load_catalogue().traits, 1)
-    method = Method(stages=plan.stages, notable=plan.notable)
-    compared = compare(run.arms["base"], run.arms["head"], traits, method)
+    compared = compare_run(replace(sides_of_run(run), stages=plan.stages, notable=plan.notable))
     if not isinstance(compared, ComparisonSet) or not compared.waiting or not compared.next_look:
         return None
     waiting = set(compared.waiting)

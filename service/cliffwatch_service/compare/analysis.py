@@ -2,18 +2,15 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import orjson
 from psycopg import Connection
 
-from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.comparing.compare import Method, compare
+from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet, Incomparable
-from cliffwatch.comparing.environment_differences import case_traits
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_set_to_json
@@ -152,12 +149,11 @@ def _control(connection: Connection[Any], base: StoredArm, head: StoredArm) -> A
 
 
 def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
-    together = base.run["id"] == head.run["id"]
-    stages = stages_from_json(base.record["plan"].get("stages")) if together else None
-    cpus = (base.record.get("guest") or {}).get("cpus") or 1
-    traits = partial(case_traits, load_catalogue().traits, cpus)
-    method = Method(stages=stages, one_run=together, notable=notable_of(base.record) if together else None)
-    compared = compare(base.arm, head.arm, traits, method, control=control if together else None)
+    sides = Sides(base=base.arm, head=head.arm)
+    if base.run["id"] == head.run["id"]:
+        stages = stages_from_json(base.record["plan"].get("stages"))
+        sides = replace(sides, control=control, stages=stages, notable=notable_of(base.record), one_run=True)
+    compared = compare_run(sides)
     if isinstance(compared, Incomparable):
         raise Refusal(422, "not comparable", f"{compared.reason}: {compared.next_step}")
     return compared

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from cliffwatch.comparing.ordering import CHANGED, REPORTED, beyond_noise
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.ordering import CHANGED, beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import Across, whereabouts
@@ -95,7 +96,7 @@ def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
     """Kind, text and small text. What is reported has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
-    if verdict in REPORTED:
+    if verdict in CHANGES:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cliffwatch.comparing.compare import PLAIN
+from cliffwatch.comparing.thresholds import PLAIN
 from cliffwatch.reports.json_reading import terms_of_row
 
 LEVEL = PLAIN.interval_level("nothing")

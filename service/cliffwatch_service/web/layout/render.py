@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cliffwatch.comparing.geomean import LEVEL as MEAN_LEVEL
+from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible

@@ -1,0 +1,72 @@
+"""From which size on a change is reported, how sure that must be, when a row is no fair comparison, and which way is better.
+
+Every rule of a verdict that is a number stands here and nowhere else. A row carries its own threshold from here to every report.
+"""
+
+from dataclasses import dataclass
+
+from cliffwatch.comparing.comparison import Verdict
+from cliffwatch.samples import Assume, Better
+from cliffwatch.stats.stages import Stages
+
+COUNTED = 0.002
+"""The smallest change that is reported of counted values, as a fraction."""
+
+NOISY = 0.01
+"""The smallest change that is reported of noisy values, as a fraction."""
+
+ALPHA = 0.01
+"""The error of a family: how often anything is reported where nothing changed. Intervals have the level that belongs to it."""
+
+MEAN_LEVEL = 1 - ALPHA
+"""The level of the intervals of geometric means."""
+
+SEVERAL_CPUS_REPEATABILITY = 0.001
+"""Seen with four virtual CPUs: single-producer cases still repeat to a tenth of a per cent."""
+
+MOST_FAILED = 0.2
+"""The share of boots of an arm in which a case may fail before what is left is a selection."""
+
+LARGEST_RATIO = 1e12
+"""Between two boots of one row; beyond it something else than a benchmark was read."""
+
+DRIFT_P = 0.001
+"""A host drifted where chance makes as much of a drift more rarely than this."""
+
+LAYOUT_P = 0.01
+"""Layouts differ where chance makes as much of a difference more rarely than this."""
+
+LARGEST_DETECTABLE = 1000.0
+"""The factor of a change; a row that could detect nothing smaller has no detectable change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """How arms are compared. `notable` is the smallest change that is reported, as a fraction; None is each row's default.
+
+    `alpha` is the family-wise error; `stages` the plan where the run has two. `one_run` says that both arms come from one plan,
+    whose blocks hold boots that belong together.
+    """
+
+    notable: float | None = None
+    alpha: float = ALPHA
+    stages: Stages | None = None
+    one_run: bool = True
+
+    def threshold(self, assume: Assume) -> float:
+        """The smallest change that is reported for a row of such values."""
+        if self.notable is not None:
+            return self.notable
+        return COUNTED if assume == "exact" else NOISY
+
+    def interval_level(self, assume: Assume) -> float | None:
+        """None for counted values: theirs is the band within which they repeat."""
+        return None if assume == "exact" else 1 - self.alpha
+
+
+PLAIN = Method()
+
+
+def direction(change: float, better: Better) -> Verdict:
+    """Better or worse, by which way the metric is better."""
+    return "improvement" if (change > 0) == (better == "higher") else "regression"
