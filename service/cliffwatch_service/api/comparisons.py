@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.results import ComparisonListed, RevisionComparison, RunComparison
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.document import comparison_document, document_tag, spliced
 from cliffwatch_service.compare.pairing import NEAREST, answers
@@ -21,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["comparisons"])
 @router.get(
     "/comparisons",
     summary="Comparisons, newest first",
-    responses={200: {"model": models.Page[models.ComparisonListed]}},
+    responses={200: {"model": Page[ComparisonListed]}},
 )
 def list_comparisons(
     request: Request,
@@ -49,7 +50,7 @@ def _listed(row: Any) -> dict[str, Any]:
     summary="Compare two revisions wherever both were measured",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
     " the nearest measured ancestor, which the answer names in `targets`.",
-    responses={200: {"model": models.RevisionComparison}},
+    responses={200: {"model": RevisionComparison}},
 )
 def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
@@ -75,7 +76,7 @@ def compare_revisions(
 @router.get(
     "/runs/{run}/comparison",
     summary="The comparison of a run's own arms",
-    responses={200: {"model": models.RunComparison}},
+    responses={200: {"model": RunComparison}},
 )
 def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:

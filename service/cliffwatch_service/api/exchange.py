@@ -9,8 +9,8 @@ from fastapi.responses import Response
 
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.api import work_models
 from cliffwatch_service.api.answers import answer, answer_pieces
+from cliffwatch_service.api.models.work import Imported
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.export import MEDIA_TYPES, export_run
 from cliffwatch_service.http.bodies import body_content
@@ -41,7 +41,7 @@ def read_export(run: RunId, request: Request, service: ServiceHere, _: Allowed, 
     summary="Take in bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
-    responses={200: {"model": work_models.Imported}, 201: {"model": work_models.Imported}},
+    responses={200: {"model": Imported}, 201: {"model": Imported}},
 )
 async def upload_file(
     request: Request,

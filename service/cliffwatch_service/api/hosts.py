@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.work import Beat, HostListed, JobState, Kept, Work
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.ingest.uploads import Count, Name
@@ -62,7 +63,7 @@ class CompleteBody(BaseModel):
 @router.get(
     "/hosts",
     summary="Hosts, when they were last seen and what they do",
-    responses={200: {"model": models.Page[work_models.HostListed]}},
+    responses={200: {"model": Page[HostListed]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -77,7 +78,7 @@ def _host(row: Any) -> dict[str, Any]:
 @router.post(
     "/offers",
     summary="Offer to work: answers a lease and its job, or 204",
-    responses={200: {"model": work_models.Work}, 204: {"description": "Nothing to do"}},
+    responses={200: {"model": Work}, 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     offered = Offer(
@@ -110,7 +111,7 @@ def _length(service: Service) -> timedelta:
 @router.post(
     "/leases/{lease}/heartbeat",
     summary="Keep a lease; says whether the job is to be cancelled",
-    responses={200: {"model": work_models.Beat}},
+    responses={200: {"model": Beat}},
 )
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
@@ -118,14 +119,14 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -
     return answer(request, {"cancel": cancelled})
 
 
-@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": work_models.Kept}})
+@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": Kept}})
 def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         tell(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
     return answer(request, {"kept": len(body.events)})
 
 
-@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": work_models.JobState}})
+@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": JobState}})
 def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         state = complete(

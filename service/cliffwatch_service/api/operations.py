@@ -9,7 +9,8 @@ from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.http.context import Allowed, ServiceHere
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store.tasks import counts
+from cliffwatch_service.store import database
+from cliffwatch_service.store.background import counts
 
 PATHS = ("/healthz", "/readyz", "/metrics")
 router = APIRouter(tags=["operations"])
@@ -28,7 +29,7 @@ async def healthz() -> str:
 def readyz(service: ServiceHere) -> str:
     try:
         with service.pool.connection(timeout=2) as connection:
-            connection.execute("SELECT 1")
+            database.answers(connection)
     except (psycopg.Error, PoolTimeout) as error:
         _log.error("database away", reason=str(error)[:500])
         raise Refusal(503, "not ready", "the database does not answer: the service's log says why") from None

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.models.history import Change, Quality, Report, ReportWhole
+from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.history.triage import OPEN, State, quality, report_named, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
@@ -30,9 +31,7 @@ class Triage(BaseModel):
     note: Annotated[Prose, Field(max_length=4000)] = ""
 
 
-@router.get(
-    "/changes", summary="Changes of series, newest first", responses={200: {"model": models.Page[models.Change]}}
-)
+@router.get("/changes", summary="Changes of series, newest first", responses={200: {"model": Page[Change]}})
 def list_changes(
     request: Request,
     service: ServiceHere,
@@ -60,7 +59,7 @@ def _change(row: Any) -> dict[str, Any]:
 @router.get(
     "/reports",
     summary="The regression inbox, newest first; without `state` what is open",
-    responses={200: {"model": models.Page[models.Report]}},
+    responses={200: {"model": Page[Report]}},
 )
 def list_reports(
     request: Request,
@@ -81,9 +80,7 @@ def _report(row: Any) -> dict[str, Any]:
     return {"report": row["digest"], **{name: value for name, value in row.items() if name not in ("id", "digest")}}
 
 
-@router.get(
-    "/reports/quality", summary="How many reports turned out to be noise", responses={200: {"model": models.Quality}}
-)
+@router.get("/reports/quality", summary="How many reports turned out to be noise", responses={200: {"model": Quality}})
 def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         return answer(request, quality(connection))
@@ -92,7 +89,7 @@ def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response
 @router.get(
     "/reports/{report}",
     summary="A report with its changes and comments",
-    responses={200: {"model": models.ReportWhole}},
+    responses={200: {"model": ReportWhole}},
 )
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -102,7 +99,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
     return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": entries})
 
 
-@router.post("/reports/{report}/triage", summary="Say what a report is", responses={200: {"model": models.Report}})
+@router.post("/reports/{report}/triage", summary="Say what a report is", responses={200: {"model": Report}})
 def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         triage(

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
+from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
@@ -22,7 +23,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 @router.get(
     "/series",
     summary="Series, by suite, benchmark, platform and mode",
-    responses={200: {"model": models.Page[models.Series]}},
+    responses={200: {"model": Page[Series]}},
 )
 def list_series(
     request: Request,
@@ -54,7 +55,7 @@ def about(row: Any) -> dict[str, Any]:
     return {"series": row["digest"], "params": dict(row["params"]), **{name: row[name] for name in names}}
 
 
-@router.get("/series/{digest}", summary="One series", responses={200: {"model": models.Series}})
+@router.get("/series/{digest}", summary="One series", responses={200: {"model": Series}})
 def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = _series_named(connection, digest)
@@ -74,7 +75,7 @@ def _series_named(connection: Any, digest: str) -> Any:
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
     " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
     " measurement is given here, all of them under `samples`.",
-    responses={200: {"model": models.SeriesHistory}},
+    responses={200: {"model": SeriesHistory}},
 )
 def read_history(
     digest: SeriesId,
@@ -101,7 +102,7 @@ def read_history(
 @router.get(
     "/series/{digest}/samples",
     summary="Every boot's sample at one revision",
-    responses={200: {"model": models.SeriesSamples}},
+    responses={200: {"model": SeriesSamples}},
 )
 def read_samples(
     digest: SeriesId,
@@ -121,7 +122,7 @@ def read_samples(
 @router.get(
     "/branches",
     summary="Branches whose first-parent order is known",
-    responses={200: {"model": models.Page[models.Branch]}},
+    responses={200: {"model": Page[Branch]}},
 )
 def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -132,7 +133,7 @@ def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Respons
 @router.get(
     "/revisions/{commit}",
     summary="What is known of a revision, and where it was measured",
-    responses={200: {"model": models.RevisionWhole}},
+    responses={200: {"model": RevisionWhole}},
 )
 def read_revision(
     commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Allowed

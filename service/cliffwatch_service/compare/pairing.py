@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import comparisons, runs, trees
+from cliffwatch_service.store import ancestry, comparisons, runs, trees
 
 NEAREST = "nearest"
 """In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
@@ -168,7 +168,7 @@ def _target(
 ) -> TargetBase | None:
     if base is not None:
         return TargetBase(platform, mode, base, None)
-    ancestor = trees.measured_ancestor(connection, head["id"], platform, mode)
+    ancestor = ancestry.measured_ancestor(connection, head["id"], platform, mode)
     if ancestor is None:
         return None
     return TargetBase(platform, mode, ancestor, ancestor["distance"])

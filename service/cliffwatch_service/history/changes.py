@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch.identities import digest_of
 from cliffwatch.stats.history.steps import Step, candidates
 from cliffwatch.stats.history.watch import HORIZON, NEAR
-from cliffwatch_service.store import comparisons, reports, runs, series, trees
+from cliffwatch_service.store import ancestry, comparisons, reports, runs, series, trees
 
 PUBLISHED = ("regression", "improvement")
 
@@ -30,7 +30,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     assert comparison is not None
     base, head = comparison["base_revision_id"], comparison["head_revision_id"]
     published = [row for row in comparisons.verdicts_of(connection, comparison_id) if row["verdict"] in PUBLISHED]
-    if base == head or not trees.is_ancestor(connection, base, head):
+    if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
     digests = {row["series_id"]: _change_digest(row["series_id"], base, head) for row in published}
     known = reports.changes_of_comparison(connection, comparison_id)

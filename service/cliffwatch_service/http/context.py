@@ -20,7 +20,7 @@ from cliffwatch_service.http.room import Room
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
-from cliffwatch_service.store import marks
+from cliffwatch_service.store import database
 
 PREFIX = "/api/v1"
 """Of the addresses for programs."""
@@ -75,7 +75,7 @@ class Service:
         self._demonstration["looked"] = self.now()
         try:
             with self.transaction() as connection:
-                self._demonstration["known"] = marks.is_demonstration(connection)
+                self._demonstration["known"] = database.is_demonstration(connection)
         except (psycopg.Error, PoolTimeout):
             return known
         return bool(self._demonstration["known"])

@@ -188,3 +188,22 @@ def samples_of_boot(connection: Connection[Any], run_id: int, number: int) -> Ma
     ).fetchone()
     assert row is not None
     return row
+
+
+_EXPIRED = """
+DELETE FROM raw_output USING run
+WHERE run.id = raw_output.run_id AND raw_output.received < %(before)s
+  AND NOT EXISTS (
+    SELECT FROM arm JOIN revision ON revision.id = revision_id
+    WHERE arm.run_id = run.id AND revision.subject ~ '^Linux [0-9]+\\.[0-9]+(\\.[0-9]+)?(-rc[0-9]+)?$'
+  )
+  AND NOT EXISTS (
+    SELECT FROM comparison JOIN arm ON arm.id = head_arm_id JOIN change ON change.comparison_id = comparison.id
+    WHERE arm.run_id = run.id AND change.state = 'confirmed'
+  )
+"""
+
+
+def remove_raw(connection: Connection[Any], before: datetime) -> int:
+    """Removes raw outputs received before a time; how many boots'. Those of releases, and those behind a change, stay."""
+    return connection.execute(_EXPIRED, {"before": before}).rowcount

@@ -93,6 +93,11 @@ def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
         "INSERT INTO token (name, hash, scopes, created, revoked) VALUES (%s, %s, '{}', %s, %s) ON CONFLICT (name) DO NOTHING",
         [name, f"nobody's: {name}".encode(), now, now],
     )
+    return token_named(connection, name)
+
+
+def token_named(connection: Connection[Any], name: str) -> int:
+    """The number of a token that is there."""
     row = connection.execute("SELECT id FROM token WHERE name = %s", [name]).fetchone()
     assert row is not None
     return int(row["id"])

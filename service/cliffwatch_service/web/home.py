@@ -17,7 +17,7 @@ from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.leases import AT_WORK
-from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
+from cliffwatch_service.store import ancestry, follows, overview, queue, reports, runs, series
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -170,10 +170,10 @@ def show_revision(
             "revision": row,
             "measured": measured,
             "comparable": any(
-                trees.measured_ancestor(connection, row["id"], each["platform"], each["mode"]) for each in measured
+                ancestry.measured_ancestor(connection, row["id"], each["platform"], each["mode"]) for each in measured
             ),
             "branches": overview.branches_of_revision(connection, row["id"]),
-            "neighbours": trees.measured_neighbours(connection, row["id"]),
+            "neighbours": ancestry.measured_neighbours(connection, row["id"]),
             "runs": recent,
         }
     return page(request, visitor, "revision.html", **content)

@@ -38,7 +38,7 @@ from cliffwatch_service.ingest.uploads import BOOT, RUN
 from cliffwatch_service.jobs.leases import Offer, offer, tell
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import marks, queue, reports, trees
+from cliffwatch_service.store import database, follows, queue, reports, tokens, trees
 from cliffwatch_service.store.follows import FollowRow
 
 MEASURED_BRANCH = "measured"
@@ -50,9 +50,9 @@ def fill(connection: Connection[Any], now: datetime, report: Callable[[str], obj
     """All of it or, when it is interrupted, nothing. Raises Refusal where the database holds results that are no demonstration,
     or the demonstration already.
     """
-    if marks.is_demonstration(connection):
+    if database.is_demonstration(connection):
         raise Refusal(409, "filled already", "this database holds the demonstration already: serve it")
-    if marks.holds_results(connection):
+    if database.holds_results(connection):
         raise Refusal(
             409, "not empty", "this database holds results: name an empty one with --data-dir or DATABASE_URL"
         )
@@ -69,7 +69,7 @@ def fill(connection: Connection[Any], now: datetime, report: Callable[[str], obj
     _branches(connection, now)
     _triage(connection, now)
     _queue(connection, now)
-    marks.mark_demonstration(connection, now)
+    database.mark_demonstration(connection, now)
     report("branches, triage and queue")
 
 
@@ -132,9 +132,7 @@ def _keep(connection: Connection[Any], run: DemoRun) -> None:
 
 
 def _filler(connection: Connection[Any]) -> Caller:
-    row = connection.execute("SELECT id FROM token WHERE name = %s", [_WHO]).fetchone()
-    assert row is not None
-    return Caller(name=_WHO, token_id=row["id"], scopes=frozenset({"admin"}))
+    return Caller(name=_WHO, token_id=tokens.token_named(connection, _WHO), scopes=frozenset({"admin"}))
 
 
 def _branches(connection: Connection[Any], now: datetime) -> None:
@@ -157,14 +155,14 @@ def _follow(
     row = FollowRow(
         tree=TREE, branch=branch, policy="commit", targets=targets, suites=["local-storage"], profile="standard"
     )
-    follow_branch(connection, row, who=_WHO, now=now)
+    number = follow_branch(connection, row, who=_WHO, now=now)
     tree = trees.keep_tree(connection, TREE, now)
     identity = trees.keep_branch(connection, tree, branch)
     revisions = trees.keep_revisions(connection, [trees.RevisionFacts(commit=commit) for commit in commits])
     trees.set_branch_end(connection, identity, 1, revisions)
     watch_branch(connection, identity, now)
     # Nobody polls a tree that does not exist.
-    connection.execute("UPDATE follow SET polled = %s WHERE branch_id = %s", [now + 100 * _A_YEAR, identity])
+    follows.set_polled(connection, number, now + 100 * _A_YEAR, problem=None)
 
 
 def _triage(connection: Connection[Any], now: datetime) -> None:

@@ -25,7 +25,7 @@ from cliffwatch_service.compare.pairing import (
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import background, reports, runs, trees
+from cliffwatch_service.store import ancestry, background, reports, runs, trees
 from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
@@ -219,7 +219,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
     return {
         "bases": [rows[identity] for identity in bases],
         "head": rows[ready.head["id"]],
-        "distance": trees.distance(connection, only, ready.head["id"]) if only is not None else None,
+        "distance": ancestry.distance(connection, only, ready.head["id"]) if only is not None else None,
         "conditions": of_targets,
         "failures": [
             (index, failure)
@@ -238,7 +238,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
         ],
         "tree": records[0][1].get("tree"),
         "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
-        "neighbours": trees.measured_neighbours(
+        "neighbours": ancestry.measured_neighbours(
             connection, ready.head["id"], platform=filters.platform, mode=filters.mode
         ),
     }

@@ -1,4 +1,4 @@
-"""What the API answers of requests, jobs, hosts, and those who run the service; see models for results."""
+"""Requests, jobs, hosts, tokens and tasks as the API answers them."""
 
 from datetime import datetime
 from typing import Any, Literal
