@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from psycopg import Connection
 
@@ -16,7 +16,6 @@ from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import follows, tokens, trees
 
 Policy = Literal["commit", "push", "nightly"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 ASKER = "follow"
 """The name under which followed branches ask: a token that has no secret and so no holder."""

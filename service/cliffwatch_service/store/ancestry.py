@@ -5,6 +5,9 @@ from typing import Any
 
 from psycopg import Connection
 
+_FARTHEST = 1000
+"""Commits of a line that are looked at."""
+
 _MEASURED_ANCESTOR = """
 WITH RECURSIVE line (id, commit, parents, distance) AS (
     SELECT id, commit, parents, 0 FROM revision WHERE id = %(head)s
@@ -24,20 +27,18 @@ ORDER BY distance LIMIT 1
 """
 
 
-def measured_ancestor(
-    connection: Connection[Any], head: int, platform: str, mode: str, *, most: int = 1000
-) -> Mapping[str, Any] | None:
+def measured_ancestor(connection: Connection[Any], head: int, platform: str, mode: str) -> Mapping[str, Any] | None:
     """The nearest first-parent ancestor that was measured there, with its distance in commits. Of one on a branch that is a
     measurement of history: what anybody says of it is no base for others.
     """
     return connection.execute(
-        _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": most}
+        _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": _FARTHEST}
     ).fetchone()
 
 
-def is_ancestor(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> bool:
+def is_ancestor(connection: Connection[Any], base: int, head: int) -> bool:
     """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
-    if distance(connection, base, head, most=most) is not None:
+    if distance(connection, base, head) is not None:
         return True
     common = connection.execute(
         "SELECT 1 FROM branch_revision AS base JOIN branch_revision AS head USING (branch_id)"
@@ -59,9 +60,9 @@ SELECT distance FROM line WHERE id = %(base)s
 """
 
 
-def distance(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> int | None:
+def distance(connection: Connection[Any], base: int, head: int) -> int | None:
     """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
-    row = connection.execute(_DISTANCE, {"head": head, "base": base, "most": most}).fetchone()
+    row = connection.execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
     return None if row is None else int(row["distance"])
 
 

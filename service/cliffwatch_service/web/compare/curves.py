@@ -8,11 +8,9 @@ from typing import Any
 from cliffwatch.reports import figures
 from cliffwatch_service.web.layout.drawing import Dot, line
 
-WIDTH = 460
 _TOP, _BOTTOM = 12, 176
 """Of the costs; below them stand the parameter's values."""
 _RATIO_TOP, _RATIO_BOTTOM = 226, 296
-HEIGHT = 304
 _RIGHT = 448
 _LETTER = 6.6
 """Width of a digit in a label."""
