@@ -217,11 +217,11 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
     ready = threading.Event()
     startup = server.startup
 
-    async def told(sockets: Any = None) -> None:
+    async def started(sockets: Any = None) -> None:
         await startup(sockets)
         ready.set()
 
-    server.startup = told  # type: ignore[method-assign]
+    server.startup = started  # type: ignore[method-assign]
     thread.start()
     assert ready.wait(300)
     port = server.servers[0].sockets[0].getsockname()[1]

@@ -96,7 +96,7 @@ def host(tmp_path: Path, *, after: str = "") -> Host:
 
 def do(service: Service, where: Host, spool: Path, *, jobs: int | None = None) -> list[str]:
     """Works until there is no job left, and looks at the spool once."""
-    said: list[str] = []
+    lines: list[str] = []
     drain = threading.Event()
     before = Service.post
 
@@ -106,10 +106,10 @@ def do(service: Service, where: Host, spool: Path, *, jobs: int | None = None) -
         return before(service, path, content, key=key)
 
     service.post = post  # type: ignore[method-assign]
-    ended = work(service, where, Spool(spool), drain=drain, stop=threading.Event(), say=said.append, idle=0, jobs=jobs)
+    ended = work(service, where, Spool(spool), drain=drain, stop=threading.Event(), say=lines.append, idle=0, jobs=jobs)
     assert ended is None or isinstance(ended, Failure)
     assert ended is None
-    return said
+    return lines
 
 
 def break_for(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
@@ -137,7 +137,7 @@ def test_results_that_cannot_be_handled_fail_their_job_alone(
 ) -> None:
     break_for(monkeypatch, "poison", error)
     service = Service(job("poison"), job("good"))
-    said = do(service, host(tmp_path), tmp_path / "spool")
+    lines = do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-good"]["outcome"] == "done"
     assert service.ended["lease-poison"]["outcome"] == "host-failed"
@@ -145,8 +145,8 @@ def test_results_that_cannot_be_handled_fail_their_job_alone(
     aside = tmp_path / "spool" / "poison" / "results.aside-1"
     assert (aside / "run.json").read_text() == (RUN / "run.json").read_text()
     assert "Traceback" in aside.with_name("results.aside-1.why").read_text()
-    assert str(aside) in "\n".join(said)
-    assert "\x1b" not in "".join(said)
+    assert str(aside) in "\n".join(lines)
+    assert "\x1b" not in "".join(lines)
     assert not list(Spool(tmp_path / "spool").waiting())
 
 
@@ -158,9 +158,9 @@ def test_what_lies_in_the_spool_at_the_start_ends_no_worker(
     spool = Spool(tmp_path / "spool")
     for name in ("poison", "good"):
         shutil.copytree(RUN, spool.begin(job(name)).results)
-    said = do(Service(), host(tmp_path), tmp_path / "spool")
+    lines = do(Service(), host(tmp_path), tmp_path / "spool")
 
-    assert "sent what job good left: 2 boots" in said
+    assert "sent what job good left: 2 boots" in lines
     assert (tmp_path / "spool" / "poison" / "results.aside-1" / "run.json").exists()
     assert not list(spool.waiting())
 
@@ -209,10 +209,10 @@ def test_every_file_that_is_uploaded_is_something_else(tmp_path: Path, name: str
     path.unlink()
     KINDS[kind](path, secret)
     service = Service(job("next"))
-    said = do(service, host(tmp_path), tmp_path / "spool")
+    lines = do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-next"]["outcome"] == "done"
-    assert "sent what job good left: 2 boots" in said
+    assert "sent what job good left: 2 boots" in lines
     assert SECRET.encode() not in b"".join(service.sent)
     assert [each.folder.name for each in spool.waiting()] in ([], ["poison"])
 
@@ -227,8 +227,8 @@ def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: P
     nest = 'import os\nfor _ in range(1500): os.mkdir("d"); os.chdir("d")'
     subprocess.run([sys.executable, "-c", nest], cwd=odd, check=True)
     try:
-        said = do(Service(job("next")), host(tmp_path), tmp_path / "spool")
-        assert "sent what job poison left: 2 boots" in said
+        lines = do(Service(job("next")), host(tmp_path), tmp_path / "spool")
+        assert "sent what job poison left: 2 boots" in lines
     finally:
         remove_tree(odd)  # pytest cannot
 

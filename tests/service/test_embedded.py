@@ -10,6 +10,7 @@ import pytest
 
 from cliffwatch_service.postgres import embedded_folders
 from cliffwatch_service.postgres.embedded import start_embedded
+from cliffwatch_service.refusal import Refusal
 
 START = """
 import sys
@@ -48,13 +49,13 @@ def test_a_path_that_is_too_odd_or_too_long_for_a_socket_gets_a_folder_of_this_u
     try:
         ended = started(tmp_path / name, temporary)
         assert ended.returncode == 0, ended.stderr
-        database, place = ended.stdout.splitlines()
+        database, folder = ended.stdout.splitlines()
         assert database == "cliffwatch"
         home = temporary / f"cliffwatch-{os.geteuid()}"
-        assert Path(place).parent == home
+        assert Path(folder).parent == home
         assert home.stat().st_uid == os.geteuid()
         assert not home.stat().st_mode & 0o022
-        assert not Path(place).stat().st_mode & 0o022
+        assert not Path(folder).stat().st_mode & 0o022
     finally:
         subprocess.run(["rm", "-r", str(temporary)], check=True)
 
@@ -66,7 +67,7 @@ def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
     (tmp_path / f"cliffwatch-{os.geteuid()}").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(tmp_path))
 
-    with pytest.raises(RuntimeError, match="remove it, or set TMPDIR"):
+    with pytest.raises(Refusal, match="remove it, or set TMPDIR"):
         start_embedded(tmp_path / ("l" * 120))
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -75,7 +76,7 @@ def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "data" / "postgresql").mkdir(parents=True)
     monkeypatch.setattr(embedded_folders.os, "geteuid", lambda: 4242)
 
-    with pytest.raises(RuntimeError, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
+    with pytest.raises(Refusal, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
         start_embedded(tmp_path / "data")
 
 

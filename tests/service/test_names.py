@@ -130,9 +130,9 @@ def test_tags_of_a_followed_tree_are_known_by_the_commits_that_they_name(
     toy.git(repository, "-c", "user.name=A", "-c", "user.email=a@example.org", "tag", "-a", "-m", "x", "annotated")
     commit = toy.git(repository, "rev-parse", "HEAD")
     toy.git(repository, "tag", "light")
-    found = tags_of(url)
-    assert isinstance(found, dict)
-    assert (found["light"], found["annotated"]) == (commit, commit)
+    tags = tags_of(url)
+    assert isinstance(tags, dict)
+    assert (tags["light"], tags["annotated"]) == (commit, commit)
     body = {"tree": url, "branch": "master", "policy": "commit", "suites": ["local-storage"]}
     body["targets"] = [{"platform": "emulated-x86-64", "mode": "icount"}]
     with running.http("admin") as http:

@@ -6,7 +6,7 @@ import pytest
 
 from cliffwatch.reports.across import Target, across
 from cliffwatch_service.history.report_summary import tally
-from cliffwatch_service.web.compare.lines import line_of
+from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.layout.drawing import common_scale
 from cliffwatch_service.web.layout.intervals import interval_words, levels_of
 
@@ -25,7 +25,7 @@ class Column:
 
 
 def row(**changed: Any) -> dict[str, Any]:
-    found = {
+    usual = {
         "suite": "hashmap",
         "benchmark": "bpf-hashmap-lookup",
         "params": {},
@@ -47,11 +47,11 @@ def row(**changed: Any) -> dict[str, Any]:
         "reason": "",
         "primary": True,
     }
-    return {**found, **changed}
+    return {**usual, **changed}
 
 
 def shown(column: Column, **changed: Any) -> Any:
-    return line_of(across([[row(**changed)]])[0], [column], SCALE)
+    return table_row(across([[row(**changed)]])[0], [column], SCALE)
 
 
 def test_a_row_says_its_metric_unit_direction_and_values() -> None:

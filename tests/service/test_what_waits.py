@@ -49,8 +49,8 @@ def test_a_running_job_says_nothing_of_hosts_that_do_not_work(leased: Any) -> No
 def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
     running, job = leased
     with running.service.transaction() as connection:
-        found = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
-    by_id = {str(identity): expected for identity, expected in found.items()}
+        estimates = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
+    by_id = {str(identity): expected for identity, expected in estimates.items()}
     assert by_id.pop(job) == Estimate(position=0, hosts=1, seconds=None, low=None, high=None)
     assert [(each.position, each.hosts) for each in by_id.values()] == [(1, 1)]
 
@@ -85,6 +85,6 @@ def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(plat
         "mode": "walltime",
         "platform": platform,
     }
-    found = [each.label for each in references(series)]
-    assert sum("Skylake" in label for label in found) == skylake
-    assert sum("2024" in label for label in found) == 2, "nobody wrote down on which machine: beside all of them"
+    labels = [each.label for each in references(series)]
+    assert sum("Skylake" in label for label in labels) == skylake
+    assert sum("2024" in label for label in labels) == 2, "nobody wrote down on which machine: beside all of them"

@@ -1,4 +1,4 @@
-"""Takes a request's body before anything else does, and holds its size, its time and its text to limits.
+"""Takes a request's body before anything else does, and limits its size, its time and its text.
 
 What arrives lies in a file from a quarter of a MiB on; it is unpacked in a thread once all of it is here. The event loop only
 moves pieces, so that no body holds up anybody else's request.
@@ -206,7 +206,7 @@ async def _received(body: Body, receive: Receive, limit: int) -> bool:
         raise Refusal(
             408,
             "body too slow",
-            f"a body must bring {SLOWEST_RATE >> 10} KiB a second and be here within {SECONDS:.0f} seconds: send it again",
+            f"a body must arrive at {SLOWEST_RATE >> 10} KiB/s or more and within {SECONDS:.0f} s: send it again",
         ) from None
 
 

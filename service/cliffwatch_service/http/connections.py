@@ -1,4 +1,4 @@
-"""Holds connections to limits that uvicorn has none for: how many of one address, how long a head may take, how long a
+"""Limits on connections that uvicorn does not have: how many of one address, how long a head may take, how long a
 client may leave an answer unread.
 
 A connection on which nothing is asked costs others nothing: where there are too many, the one that waited longest goes.

@@ -25,7 +25,9 @@ def read_cursor(cursor: str | None, *kinds: Callable[[Any], Any]) -> tuple[Any, 
         content = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         return tuple(kind(each) for kind, each in zip(kinds, content, strict=True))
     except (binascii.Error, ValueError, TypeError, OverflowError):
-        raise Refusal(422, "invalid cursor", "this cursor is of no list here: begin without one") from None
+        raise Refusal(
+            422, "invalid cursor", "this cursor belongs to no list of this service: start without one"
+        ) from None
 
 
 def identity(value: Any) -> int:

@@ -97,16 +97,14 @@ def _unstorable(_: Request, error: Exception) -> Refusal:
 
 def _database_away(_: Request, error: Exception) -> Refusal:
     _log.error("database away", reason=str(error)[:500])
-    return Refusal(
-        503, "database away", "the service cannot reach its database now; nothing was stored: send it again later"
-    )
+    return Refusal(503, "database away", "the database is not reachable; nothing was stored: send it again later")
 
 
 def _too_long(_: Request, error: Exception) -> Refusal:
     _log.error("query too long", reason=str(error)[:500])
-    return Refusal(503, "took too long", "the answer took too long and was given up: ask for less at once")
+    return Refusal(503, "took too long", "the query took too long and was stopped: ask for less at once")
 
 
 def _unforeseen(request: Request, error: Exception) -> Refusal:
     _log.exception("unforeseen", path=request.url.path, exc_info=error)
-    return Refusal(500, "unforeseen", "the service failed here; its log says why under this request's id")
+    return Refusal(500, "unforeseen", "the service failed; its log has the reason under the id of this request")

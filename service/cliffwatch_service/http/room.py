@@ -19,10 +19,10 @@ class Room:
         with self._lock:
             if self._taken[who] + size > self._each:
                 raise Refusal(
-                    429, "too much at once", f"you have too many {self._what} under way: do one after another"
+                    429, "too much at once", f"too many {self._what} of yours at once: send one after another"
                 )
             if self._taken.total() + size > self._whole:
-                raise Refusal(503, "no room", f"the service has too many {self._what} under way: try again later")
+                raise Refusal(503, "no room", f"too many {self._what} at once: send it again later")
             self._taken[who] += size
 
     def give_back(self, who: str, size: int) -> None:

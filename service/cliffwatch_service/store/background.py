@@ -29,7 +29,7 @@ def ask_analysis(connection: Connection[Any], run: str) -> None:
 def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
     """Compare two arms that nobody compared before. Raises Refusal where that was tried and given up."""
     if failed_for_good(connection, COMPARE, {"base": base, "head": head}):
-        raise Refusal(503, "not compared", "this comparison was tried and given up: its task says why to an operator")
+        raise Refusal(503, "not compared", "the comparison failed: the background task has the reason, for an operator")
     _ask(connection, COMPARE, f"{base} {head}", base=base, head=head)
 
 

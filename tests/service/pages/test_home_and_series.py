@@ -167,8 +167,8 @@ def test_series_are_found_by_a_part_of_their_name(opened: Any) -> None:
 def test_series_are_found_by_their_title_and_parameters_stand_as_people_count(text: str, demonstration: Any) -> None:
     with demonstration.http(None) as http:
         page = http.get("/series", params={"text": text, "platform": "amd-rome"}).text
-    found = re.findall(r'<span class="params">nr_maps=(\d+)</span>', page)
-    assert found == ["1", "10", "16", "17", "100", "1000"]
+    numbers = re.findall(r'<span class="params">nr_maps=(\d+)</span>', page)
+    assert numbers == ["1", "10", "16", "17", "100", "1000"]
 
 
 def test_a_point_leads_to_its_revision_and_is_dated(opened: Any, demonstration: Any) -> None:

@@ -115,7 +115,7 @@ def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Respon
     """For a browser a page that reloads itself, for programs when to ask again."""
     if form == "html":
         return page(request, visitor, "compare/comparing.html", status=202, headers={"Refresh": "2"}, pair=name)
-    body = "this comparison is being made: ask again in a few seconds\n"
+    body = "the comparison is being computed: ask again in a few seconds\n"
     return Response(body, 202, headers={"Retry-After": "3", "Vary": "Accept"}, media_type="text/plain; charset=utf-8")
 
 
@@ -145,7 +145,7 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
     pairs = [each for each in paired.pairs if platform in ("", each.target.platform) and mode in ("", each.target.mode)]
     if not pairs:
         there = " and ".join(f"{each.target.platform} ({each.target.mode})" for each in paired.pairs)
-        raise Refusal(404, "not measured", f"this pair was not measured on {platform} {mode}; it was on {there}")
+        raise Refusal(404, "not measured", f"pair not measured on {platform} {mode}, but on {there}")
     return Paired(paired.head, pairs)
 
 
@@ -265,7 +265,7 @@ def show_case(
         paired = pair_named(connection, pair)
         answers = _ready(connection, _on(paired, platform, mode), service).answers
         if not answers:
-            raise Refusal(503, "being compared", "this comparison is being made: look again in a few seconds")
+            raise Refusal(503, "being compared", "the comparison is being computed: look again in a few seconds")
         rows = rows_of(connection, answers)
         row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
         details = [

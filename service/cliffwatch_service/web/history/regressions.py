@@ -84,7 +84,7 @@ def say_triage(
     """Stores a person's triage of a report, and goes back to the page of the form."""
     state, owner, note = (plain_text(form.get(name, "").strip()) for name in ("state", "owner", "note"))
     if state not in STATES:
-        raise Refusal(422, "no such state", f"a report is {', '.join(STATES)}: choose one of these")
+        raise Refusal(422, "no such state", f"the states of a report are {', '.join(STATES)}: choose one of these")
     if len(owner) > 200 or len(note) > 4000:
         raise Refusal(422, "too long", "an owner has at most 200 characters, a note 4,000")
     with service.transaction() as connection:

@@ -165,9 +165,7 @@ def signed_form() -> Any:
             raise Refusal(401, "sign in first", "writing needs a token: sign in with yours, then do this again")
         refuse_without_right(visitor.caller, operation_of(request))
         if not secrets.compare_digest(form.get(FORM_FIELD, "").encode(), visitor.form_token.encode()):
-            raise Refusal(
-                403, "stale form", "this form was not made for your session: reload the page and send it again"
-            )
+            raise Refusal(403, "stale form", "the form belongs to another session: reload the page and send it again")
         return visitor
 
     return Depends(checked)

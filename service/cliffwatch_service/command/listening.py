@@ -2,26 +2,16 @@
 
 import errno
 import socket
-from dataclasses import dataclass
 from typing import Any
 
-from cliffwatch.exits import Exit
+from cliffwatch_service.refusal import Refusal
 
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """Of a name with two addresses one may be of a family that this machine does not have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotListen:
-    """Why an address cannot be had, what to do, and whose matter that is."""
-
-    reason: str
-    next_step: str
-    exit: Exit
-
-
-def bound(host: str, port: int) -> tuple[socket.socket, ...] | CannotListen:
-    """A socket for each address that the host's name has; they listen once the service is ready to answer."""
+def bound(host: str, port: int) -> tuple[socket.socket, ...]:
+    """A socket for each address that the host's name has; they listen once the service is ready to answer. Raises Refusal."""
     sockets: list[socket.socket] = []
     try:
         known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -32,7 +22,7 @@ def bound(host: str, port: int) -> tuple[socket.socket, ...] | CannotListen:
             return tuple(sockets)
         for each in sockets:
             each.close()
-        return cannot_listen(host, port, error)
+        raise cannot_listen(host, port, error) from None
     return tuple(sockets)
 
 
@@ -49,29 +39,29 @@ def _bound(family: int, address: Any) -> socket.socket:
     return taken
 
 
-def cannot_listen(host: str, port: int, error: Exception) -> CannotListen:
+def cannot_listen(host: str, port: int, error: Exception) -> Refusal:
     """What an error of taking or using an address means."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
-        return CannotListen(
-            reason=f"this machine has no address {host!r}",
-            next_step="name one of its own with --host, such as 127.0.0.1, or 0.0.0.0 for all",
-            exit=Exit.USAGE,
+        return _refusal(
+            422,
+            f"this machine has no address {host!r}",
+            "name one of its own with --host, such as 127.0.0.1, or 0.0.0.0 for all",
         )
     if number == errno.EADDRINUSE:
-        return CannotListen(
-            reason=f"port {port} of {host} is taken by another program",
-            next_step=f"choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
-            exit=Exit.HOST_FAILED,
+        return _refusal(
+            503,
+            f"port {port} of {host} is taken by another program",
+            f"choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
         )
     if number in (errno.EACCES, errno.EPERM):
-        return CannotListen(
-            reason=f"port {port} of {host} may not be taken by this user",
-            next_step="choose one from 1024 on with --port, and put a proxy before it",
-            exit=Exit.HOST_FAILED,
+        return _refusal(
+            503,
+            f"port {port} of {host} may not be taken by this user",
+            "choose one from 1024 on with --port, and put a proxy before it",
         )
-    return CannotListen(
-        reason=f"port {port} of {host} cannot be taken: {error}",
-        next_step="choose another with --port",
-        exit=Exit.HOST_FAILED,
-    )
+    return _refusal(503, f"port {port} of {host} cannot be taken: {error}", "choose another with --port")
+
+
+def _refusal(status: int, reason: str, next_step: str) -> Refusal:
+    return Refusal(status, "cannot listen", f"{reason}\n  {next_step}")
