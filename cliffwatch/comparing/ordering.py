@@ -42,7 +42,7 @@ FOLDED = frozenset({"unchanged", "inconclusive"})
 """Verdicts whose rows are folded under a sweep that draws them."""
 
 
-class Ranked(Protocol):
+class Sortable(Protocol):
     """A row as it is sorted: `size` is its largest change, `sure` the change that is there at least."""
 
     @property
@@ -61,7 +61,7 @@ class Ranked(Protocol):
     def sure(self) -> float: ...
 
 
-R = TypeVar("R", bound=Ranked)
+R = TypeVar("R", bound=Sortable)
 
 
 def passes(verdict: str, wanted: str) -> bool:
@@ -79,7 +79,7 @@ def ordered(rows: Iterable[R], by: str) -> list[R]:
     return sorted(named, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
 
 
-def _name(row: Ranked) -> tuple[Any, ...]:
+def _name(row: Sortable) -> tuple[Any, ...]:
     params = ", ".join(f"{name}={value}" for name, value in row.params.items())
     return row.suite, row.benchmark, natural_key(params), row.metric
 

@@ -11,7 +11,7 @@ from cliffwatch.comparing.ordering import Detectable, beyond_noise, detectable, 
 
 
 @dataclass
-class Ranked:
+class Sortable:
     """A row as pages sort it."""
 
     benchmark: str
@@ -45,9 +45,9 @@ def test_changed_is_whatever_is_reported_on_any_target() -> None:
 
 def test_by_size_only_changed_rows_go_first() -> None:
     rows = [
-        Ranked("quiet", size=0.5),
-        Ranked("small", "regression", size=0.01, sure=0.009),
-        Ranked("large", "improvement", size=0.2, sure=0.001),
+        Sortable("quiet", size=0.5),
+        Sortable("small", "regression", size=0.01, sure=0.009),
+        Sortable("large", "improvement", size=0.2, sure=0.001),
     ]
     assert [each.benchmark for each in ordered(rows, "size")] == ["large", "small", "quiet"]
     assert [each.benchmark for each in ordered(rows, "certainty")] == ["small", "large", "quiet"]
@@ -58,7 +58,7 @@ def test_parameters_sort_as_people_count() -> None:
     given = ["nr_maps=16", "nr_maps=1", "nr_maps=17", "nr_maps=2", "nr_maps=10", "batch=4", "nr_maps"]
     expected = ["batch=4", "nr_maps", "nr_maps=1", "nr_maps=2", "nr_maps=10", "nr_maps=16", "nr_maps=17"]
     assert sorted(given, key=natural_key) == expected
-    rows = [Ranked("get", params={"nr_maps": "16"}), Ranked("get", params={"nr_maps": "2"})]
+    rows = [Sortable("get", params={"nr_maps": "16"}), Sortable("get", params={"nr_maps": "2"})]
     assert [each.params["nr_maps"] for each in ordered(rows, "name")] == ["2", "16"]
 
 

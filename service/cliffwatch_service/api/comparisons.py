@@ -47,7 +47,7 @@ def _listed(row: Any) -> dict[str, Any]:
 
 @router.get(
     "/comparisons/{pair}",
-    summary="Compare two revisions wherever both were measured",
+    summary="Comparison of two revisions on every target that measured both",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
     " the nearest measured ancestor, which the answer names in `targets`.",
     responses={200: {"model": RevisionComparison}},

@@ -16,7 +16,7 @@ from cliffwatch_service.compare.export import MEDIA_TYPES, export_run
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
-from cliffwatch_service.ingest.import_files import ImportedAs, ImportedFile, import_file
+from cliffwatch_service.ingest.import_files import ImportedAs, ImportResult, import_file
 from cliffwatch_service.ingest.uploads import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
@@ -38,7 +38,7 @@ def read_export(run: RunId, request: Request, service: ServiceHere, _: Allowed, 
 
 @router.post(
     "/imports",
-    summary="Take in bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
+    summary="Import of bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
     responses={200: {"model": Imported}, 201: {"model": Imported}},
@@ -59,7 +59,7 @@ async def upload_file(
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
 
 
-def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> ImportedFile:
+def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> ImportResult:
     text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     now = service.now()
     with service.transaction() as connection:

@@ -34,7 +34,7 @@ class FollowBody(BaseModel):
 
 @router.get(
     "/follows",
-    summary="Followed branches, when they were last looked at and what is wrong with them",
+    summary="Followed branches, when they were last polled, and their problems",
     responses={200: {"model": Page[Followed]}},
 )
 def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response:
@@ -54,7 +54,7 @@ def _shown(row: Any) -> dict[str, Any]:
 
 @router.post(
     "/follows",
-    summary="Follow a branch, or change how",
+    summary="New followed branch, or another policy for one",
     status_code=201,
     responses={200: {"model": Followed}, 201: {"model": Followed}},
 )
@@ -74,7 +74,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
     return answer(request, _shown(kept), status=201)
 
 
-@router.delete("/follows/{follow}", summary="Follow a branch no longer", responses={200: {"model": FollowEnded}})
+@router.delete("/follows/{follow}", summary="End of following a branch", responses={200: {"model": FollowEnded}})
 def end_follow(
     follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

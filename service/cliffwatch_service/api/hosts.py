@@ -62,7 +62,7 @@ class CompleteBody(BaseModel):
 
 @router.get(
     "/hosts",
-    summary="Hosts, when they were last seen and what they do",
+    summary="Hosts, when they were last seen and their jobs",
     responses={200: {"model": Page[HostListed]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
@@ -77,7 +77,7 @@ def _host(row: Any) -> dict[str, Any]:
 
 @router.post(
     "/offers",
-    summary="Offer to work: answers a lease and its job, or 204",
+    summary="Offer of a host to work: answers a lease and its job, or 204",
     responses={200: {"model": Work}, 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -110,7 +110,7 @@ def _length(service: Service) -> timedelta:
 
 @router.post(
     "/leases/{lease}/heartbeat",
-    summary="Keep a lease; says whether the job is to be cancelled",
+    summary="Heartbeat of a lease; answers whether the job is to be cancelled",
     responses={200: {"model": Beat}},
 )
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -119,14 +119,14 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -
     return answer(request, {"cancel": cancelled})
 
 
-@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": Kept}})
+@router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})
 def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         tell(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
     return answer(request, {"kept": len(body.events)})
 
 
-@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": JobState}})
+@router.post("/leases/{lease}/complete", summary="End of a job", responses={200: {"model": JobState}})
 def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         state = complete(

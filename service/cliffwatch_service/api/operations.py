@@ -24,7 +24,7 @@ async def healthz() -> str:
 
 
 @router.get(
-    "/readyz", summary="Whether requests can be answered: the database is there", response_class=PlainTextResponse
+    "/readyz", summary="Whether requests can be answered: the database is reachable", response_class=PlainTextResponse
 )
 def readyz(service: ServiceHere) -> str:
     try:

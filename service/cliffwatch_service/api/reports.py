@@ -58,7 +58,7 @@ def _change(row: Any) -> dict[str, Any]:
 
 @router.get(
     "/reports",
-    summary="The regression inbox, newest first; without `state` what is open",
+    summary="Regression reports, newest first; without `state` the open ones",
     responses={200: {"model": Page[Report]}},
 )
 def list_reports(
@@ -80,7 +80,9 @@ def _report(row: Any) -> dict[str, Any]:
     return {"report": row["digest"], **{name: value for name, value in row.items() if name not in ("id", "digest")}}
 
 
-@router.get("/reports/quality", summary="How many reports turned out to be noise", responses={200: {"model": Quality}})
+@router.get(
+    "/reports/quality", summary="Share of reports that turned out to be noise", responses={200: {"model": Quality}}
+)
 def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         return answer(request, quality(connection))
@@ -99,7 +101,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
     return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": entries})
 
 
-@router.post("/reports/{report}/triage", summary="Say what a report is", responses={200: {"model": Report}})
+@router.post("/reports/{report}/triage", summary="Triage of a report", responses={200: {"model": Report}})
 def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         triage(

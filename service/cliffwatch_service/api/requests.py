@@ -55,7 +55,7 @@ class RequestBody(BaseModel):
 
 @router.post(
     "/requests",
-    summary="Ask for measurements",
+    summary="New request for measurements",
     status_code=201,
     responses={200: {"model": RequestWhole}, 201: {"model": RequestWhole}},
 )
@@ -158,7 +158,7 @@ def cancel_request(request_id: UUID, request: Request, service: ServiceHere, cal
 
 @router.get(
     "/queue",
-    summary="What waits and what runs, in order, with when it is expected",
+    summary="Waiting and running jobs in order, with estimates",
     responses={200: {"model": Page[Job]}},
 )
 def read_queue(request: Request, service: ServiceHere, _: Allowed) -> Response:
@@ -209,7 +209,7 @@ def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Allowe
 
 @router.post(
     "/jobs/{job}/retry",
-    summary="Put a parked, failed or cancelled job back into the queue",
+    summary="Retry of a parked, failed or cancelled job",
     responses={200: {"model": Job}},
 )
 def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -221,7 +221,7 @@ def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed
 
 @router.get(
     "/jobs/{job}/events",
-    summary="What happened to a job, from the beginning or after an event",
+    summary="Events of a job, from the beginning or after an event",
     responses={200: {"model": Page[Event]}},
 )
 def read_events(
@@ -240,7 +240,7 @@ def read_events(
 
 @router.get(
     "/jobs/{job}/stream",
-    summary="The same as server-sent events, until the job has ended",
+    summary="Events of a job as server-sent events, until it has ended",
     responses={200: {"content": {"text/event-stream": {}}}},
     response_class=StreamingResponse,
 )

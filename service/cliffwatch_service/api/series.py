@@ -132,7 +132,7 @@ def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Respons
 
 @router.get(
     "/revisions/{commit}",
-    summary="What is known of a revision, and where it was measured",
+    summary="A revision, and where it was measured",
     responses={200: {"model": RevisionWhole}},
 )
 def read_revision(

@@ -33,7 +33,7 @@ class TokenBody(BaseModel):
 
 @router.post(
     "/tokens",
-    summary="Make a token; its secret is in this answer and nowhere else",
+    summary="New token; its secret is in this answer and nowhere else",
     status_code=201,
     responses={200: {"model": TokenMade}, 201: {"model": TokenMade}},
 )
@@ -87,7 +87,7 @@ def list_tasks(
 
 @router.get(
     "/audit",
-    summary="What was done with tokens, newest first",
+    summary="Audit of what was done with tokens, newest first",
     responses={200: {"model": Page[AuditEntry]}},
 )
 def list_audit(

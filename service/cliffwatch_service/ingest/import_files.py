@@ -36,7 +36,7 @@ class ImportedAs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedFile:
+class ImportResult:
     """The run that it became, and the lines that could not be read. `fresh` is False where it was here already."""
 
     run: str
@@ -48,7 +48,7 @@ class ImportedFile:
 
 def import_file(
     connection: Connection[Any], known: ColumnsKnown, text: str, about: ImportedAs, *, by: Caller, now: datetime
-) -> ImportedFile:
+) -> ImportResult:
     """Raises Refusal where nothing in it can be read."""
     parsed = parse_any(text)
     problems = tuple(
@@ -71,7 +71,7 @@ def import_file(
     host = queue.keep_host(connection, host_name, about.platform, {}, now)
     stored = runs.run_of_identity(connection, identity, host["id"])
     if stored is not None:
-        return ImportedFile(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
+        return ImportResult(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
     record = _record(arm, about, identity, now)
     digest = run_digest(record, host_name)
     upload = {"host": host_name, "record": {**record, "created": now}, "job": None}
@@ -81,7 +81,7 @@ def import_file(
         raw = json.loads(json.dumps(content))
         typed = {**content, "boot": {**content["boot"], "began": now, "ended": now}}
         put_boot(connection, known, digest, boot["index"], cast("BootUpload", typed), raw, by=by, now=now)
-    return ImportedFile(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
+    return ImportResult(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 
 
 def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> dict[str, Any]:
