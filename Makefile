@@ -52,7 +52,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 test: setup ## every test, the real kernel's among them
 	@tools/install-packages.sh python kernel guest source browser
 	@tools/install-benchstat.sh
-	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadgroup $(TEST_ARGS)
+	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## the tests that need no kernel

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -18,3 +20,17 @@ settings.load_profile("steady")
 def data() -> Path:
     """The folder of recorded outputs."""
     return Path(__file__).parent / "data"
+
+
+class KernelsInTurn(LoadScopeScheduling):
+    """Builds of kernels wait for each other, so that two of them would keep two processes from everything else; and a test of
+    a disk that is nearly full wants nobody to fill it meanwhile. (xdist_group is without effect since pytest 9.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "kernels" if nodeid.startswith("tests/kernel/") or "spare_disk" in nodeid else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return KernelsInTurn(config, log)

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, Mean, SideFacts, Sweep
-from cliffwatch.comparing.thresholds import PLAIN
 from cliffwatch.results import case_from_json
-from cliffwatch.samples import Assume, CaseOutcome
+from cliffwatch.samples import CaseOutcome
 
 
 def comparison_set_from_json(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> ComparisonSet:
@@ -49,6 +48,10 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     )
 
 
+_OLD_COUNTED, _OLD_NOISY, _OLD_LEVEL = 0.002, 0.01, 0.99
+"""What held when rows did not say their threshold and level, whatever holds now."""
+
+
 def terms_of_row(row: Mapping[str, Any], notable: float) -> tuple[float, float | None]:
     """Threshold and interval level of a row of Comparison JSON; `notable` is that of its document.
 
@@ -58,9 +61,9 @@ def terms_of_row(row: Mapping[str, Any], notable: float) -> tuple[float, float |
     """
     if "threshold" in row:
         return float(row["threshold"]), row["interval_level"]
-    assume: Assume = "exact" if row["mode"] == "icount" and row["p"] is None else "nothing"
-    own = assume == "nothing" and notable == PLAIN.threshold("exact")
-    return PLAIN.threshold(assume) if own else notable, PLAIN.interval_level(assume)
+    if row["mode"] == "icount" and row["p"] is None:
+        return notable, None
+    return _OLD_NOISY if notable == _OLD_COUNTED else notable, _OLD_LEVEL
 
 
 def _comparison(row: Mapping[str, Any], notable: float) -> Comparison:

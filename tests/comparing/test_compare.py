@@ -8,7 +8,7 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
-from cliffwatch.comparing.thresholds import Method
+from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
 
 
@@ -78,7 +78,11 @@ FAST = [100.0, 100.4, 99.7, 100.2, 99.9]
 
 
 def test_noisy_values_need_boots_on_both_sides() -> None:
-    row = only(compare(arm("base", {SEQ_GET: FAST[:3]}), arm("head", {SEQ_GET: [110.0, 111.0, 110.5]}), noisy))
+    row = only(
+        compare(
+            arm("base", {SEQ_GET: FAST[:3]}), arm("head", {SEQ_GET: [110.0, 111.0, 110.5]}), noisy, Method(notable=0.01)
+        )
+    )
 
     assert row.verdict == "inconclusive"
     assert row.reason == "6 boots per kernel would decide, 3 more"
@@ -166,5 +170,5 @@ def test_each_row_says_its_own_threshold_and_what_its_interval_is() -> None:
 
     assert isinstance(compared, ComparisonSet)
     assert isinstance(given, ComparisonSet)
-    assert [(row.threshold, row.interval_level) for row in compared.rows] == [(0.002, None), (0.01, 0.99)]
+    assert [(row.threshold, row.interval_level) for row in compared.rows] == [(COUNTED, None), (NOISY, 0.99)]
     assert [row.threshold for row in given.rows] == [0.03, 0.03]

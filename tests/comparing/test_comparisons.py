@@ -130,7 +130,9 @@ def test_runs_apart_are_not_compared_in_pairs() -> None:
     ours, theirs = (100 * np.exp(common + shift) for shift in (0, 0.012))
     sides = arm("base", {SEQ_GET: list(ours)}), arm("head", {SEQ_GET: list(theirs)})
 
-    together, apart = (compared_set(compare(*sides, noisy, Method(one_run=one_run))) for one_run in (True, False))
+    together, apart = (
+        compared_set(compare(*sides, noisy, Method(notable=0.01, one_run=one_run))) for one_run in (True, False)
+    )
     assert row_of(together, SEQ_GET).verdict == "regression"
     assert row_of(apart, SEQ_GET).verdict == "inconclusive"
 

@@ -230,9 +230,6 @@ def test_what_fills_the_disk_is_ended(folder: Path, by_group: bool) -> None:
     assert sum(file.stat().st_size for file in folder.iterdir()) < 2000 * MIB
 
 
-@pytest.mark.xdist_group(
-    "kernel"
-)  # a kernel's build beside it uses more of the disk, which is then not the tree's fault
 @needs_namespaces
 def test_the_host_keeps_its_spare_disk_from_files_without_names(folder: Path, by_group: bool) -> None:
     free = shutil.disk_usage(folder).free

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600), pytest.mark.xdist_group("kernel")]
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
 
 ROOT = Path(__file__).parents[2]
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"

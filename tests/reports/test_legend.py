@@ -10,9 +10,10 @@ from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.thresholds import Method
+from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.reports.commit import WIDTH, commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
+from cliffwatch.reports.figures import size
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.legend import legend
 from cliffwatch.reports.mail import mail_report
@@ -66,7 +67,8 @@ def test_an_inconclusive_row_is_never_read_as_a_regression(mixed: ComparisonSet,
 def test_a_narrow_terminal_says_thresholds_in_the_second_line(mixed: ComparisonSet, width: int) -> None:
     text = text_report(mixed, NO_CONTEXT, colour=False, width=width)
 
-    assert len(re.findall(r"threshold (?:0\.2|1) %" if width == 72 else r"(?:0\.2|1) %  [▲? ] ", text)) == 3
+    sizes = "|".join(re.escape(size(threshold)) for threshold in (COUNTED, NOISY))
+    assert len(re.findall(rf"threshold (?:{sizes})" if width == 72 else rf"(?:{sizes})  [▲? ] ", text)) == 3
 
 
 def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
@@ -79,14 +81,14 @@ def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
         (
             exact,
             Method(),
-            ["the repeatability band, by which equal kernels may differ (counted values)", "from 0.2 % on;"],
+            ["the repeatability band, by which equal kernels may differ (counted values)", f"from {size(COUNTED)} on;"],
         ),
-        (noisy, Method(), ["Intervals: 99 % confidence.", "from 1 % on;"]),
+        (noisy, Method(), ["Intervals: 99 % confidence.", f"from {size(NOISY)} on;"]),
         (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
         (
             int_get_is_noisy,
             Method(),
-            ["99 % confidence for noisy rows; for counted", "0.2 % on in counted rows, from 1 %"],
+            ["99 % confidence for noisy rows; for counted", f"{size(COUNTED)} on in counted rows, from {size(NOISY)}"],
         ),
         (int_get_is_noisy, Method(notable=0.03), ["99 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
     ],
