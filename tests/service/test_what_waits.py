@@ -7,9 +7,9 @@ import pytest
 from service_runs import commit_of
 
 from cliffwatch_service.history.published_results import references
+from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.store import queue
-from cliffwatch_service.web.home import alarms, offline_hosts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}

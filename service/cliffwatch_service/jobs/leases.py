@@ -17,7 +17,7 @@ from cliffwatch_service.store import leases, queue, runs, tokens
 MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
 
-MOST_SILENCES = 5
+MOST_ABSENCES = 5
 """After its hosts went offline so many times, whichever hosts they were, a job is parked: it may be what ends them."""
 
 AT_WORK = timedelta(minutes=10)
@@ -218,10 +218,10 @@ def _end(
         state = "cancelled"
     if state is None:
         failed = failed if outcome == "expired" else sorted({*failed, lease["host_id"]})
-        silences = leases.silences_of(connection, job["id"])
-        state = "parked" if len(failed) >= MOST_HOSTS or silences >= MOST_SILENCES else "queued"
-        if silences >= MOST_SILENCES:
-            reason = f"its hosts went offline {silences} times: read their logs before you retry it"
+        absences = leases.absences_of(connection, job["id"])
+        state = "parked" if len(failed) >= MOST_HOSTS or absences >= MOST_ABSENCES else "queued"
+        if absences >= MOST_ABSENCES:
+            reason = f"its hosts went offline {absences} times: read their logs before you retry it"
     ended = None if state == "queued" else now
     queue.set_job(connection, job["id"], state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
     queue.write_own_event(connection, job["id"], state, {"outcome": outcome, "reason": reason}, now)
@@ -230,11 +230,11 @@ def _end(
 
 def expire(connection: Connection[Any], now: datetime) -> int:
     """Takes back the leases of hosts that went offline; how many. Their jobs go back to the queue, at their old position."""
-    silent = leases.expired_leases(connection, now)
-    for lease in silent:
+    expired = leases.expired_leases(connection, now)
+    for lease in expired:
         reason = "the host went offline"
         _end(connection, lease, "expired", reason, None, now)
-    return len(silent)
+    return len(expired)
 
 
 def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:

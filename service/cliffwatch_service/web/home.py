@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -11,21 +10,17 @@ from fastapi.responses import Response
 from psycopg import Connection
 
 from cliffwatch.comparing.ordering import Standing, standing
-from cliffwatch.counting import counted
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.store import ancestry, follows, overview, queue, reports, runs, series
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
 CELLS = 30
 """Revisions in a branch's strip."""
-
-STALE = timedelta(days=2)
-"""A platform that measured nothing for so long is an alarm."""
 
 router = APIRouter()
 
@@ -89,32 +84,6 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         alarms=alarms(targets, entries, now),
         recent=recent,
     )
-
-
-def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
-    """What keeps a platform from telling anything new, in sentences; old results are one only where a branch is followed."""
-    followed = {tuple(target) for row in entries for target in row["targets"]}
-    sentences = []
-    for each in targets:
-        name = f"{each['platform']} ({each['mode']})"
-        newest = each["newest_of_history"]
-        silent = each["seen"] is None or now - each["seen"] > AT_WORK
-        if each["waiting"] and silent and not each["running"]:
-            sentences.append(
-                f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform is online"
-            )
-        elif (each["platform"], each["mode"]) in followed and newest and now - newest > STALE:
-            sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
-    known = {(each["platform"], each["mode"]) for each in targets if each["newest_of_history"] or each["waiting"]}
-    sentences += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
-    return sentences
-
-
-def offline_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
-    """Hosts that offered to work once, hold no job and were not seen lately; who only uploads is not expected to be."""
-    return [
-        host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
-    ]
 
 
 def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> FollowedBranch:

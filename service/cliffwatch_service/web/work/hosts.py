@@ -9,8 +9,8 @@ from fastapi.responses import Response
 
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import showable
+from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.store import follows, overview, queue
-from cliffwatch_service.web.home import alarms, offline_hosts
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
