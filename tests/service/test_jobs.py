@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from service_runs import commit_of, put_all, run_of
 
-from cliffwatch_service.jobs.leases import MOST_SILENCES
+from cliffwatch_service.jobs.leases import MOST_ABSENCES
 
 TREE = "https://git.example.org/bpf-next.git"
 
@@ -167,7 +167,7 @@ def test_an_offline_hosts_job_goes_back_and_its_late_result_is_refused(running: 
 def test_a_job_whose_hosts_go_offline_again_and_again_is_parked_until_somebody_looks(running: Any) -> None:
     """It may be what ends them: it is not handed from host to host for ever."""
     ask(running)
-    for turn in range(MOST_SILENCES):
+    for turn in range(MOST_ABSENCES):
         taken = offer(running, f"rome-{turn % 2 + 1}")
         running.clock.pass_(seconds=91)
     assert offer(running, "rome-3") is None

@@ -14,7 +14,7 @@ from cliffwatch_service.api.models.work import Beat, HostListed, JobState, Kept,
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.ingest.uploads import Count, Name
-from cliffwatch_service.jobs.leases import JobOutcome, Offer, complete, heartbeat, offer, tell
+from cliffwatch_service.jobs.leases import JobOutcome, Offer, add_events, complete, heartbeat, offer
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store import queue
 
@@ -122,7 +122,7 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -
 @router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})
 def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
-        tell(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
+        add_events(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
     return answer(request, {"kept": len(body.events)})
 
 

@@ -45,9 +45,9 @@ class RequestLog:
             try:
                 await self._app(scope, receive, send_logged)
             finally:
-                self._tell(scope, status, time.perf_counter() - began)
+                self._log_request(scope, status, time.perf_counter() - began)
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _log_request(self, scope: Scope, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
         path = getattr(route, "path", "none")
         REQUESTS.labels(scope["method"], path, str(status)).inc()

@@ -148,7 +148,7 @@ def _open(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, 
     return lease_row
 
 
-def tell(
+def add_events(
     connection: Connection[Any],
     lease: UUID,
     events: Sequence[tuple[int, str, Mapping[str, Any], datetime]],
@@ -206,7 +206,7 @@ def _end(
     run_id: int | None,
     now: datetime,
 ) -> str:
-    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host's silence to
+    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that went offline to
     any, a few times.
     """
     leases.end_lease(connection, lease["id"], outcome, reason, now)

@@ -71,7 +71,7 @@ def migrations_folder() -> Path:
 def migrate(url: str, *, to: str = "head") -> str:
     """Migrates under the advisory lock and answers the version that the database has then.
 
-    Statements may take ten minutes and wait ten seconds for a lock: a busy table is not held up for longer.
+    Statements may take ten minutes and wait ten seconds for a lock: a busy table is not blocked for longer.
     Raises Refusal, psycopg.Error.
     """
     try:

@@ -35,7 +35,7 @@ from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw
 from cliffwatch_service.ingest.uploads import BOOT, RUN
-from cliffwatch_service.jobs.leases import Offer, offer, tell
+from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import database, follows, queue, reports, tokens, trees
@@ -238,5 +238,5 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         (number, "line", {"text": line}, now - timedelta(seconds=240 - 20 * number))
         for number, line in enumerate(lines)
     ]
-    tell(connection, leased.lease, events, by=by)
+    add_events(connection, leased.lease, events, by=by)
     queue.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))

@@ -83,7 +83,7 @@ def show_series(
         points = list(reversed(series.history(connection, row["id"], chosen["id"] if chosen else None, last)))
         wanted = {"series": row["id"], "state": None, "at": None, "id": None, "limit": 100}
         changes = reports.list_changes(connection, wanted)
-        own = _placed(points, _own_point(connection, row, head, chosen))
+        own = _with_position(points, _own_point(connection, row, head, chosen))
     values = _values(points, scale)
     fitting, listed = _references(row, points)
     return page(
@@ -200,7 +200,7 @@ def _data(
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 
 
-def _placed(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
+def _with_position(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
     """With `position`: above the revision from which its line left the branch, else at the end; and whether its epoch is that of
     the point there, without which it is comparable with nothing around it.
     """
