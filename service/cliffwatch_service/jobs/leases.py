@@ -206,8 +206,8 @@ def _end(
     run_id: int | None,
     now: datetime,
 ) -> str:
-    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that went offline to
-    any, a few times.
+    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that
+    went offline to any, a few times.
     """
     leases.end_lease(connection, lease["id"], outcome, reason, now)
     job = queue.lock_job(connection, lease["job_id"])
