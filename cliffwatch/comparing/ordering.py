@@ -34,7 +34,7 @@ class Group:
 GROUPS = (
     Group("changed", "Changed", CHANGED, first=True),
     Group("trouble", "Missing, failed or invalid", frozenset(TROUBLED), first=True),
-    Group("open", "Inconclusive", frozenset({"inconclusive"}), first=False),
+    Group("inconclusive", "Inconclusive", frozenset({"inconclusive"}), first=False),
     Group("unchanged", "Unchanged", frozenset({"unchanged"}), first=False),
 )
 

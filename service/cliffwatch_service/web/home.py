@@ -119,7 +119,7 @@ _STANDINGS: Mapping[Standing, tuple[str, str]] = {
     "trouble": ("trouble", "✕"),
     "improvement": ("better", "▼"),
     "unchanged": ("same", "·"),
-    "inconclusive": ("open", "?"),
+    "inconclusive": ("inconclusive", "?"),
 }
 """Style and sign of a revision's verdicts together."""
 

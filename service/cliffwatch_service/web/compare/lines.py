@@ -107,7 +107,7 @@ def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
     if verdict == "inconclusive":
         needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "inconclusive"
         why = f": {row['reason'][:90]}" if row["reason"] else ""
-        return "open", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
+        return "inconclusive", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
     measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
     return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row['reason'][:120]}"
 
