@@ -1,6 +1,7 @@
 """Clients that send, read or leave slowly, or come in crowds: everybody else is answered meanwhile."""
 
 import random
+import resource
 import socket
 import tarfile
 import time
@@ -14,6 +15,14 @@ from service_runs import commit_of, put_all, run_of
 
 from cliffwatch_service.http import connections
 from cliffwatch_service.http.addresses import origin_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _open_files() -> None:
+    """Clients and service are one process here; an ordinary user's starts with 1,024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "
 

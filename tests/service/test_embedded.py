@@ -60,16 +60,30 @@ def test_a_path_that_is_too_odd_or_too_long_for_a_socket_gets_a_folder_of_this_u
         subprocess.run(["rm", "-r", str(temporary)], check=True)
 
 
+def test_a_temporary_folder_with_a_long_path_holds_no_socket(tmp_path: Path) -> None:
+    temporary = tmp_path / ("t" * 90)
+    temporary.mkdir()
+
+    ended = started(tmp_path / ("l" * 120), temporary)
+
+    assert ended.returncode == 0, ended.stderr
+    socket_folder = Path(ended.stdout.splitlines()[1])
+    assert socket_folder.parent == Path(f"/tmp/cliffwatch-{os.geteuid()}")
+    subprocess.run(["rm", "-r", str(socket_folder)], check=True)
+
+
 def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / f"cliffwatch-{os.geteuid()}").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(tmp_path))
+    temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # short, so that a socket's path fits
+    (temporary / "elsewhere").mkdir()
+    (temporary / f"cliffwatch-{os.geteuid()}").symlink_to(temporary / "elsewhere")
+    monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(temporary))
 
     with pytest.raises(Refusal, match="remove it, or set TMPDIR"):
         start_embedded(tmp_path / ("l" * 120))
-    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert list((temporary / "elsewhere").iterdir()) == []
+    subprocess.run(["rm", "-r", str(temporary)], check=True)
 
 
 def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

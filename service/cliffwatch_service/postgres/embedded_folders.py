@@ -79,16 +79,22 @@ def close_socket_folder(server: Any) -> None:
 
 def _socket_folder(pgdata: Path, _: Path) -> Path:
     """The server's own folder, or where its path is too long or odd for a socket, one in this user's temporary folder."""
-    if _PLAIN.fullmatch(str(pgdata)) and len(os.fsencode(pgdata / _SOCKET)) <= _LONGEST_SOCKET:
+    if _has_room(pgdata):
         return pgdata
     uid = os.geteuid()
-    home = Path(tempfile.gettempdir()) / f"cliffwatch-{uid}"
-    _own_folder(home, uid, 0o755 if uid == 0 else 0o700)
-    folder = home / hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
+    own = Path(f"cliffwatch-{uid}") / hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
+    temporary = Path(tempfile.gettempdir())
+    folder = (temporary if _has_room(temporary / own) else Path("/tmp")) / own  # noqa: S108 - the folder below it is this user's
+    _own_folder(folder.parent, uid, 0o755 if uid == 0 else 0o700)
     folder.mkdir(mode=0o755, exist_ok=True)
     if uid == 0:
         os.chown(folder, _server_uid(uid), -1)
     return folder
+
+
+def _has_room(folder: Path) -> bool:
+    """Whether a socket in this folder has a name that fits and that a shell takes as it is."""
+    return bool(_PLAIN.fullmatch(str(folder))) and len(os.fsencode(folder / _SOCKET)) <= _LONGEST_SOCKET
 
 
 def _own_folder(path: Path, uid: int, mode: int) -> None:
