@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,14 @@ server.stop()
 """
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's, whoever runs the tests wherever."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    yield folder
+    subprocess.run(["rm", "-r", str(folder)], check=True)
+
+
 def started(data_dir: Path, temporary: Path) -> "subprocess.CompletedProcess[str]":
     """Starts and stops a server in a process whose temporary folder is `temporary`."""
     env = {**os.environ, "TMPDIR": str(temporary), "XDG_RUNTIME_DIR": str(temporary / "none")}
@@ -33,31 +42,30 @@ def started(data_dir: Path, temporary: Path) -> "subprocess.CompletedProcess[str
     return subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
 
 
-def test_what_another_user_left_in_the_temporary_folder_shuts_nobody_out(tmp_path: Path) -> None:
+def test_what_another_user_left_in_the_temporary_folder_shuts_nobody_out(short: Path) -> None:
     """A folder in the lock's place cannot be opened by anybody, as another user's file cannot by an ordinary user."""
-    (tmp_path / "shared" / ".lockfile").mkdir(parents=True)
+    (short / "shared" / ".lockfile").mkdir(parents=True)
 
-    ended = started(tmp_path / "data", tmp_path / "shared")
+    ended = started(short / "data", short / "shared")
 
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines() == ["cliffwatch", str(tmp_path / "data" / "postgresql")]
+    assert ended.stdout.splitlines() == ["cliffwatch", str(short / "data" / "postgresql")]
 
 
 @pytest.mark.parametrize("name", ["with; two spaces", "l" * 120], ids=["odd", "long"])
-def test_a_path_that_is_too_odd_or_too_long_for_a_socket_gets_a_folder_of_this_user(tmp_path: Path, name: str) -> None:
-    temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # short, so that a socket's path fits
-    try:
-        ended = started(tmp_path / name, temporary)
-        assert ended.returncode == 0, ended.stderr
-        database, folder = ended.stdout.splitlines()
-        assert database == "cliffwatch"
-        home = temporary / f"cliffwatch-{os.geteuid()}"
-        assert Path(folder).parent == home
-        assert home.stat().st_uid == os.geteuid()
-        assert not home.stat().st_mode & 0o022
-        assert not Path(folder).stat().st_mode & 0o022
-    finally:
-        subprocess.run(["rm", "-r", str(temporary)], check=True)
+def test_a_path_that_is_too_odd_or_too_long_for_a_socket_gets_a_folder_of_this_user(
+    tmp_path: Path, short: Path, name: str
+) -> None:
+    ended = started(tmp_path / name, short)
+
+    assert ended.returncode == 0, ended.stderr
+    database, folder = ended.stdout.splitlines()
+    assert database == "cliffwatch"
+    home = short / f"cliffwatch-{os.geteuid()}"
+    assert Path(folder).parent == home
+    assert home.stat().st_uid == os.geteuid()
+    assert not home.stat().st_mode & 0o022
+    assert not Path(folder).stat().st_mode & 0o022
 
 
 def test_a_temporary_folder_with_a_long_path_holds_no_socket(tmp_path: Path) -> None:
@@ -73,17 +81,15 @@ def test_a_temporary_folder_with_a_long_path_holds_no_socket(tmp_path: Path) -> 
 
 
 def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # short, so that a socket's path fits
-    (temporary / "elsewhere").mkdir()
-    (temporary / f"cliffwatch-{os.geteuid()}").symlink_to(temporary / "elsewhere")
-    monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(temporary))
+    (short / "elsewhere").mkdir()
+    (short / f"cliffwatch-{os.geteuid()}").symlink_to(short / "elsewhere")
+    monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(short))
 
     with pytest.raises(Refusal, match="remove it, or set TMPDIR"):
         start_embedded(tmp_path / ("l" * 120))
-    assert list((temporary / "elsewhere").iterdir()) == []
-    subprocess.run(["rm", "-r", str(temporary)], check=True)
+    assert list((short / "elsewhere").iterdir()) == []
 
 
 def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
