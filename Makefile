@@ -12,6 +12,7 @@ TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
 FOLLOWED_ARGS ?=
+MUTANTS ?= cliffwatch.*
 
 .PHONY: help
 help: ## this list
@@ -68,6 +69,12 @@ calibrate: setup ## hold the method against noise of known truth; writes docs/ca
 	@tools/install-benchstat.sh
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate
 
+.PHONY: mutants
+mutants: setup ## break parsers, comparing and statistics line by line and list what no test notices (hours; goes on where it was stopped; MUTANTS='cliffwatch.comparing.exact.*' for a part)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/mutants.txt
+	-nice -n 19 $(BIN)/mutmut run --max-children $(TEST_PROCESSES) '$(MUTANTS)'
+	@$(BIN)/mutmut results | grep -v 'not checked'
+
 .PHONY: load
 load: setup ## fill a service with 100 million samples and measure it (about 15 minutes, 6 GB of disk; LOAD_ARGS=--help)
 	$(BIN)/python tools/load $(LOAD_ARGS)
@@ -114,3 +121,5 @@ lock: setup ## pin the requirements anew, with hashes
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package cliffwatch \
 	  --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
+	  --group pyproject.toml:mutants -o requirements/mutants.txt

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.readings import ArmSaid, Parsed, Place, Value
+from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Value
 from cliffwatch.results import COMPARED, ResultProblem, notable_of, read_run, stages_from_json
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
 
 LARGEST_FILE_BYTES = 64 << 20
-_SILENT = ArmSaid(settings={}, facts={})
+_NO_DESCRIPTION = ArmDescription(settings={}, facts={})
 _Case = tuple[str | None, str, tuple[tuple[str, str], ...]]
 
 
@@ -59,20 +59,20 @@ def _arm_of_run(path: Path, arm: str) -> Arm | Unreadable:
 
 def _arm_of_file(path: Path, arm: str | None) -> Arm | Unreadable:
     """The only arm of a file, or the named one: arms are never taken together."""
-    found = import_file(path)
-    if isinstance(found, Unreadable):
-        return found
-    if arm is None and len(found.arms) == 1:
-        return next(iter(found.arms.values()))
+    imported = import_file(path)
+    if isinstance(imported, Unreadable):
+        return imported
+    if arm is None and len(imported.arms) == 1:
+        return next(iter(imported.arms.values()))
     if arm is None:
-        named = " or ".join(f"{path}:{name}" for name in found.arms)
-        reason = f"{path} holds {len(found.arms)} arms: {', '.join(found.arms)}"
+        named = " or ".join(f"{path}:{name}" for name in imported.arms)
+        reason = f"{path} holds {len(imported.arms)} arms: {', '.join(imported.arms)}"
         return Unreadable(reason=reason, next_step=f"name one of them: {named}; alone, the file compares its own arms")
-    if arm not in found.arms:
-        shown = ", ".join(filter(None, found.arms))
+    if arm not in imported.arms:
+        shown = ", ".join(filter(None, imported.arms))
         next_step = f"choose among: {shown}" if shown else "it holds one side without a name: leave the ':' out"
         return Unreadable(reason=f"{path} has no arm '{arm}'", next_step=next_step)
-    return found.arms[arm]
+    return imported.arms[arm]
 
 
 def import_file(path: Path) -> ImportedFile | Unreadable:
@@ -87,9 +87,11 @@ def import_file(path: Path) -> ImportedFile | Unreadable:
             reason=f"{path} holds no result: {first}", next_step="see `cliffwatch parse` for all that is wrong"
         )
     arms = arms_from_parsed(parsed, str(path))
-    said = next(iter(parsed.arms.values()), _SILENT).settings
-    one_run = said.get("one-run") != "no" and all(value.place is not None for value in parsed.values)
-    return ImportedFile(arms=arms, notable=_notable(said), stages=_stages(said) if one_run else None, one_run=one_run)
+    settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
+    one_run = settings.get("one-run") != "no" and all(value.origin is not None for value in parsed.values)
+    return ImportedFile(
+        arms=arms, notable=_notable(settings), stages=_stages(settings) if one_run else None, one_run=one_run
+    )
 
 
 def _notable(settings: Mapping[str, str]) -> float | None:
@@ -123,26 +125,26 @@ def read_text(path: Path) -> str | Unreadable:
 
 
 def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
-    """The arms of a parsed output by name; one with an empty name where it says nothing of arms."""
+    """The arms of a parsed output by name; one with an empty name where it names none."""
     values: dict[str, list[Value]] = {}
     for value in parsed.values:
         values.setdefault(value.arm, []).append(value)
-    return {name: _arm(name, held, parsed, label) for name, held in values.items()}
+    return {name: _arm(name, of_arm, parsed, label) for name, of_arm in values.items()}
 
 
 def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
-    said = parsed.arms.get(name, _SILENT)
-    mode = said.settings.get("mode")
-    facts = {key: value for key, value in said.facts.items() if key != "label"}
+    description = parsed.arms.get(name, _NO_DESCRIPTION)
+    settings, mode = description.settings, description.settings.get("mode")
+    facts = {key: value for key, value in description.facts.items() if key != "label"}
     known_mode: Mode | None = "icount" if mode == "icount" else "walltime" if mode == "walltime" else None
     return Arm(
         name=name or Path(label).name,
-        label=said.facts.get("label") or (f"{label}:{name}" if name else label),
+        label=description.facts.get("label") or (f"{label}:{name}" if name else label),
         mode=known_mode,
-        platform=said.settings.get("platform"),
+        platform=settings.get("platform"),
         boots=_boots(values),
         facts=facts,
-        environment={key: said.settings[key] for key in COMPARED if key in said.settings} if known_mode else {},
+        environment={key: settings[key] for key in COMPARED if key in settings} if known_mode else {},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if known_mode else parsed.assumed,
     )
@@ -152,29 +154,29 @@ def _boots(values: Sequence[Value]) -> tuple[Boot, ...]:
     """Boots as the output says them; where it does not, the n-th value of a metric of a case is taken for the n-th boot."""
     cases: dict[_Case, CaseKey] = {}
     samples = [_sample(value, cases) for value in values]
-    places = [value.place for value in values]
-    known = [place.boot for place in places if place is not None]
+    origins = [value.origin for value in values]
+    known = [origin.boot for origin in origins if origin is not None]
     rows = [(number, id(sample.case), sample.metric) for number, sample in zip(known, samples, strict=False)]
     if len(known) < len(values) or len(set(rows)) < len(rows):
         return _counted_boots(samples)
-    held: dict[Place, list[Sample]] = {}
-    for place, sample in zip(places, samples, strict=True):
-        if place is not None:
-            held.setdefault(place, []).append(sample)
+    by_boot: dict[BootOrigin, list[Sample]] = {}
+    for origin, sample in zip(origins, samples, strict=True):
+        if origin is not None:
+            by_boot.setdefault(origin, []).append(sample)
     return tuple(
-        Boot(index=place.boot, block=place.block, stage=place.stage, layout=place.layout, samples=tuple(of_boot))
-        for place, of_boot in sorted(held.items(), key=lambda each: each[0].boot)
+        Boot(index=origin.boot, block=origin.block, stage=origin.stage, layout=origin.layout, samples=tuple(of_boot))
+        for origin, of_boot in sorted(by_boot.items(), key=lambda each: each[0].boot)
     )
 
 
 def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
     boots: dict[int, list[Sample]] = {}
-    seen: dict[tuple[int, str], int] = {}
+    counts: dict[tuple[int, str], int] = {}
     for sample in samples:
         row = (id(sample.case), sample.metric)
-        index = seen[row] = seen.get(row, 0) + 1
+        index = counts[row] = counts.get(row, 0) + 1
         boots.setdefault(index, []).append(sample)
-    return tuple(Boot(index=index, block=index, samples=tuple(held)) for index, held in sorted(boots.items()))
+    return tuple(Boot(index=index, block=index, samples=tuple(of_boot)) for index, of_boot in sorted(boots.items()))
 
 
 def _sample(value: Value, cases: dict[_Case, CaseKey]) -> Sample:

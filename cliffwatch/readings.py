@@ -1,4 +1,4 @@
-"""What one raw output holds: values, and the lines that could not be read."""
+"""The content of one raw output: values, and the lines that could not be read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from cliffwatch.samples import Assumed, Stage
 
+_LONGEST = 400
+"""Characters of a problem's text or reason."""
+
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
 
-class Place(NamedTuple):
+class BootOrigin(NamedTuple):
     """The boot of a run in which a value was measured, where the output says it."""
 
     boot: int
@@ -37,7 +40,7 @@ class Value(NamedTuple):
     samples: tuple[float, ...] = ()
     resolution: float = 0.0
     arm: str = ""
-    place: Place | None = None
+    origin: BootOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +55,13 @@ class Problem:
     reason: str
 
 
+def problem_at(line: int, text: str, reason: str) -> Problem:
+    """A problem with text and reason cut to the length of one."""
+    return Problem(line=line, text=text[:_LONGEST], reason=reason[:_LONGEST])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmSaid:
+class ArmDescription:
     """What an output says of one of its arms: settings under which it was measured, and facts that are its own."""
 
     settings: Mapping[str, str]
@@ -62,7 +70,7 @@ class ArmSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """All that a parser found. Parsers are total: whatever the input, this comes back and nothing is raised.
+    """All that a parser read. Parsers are total: whatever the input, this comes back and nothing is raised.
 
     `assumed` is what the output itself says of a metric, by metric and unit; `arms` what it says of each arm that has values.
     """
@@ -70,4 +78,4 @@ class Parsed:
     values: tuple[Value, ...]
     problems: tuple[Problem, ...]
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
-    arms: Mapping[str, ArmSaid] = field(default_factory=dict)
+    arms: Mapping[str, ArmDescription] = field(default_factory=dict)

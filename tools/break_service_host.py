@@ -6,22 +6,22 @@ import threading
 from pathlib import Path
 
 from cliffwatch_runner.upload.client import Client
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.spool import Spool
 
 url, token, home = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 stand_in = Path(__file__).parents[1] / "tests/service/stand_in_command.py"
 (home / "cache").mkdir(exist_ok=True)
-host = Host(
+host = WorkerHost(
     name="emulator-1",
     platform="emulated-x86-64",
     modes=("icount",),
     cache=home / "cache",
     command=(sys.executable, str(stand_in)),
     env={"PATH": os.environ["PATH"], "HOME": str(home)},
-    limits=Limits(free_disk=0, free_memory=0),
+    limits=JobLimits(free_disk=0, free_memory=0),
 )
 
 

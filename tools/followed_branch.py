@@ -18,14 +18,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests/runner")]
-from toy import Silent, request  # noqa: E402
+from toy import RecordedProgress, request  # noqa: E402
 
 from cliffwatch_runner.build.cache.uses import cache_uses  # noqa: E402
 from cliffwatch_runner.build.worktree import BuildSettings  # noqa: E402
 from cliffwatch_runner.failure import Failure  # noqa: E402
-from cliffwatch_runner.plan.prepare import Chosen, Equipped, choose, equip  # noqa: E402
+from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools, resolve_request  # noqa: E402
 from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
-from cliffwatch_runner.run.build import Built, build  # noqa: E402
+from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 
@@ -71,8 +71,8 @@ def _branch(options: argparse.Namespace, repository: Path) -> list[str]:
     git(["init", "--quiet", "--bare", str(repository)])
     (repository / "objects/info/alternates").write_text(f"{tree.mirror.resolve()}/objects\n")
     draw = random.Random(options.seed)
-    text = git(["cat-file", "blob", f"{tree.place}:{FILE}"], git_dir=repository).output
-    commits = [tree.place]
+    text = git(["cat-file", "blob", f"{tree.location}:{FILE}"], git_dir=repository).output
+    commits = [tree.location]
     for number in range(1, options.commits + 1):
         text = _changed(text, number, draw)
         commits.append(_commit(repository, commits[-1], text, number))
@@ -105,7 +105,7 @@ def _commit(repository: Path, parent: str, text: str, number: int) -> str:
     return made.output.strip()
 
 
-class _Phases(Silent):
+class _Phases(RecordedProgress):
     """Seconds by phase."""
 
     def __init__(self) -> None:
@@ -125,23 +125,23 @@ class _Phases(Silent):
 
 def _built(wanted: RunRequest) -> dict[str, float]:
     phases = _Phases()
-    chosen = choose(wanted)
-    assert isinstance(chosen, Chosen), chosen
-    equipped = equip(wanted, chosen)
-    assert isinstance(equipped, Equipped), equipped
+    resolved = resolve_request(wanted)
+    assert isinstance(resolved, ResolvedRequest), resolved
+    tools = check_tools(wanted, resolved)
+    assert isinstance(tools, CheckedTools), tools
     with cache_uses() as uses:
         settings = BuildSettings(
             cache=wanted.cache,
-            sandbox=equipped.sandbox,
-            limits=equipped.limits,
+            sandbox=tools.sandbox,
+            limits=tools.limits,
             trust=wanted.trust,
             jobs=wanted.jobs,
-            told=phases.advance,
+            report_progress=phases.advance,
             should_stop=lambda: False,
             uses=uses,
         )
-        built = build(chosen, equipped, settings, phases, wanted.bench_from)
-    assert isinstance(built, Built), built
+        built = build(BuildOrder(resolved, tools, settings, phases), wanted.bench_from)
+    assert isinstance(built, BuiltRun), built
     return phases.seconds
 
 

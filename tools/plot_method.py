@@ -17,9 +17,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 from calibrate.families import METRICS, staged_family  # noqa: E402
 from calibrate.noise import Values, family  # noqa: E402
 
+from cliffwatch.stats.boot_values import boot_values  # noqa: E402
 from cliffwatch.stats.deciding import Staged, decide_staged  # noqa: E402
 from cliffwatch.stats.families import holm  # noqa: E402
-from cliffwatch.stats.measured import measured  # noqa: E402
 from cliffwatch.stats.ranks import two_samples  # noqa: E402
 from cliffwatch.stats.stages import CAREFUL  # noqa: E402
 
@@ -49,7 +49,7 @@ def _null(generator: np.random.Generator, metrics: int, boots: int) -> tuple[Val
 
 
 def false_alarms(axes: plt.Axes) -> None:
-    """How often a report of a kernel against itself tells of a change, by the number of its rows."""
+    """How often a report of a kernel against itself has a change, by the number of its rows."""
     sizes = [1, 5, 20, 50, 100, 200]
     plain, ours = [], []
     for size in sizes:
@@ -59,7 +59,7 @@ def false_alarms(axes: plt.Axes) -> None:
             flagged += bool((two_samples(*_null(generator, size, 21)).p() <= 0.05).any())
             first, fresh = _null(generator, size, CAREFUL.screen), _null(generator, size, CAREFUL.looks[-1].boots)
             rows = [
-                Staged(screened=measured(*screened), confirming=measured(*confirming))
+                Staged(screened=boot_values(*screened), confirming=boot_values(*confirming))
                 for screened, confirming in zip(zip(*first, strict=True), zip(*fresh, strict=True), strict=True)
             ]
             decided = decide_staged(rows, CAREFUL, margin=0.01, entropy=partial(np.random.default_rng, 1))
@@ -73,24 +73,24 @@ def false_alarms(axes: plt.Axes) -> None:
 
 
 def power(axes: plt.Axes) -> None:
-    """How often one real change among 200 rows is told, by its size."""
+    """How often one real change among 200 rows is reported, by its size."""
     sizes = [0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05]
     ours, single = [], []
     for size in sizes:
-        found = fixed = 0
+        detected = fixed = 0
         for seed in range(REPEATS):
             generator = np.random.default_rng((2, int(1e4 * size), seed))
             shifts = np.zeros(METRICS)
             shifts[0] = np.log1p(size)
-            found += staged_family(generator, "mixed", shifts, CAREFUL)[0].outcome == "changed"
+            detected += staged_family(generator, "mixed", shifts, CAREFUL)[0].outcome == "changed"
             base, head = _null(generator, METRICS, 21)
             fixed += holm(two_samples(base, head + shifts[:, None]).p())[0] <= 0.01
-        ours.append(100 * found / REPEATS)
+        ours.append(100 * detected / REPEATS)
         single.append(100 * fixed / REPEATS)
     percents = [100 * size for size in sizes]
     axes.plot(percents, ours, "o-", color=BLUE, label="21 boots, then 30 of the candidates")
     axes.plot(percents, single, "s--", color=GREY, label="21 boots alone, the same error")
-    axes.set(xlabel="size of the change, % (boots spread by 2 %)", ylabel="found, %", ylim=(-2, 102))
+    axes.set(xlabel="size of the change, % (boots spread by 2 %)", ylabel="reported, %", ylim=(-2, 102))
     axes.legend(frameon=False)
 
 

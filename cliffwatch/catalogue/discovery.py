@@ -1,4 +1,4 @@
-"""What a tree offers, as its own `bench -l` says, held against the catalogue."""
+"""What a tree offers, as its own `bench -l` lists it, compared with the catalogue."""
 
 import re
 from collections.abc import Sequence

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.suite import Benchmark, Suite
-from cliffwatch.parsers.kinds import KIND_METRICS, MetricShape
+from cliffwatch.parsers.bench.kind import MetricShape
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)
@@ -24,12 +25,12 @@ class Catalogue:
         return {benchmark.name: (suite, benchmark) for suite in self.suites for benchmark in suite.benchmarks}
 
     def suite_of(self, benchmark: str) -> str | None:
-        found = self._by_benchmark.get(benchmark)
-        return found[0].name if found else None
+        entry = self._by_benchmark.get(benchmark)
+        return entry[0].name if entry else None
 
     def benchmark(self, name: str) -> Benchmark | None:
-        found = self._by_benchmark.get(name)
-        return found[1] if found else None
+        entry = self._by_benchmark.get(name)
+        return entry[1] if entry else None
 
     def traits(self, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
         """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""

@@ -21,7 +21,7 @@ from cliffwatch.catalogue.suite import (
     Suite,
 )
 from cliffwatch.catalogue.toml_lines import line_of
-from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 
 _REQUIRED = object()
 
@@ -29,7 +29,7 @@ _CONFIG_LINE = re.compile(r'CONFIG_\w+=(?:[yn]|-?\d+|0x[0-9a-fA-F]+|"[^"\n]*")')
 
 SUITE_KEYS = {"title": str, "about": str, "config": list, "profiles": dict, "metrics": dict, "benchmark": list}
 LENGTH_KEYS = {"warmup": int, "duration": int}
-METRIC_KEYS = {"unit": str, "better": str, "assume": str}
+METRIC_KEYS = {"unit": str, "better": str}
 BENCHMARK_KEYS = {
     "name": str,
     "kind": str,
@@ -105,8 +105,8 @@ def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line (\d+)", str(error))
-        return (CatalogueError(file=path, line=int(found[1]) if found else 0, message=f"no TOML: {error}"),)
+        position = re.search(r"line (\d+)", str(error))
+        return (CatalogueError(file=path, line=int(position[1]) if position else 0, message=f"no TOML: {error}"),)
     reader = _Reader(path, text)
     suite = _suite(reader, content)
     return tuple(sorted(reader.errors, key=lambda error: error.line)) if reader.errors else suite
@@ -160,10 +160,8 @@ def _metric(reader: _Reader, name: str, table: Any) -> MetricSpec:
         table = {}
     reader.check(table, METRIC_KEYS, path)
     better = reader.get(table, "better", str, path)
-    assume = reader.get(table, "assume", str, path)
     reader.one_of(better, ("higher", "lower"), (*path, "better"))
-    reader.one_of(assume, ("nothing", "exact"), (*path, "assume"))
-    return MetricSpec(unit=reader.get(table, "unit", str, path), better=better, assume=assume)
+    return MetricSpec(unit=reader.get(table, "unit", str, path), better=better)
 
 
 def _benchmark(reader: _Reader, index: int, table: Mapping[str, Any]) -> Benchmark:
@@ -213,11 +211,11 @@ def _cases(reader: _Reader, name: str, table: Mapping[str, Any], path: tuple[str
     cases: list[CaseSpec] = []
     for index, sweep in enumerate(sweeps):
         cases += _sweep(reader, name, sweep, (*path, "sweep", index), fixed, min_cpus)
-    seen: set[tuple[tuple[str, str], ...]] = set()
+    known: set[tuple[tuple[str, str], ...]] = set()
     for case in cases:
-        if case.params in seen:
+        if case.params in known:
             reader.wrong(path, f"'{name}' has the case {dict(case.params)} twice")
-        seen.add(case.params)
+        known.add(case.params)
     return tuple(cases)
 
 

@@ -19,18 +19,17 @@ Release = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
-    """A metric of a suite. `assume` is what may be assumed of it in walltime; icount traits stand with the benchmark."""
+    """A metric of a suite: its unit, and which way is better."""
 
     unit: str
     better: Better
-    assume: Assume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcountTraits:
     """How a benchmark behaves where instructions are counted.
 
-    "exact": equal kernels give equal values up to `repeatability`, the largest relative difference seen between boots.
+    "exact": equal kernels give equal values up to `repeatability`, the largest relative difference measured between boots.
     "nothing": it does not repeat (several producers that contend, work that the kernel defers) and is treated as noisy.
     """
 

@@ -1,7 +1,7 @@
-"""Finds the line of a key in a TOML text, which tomllib does not tell.
+"""Finds the line of a key in a TOML text, which tomllib does not give.
 
 Knows the forms that suites use: `[table]`, `[[array.of.tables]]`, `key = …` with bare or quoted keys. A key inside an
-inline table is found at the line where that table begins.
+inline table has the line where that table begins.
 """
 
 import re
@@ -18,29 +18,29 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
 
     Names are tables or keys, numbers count the entries of the array of tables before them.
     """
-    places = _places(text)
+    numbers = _line_numbers(text)
     wanted = tuple(path)
     while wanted:
-        if wanted in places:
-            return places[wanted]
+        if wanted in numbers:
+            return numbers[wanted]
         wanted = wanted[:-1]
     return 1
 
 
-def _places(text: str) -> dict[Path, int]:
-    places: dict[Path, int] = {}
+def _line_numbers(text: str) -> dict[Path, int]:
+    numbers: dict[Path, int] = {}
     counts: dict[Path, int] = {}
     table: Path = ()
     for number, line in enumerate(text.splitlines(), start=1):
         heading = _TABLE.match(line)
         if heading:
             table = _table(heading["path"].split("."), bool(heading["array"]), counts)
-            places.setdefault(table, number)
+            numbers.setdefault(table, number)
             continue
         key = _KEY.match(line)
         if key:
-            places.setdefault((*table, key["key"].strip("\"'")), number)
-    return places
+            numbers.setdefault((*table, key["key"].strip("\"'")), number)
+    return numbers
 
 
 def _table(names: Sequence[str], is_array: bool, counts: dict[Path, int]) -> Path:

@@ -11,8 +11,8 @@ from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.comparing.thresholds import LARGEST_DETECTABLE, direction
 from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
+from cliffwatch.stats.boot_values import Blocks, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
-from cliffwatch.stats.measured import Blocks, Measured
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.noise.shapes import TwoModes
 from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots
@@ -72,13 +72,13 @@ class _Setting:
         return self.alpha / self.family
 
 
-def _measured(row: Row, stage: Stage, *, one_run: bool) -> Measured:
+def _measured(row: Row, stage: Stage, *, one_run: bool) -> BootValues:
     """A row's boots of one stage. Boots of two runs have nothing to do with each other, so that they share no block."""
     ours, theirs = ([each for each in side if each.boot.stage == stage] for side in (row.base, row.head))
     base_blocks, head_blocks = _blocks(ours), _blocks(theirs)
     if not one_run:
         head_blocks = head_blocks + 1 + base_blocks.max(initial=0)
-    return Measured(base=_logs(ours), head=_logs(theirs), base_blocks=base_blocks, head_blocks=head_blocks)
+    return BootValues(base=_logs(ours), head=_logs(theirs), base_blocks=base_blocks, head_blocks=head_blocks)
 
 
 def _logs(measurements: Sequence[Measurement]) -> Values:
@@ -116,7 +116,7 @@ def _bound(log: float) -> float | None:
     return math.expm1(log) if math.isfinite(log) else None
 
 
-def _detectable(spread: float, used: Measured, setting: _Setting) -> float | None:
+def _detectable(spread: float, used: BootValues, setting: _Setting) -> float | None:
     n, m, stages = len(used.base), len(used.head), setting.stages
     if stages is None:
         shift = detectable(spread, n, m, setting.row_alpha)

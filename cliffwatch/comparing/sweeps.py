@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison, Sweep
-from cliffwatch.stats.cliffs import FEWEST, Bend, NoBend, bend
+from cliffwatch.stats.breakpoints import FEWEST, Breakpoint, NoBreakpoint, find_breakpoint
 
 
 def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
@@ -51,29 +51,31 @@ def _number(text: str) -> float:
     return value if np.isfinite(value) else 0.0
 
 
-def _bend(points: dict[float, Comparison], side: str) -> Bend | NoBend:
+def _bend(points: dict[float, Comparison], side: str) -> Breakpoint | NoBreakpoint:
     values = [row.base if side == "base" else row.head for row in points.values()]
-    return bend(np.array(list(points), dtype=float), np.array(values, dtype=float))
+    return find_breakpoint(np.array(list(points), dtype=float), np.array(values, dtype=float))
 
 
-def _bounds(found: Bend | NoBend) -> tuple[float, float] | None:
-    return (found.low, found.high) if isinstance(found, Bend) else None
+def _bounds(found: Breakpoint | NoBreakpoint) -> tuple[float, float] | None:
+    return (found.low, found.high) if isinstance(found, Breakpoint) else None
 
 
-def _words(base: Bend | NoBend, head: Bend | NoBend, parameter: str, first: float, last: float) -> str:
-    if isinstance(base, NoBend) and isinstance(head, NoBend):
+def _words(
+    base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint, parameter: str, first: float, last: float
+) -> str:
+    if isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint):
         return f"no bend from {parameter} {_plain(first)} to {_plain(last)}"
-    if isinstance(base, NoBend):
+    if isinstance(base, NoBreakpoint):
         return f"base: no bend; head: {_place(head, parameter)}"
-    if isinstance(head, NoBend):
+    if isinstance(head, NoBreakpoint):
         return f"{_place(base, parameter)}; head: no bend"
     if base.high <= head.low or head.high <= base.low:
         return f"{_place(base, parameter)}; head: {_place(head, parameter)}"
     return f"{_place(base, parameter)}; head: the same"
 
 
-def _place(found: Bend | NoBend, parameter: str) -> str:
-    assert isinstance(found, Bend)
+def _place(found: Breakpoint | NoBreakpoint, parameter: str) -> str:
+    assert isinstance(found, Breakpoint)
     percent = 100 * found.step
     way = "climbs" if found.step > 0 else "falls"
     return f"{way} from {parameter} {_plain(found.low)} on ({percent:+.0f} % at {_plain(found.high)})"

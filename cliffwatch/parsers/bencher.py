@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 
-from cliffwatch.readings import Parsed, Problem, Value
+from cliffwatch.readings import Parsed, Problem, Value, problem_at
 
 _UNITS: Mapping[str, str] = {"latency": "ns", "throughput": "ops/s"}
 
@@ -17,19 +17,19 @@ def parse_bencher(text: str) -> Parsed:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Parsed(values=(), problems=(Problem(line=0, text=text[:400], reason=f"no JSON: {str(error)[:200]}"),))
+        return Parsed(values=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
     if not isinstance(content, dict):
-        return Parsed(values=(), problems=(Problem(line=0, text=text[:400], reason="no object of benchmarks"),))
+        return Parsed(values=(), problems=(problem_at(0, text, "no object of benchmarks"),))
     values: list[Value] = []
     problems: list[Problem] = []
     for benchmark, measures in content.items():
         if not isinstance(measures, dict):
-            problems.append(Problem(line=0, text=str(benchmark)[:400], reason="no object of measures"))
+            problems.append(problem_at(0, str(benchmark), "no object of measures"))
             continue
         for measure, metric in measures.items():
             value = _number(metric.get("value")) if isinstance(metric, dict) else None
             if value is None:
-                problems.append(Problem(line=0, text=f"{benchmark}: {measure}"[:400], reason="it has no finite value"))
+                problems.append(problem_at(0, f"{benchmark}: {measure}", "it has no finite value"))
                 continue
             bounds = [_number(metric.get(name)) for name in ("lower_value", "upper_value")]
             values.append(

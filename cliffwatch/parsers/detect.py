@@ -2,6 +2,7 @@
 
 import re
 
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.veristat import looks_like_veristat, parse_veristat
@@ -10,12 +11,6 @@ from cliffwatch.readings import Parsed
 _GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
 _ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
 _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")
-
-
-def _of_bench(text: str, stderr: str) -> Parsed:
-    from cliffwatch.parsers.bench import parse_bench  # noqa: PLC0415 - its many patterns, for those who have its output
-
-    return parse_bench(text, stderr=stderr)
 
 
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
@@ -27,5 +22,5 @@ def parse_any(text: str, *, stderr: str = "") -> Parsed:
     if _GO.search(text) and not _OF_BENCH.search(text):
         return parse_go_bench(text)
     if _ONLY_ERRORS.search(text) and not _OF_BENCH.search(text):
-        return _of_bench("", text)
-    return _of_bench(text, stderr)
+        return parse_bench("", stderr=text)
+    return parse_bench(text, stderr=stderr)

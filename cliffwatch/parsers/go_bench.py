@@ -3,8 +3,8 @@
 Source: golang.org/design/14313-benchmark-format, and golang.org/x/perf/benchfmt for `Unit` lines. A name of ours is
 `BenchmarkBPF/bench=NAME/PARAM=VALUE-1`: benchstat groups by its parts, and the suffix, always 1, keeps a parameter that
 ends in a dash and digits from being taken for GOMAXPROCS. Characters that the format has a use for are percent-encoded.
-What the format has no place for stands in comments of ours: facts of an arm, the boot that results are of, and what is known
-of the value before them besides its number. Other readers pass them over.
+What the format cannot express stands in comments of ours: facts of an arm, the boot that results are of, and what is known
+of the value before them besides its number. Other readers skip them.
 """
 
 import math
@@ -14,8 +14,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import unquote
 
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.readings import ArmSaid, Parsed, Place, Problem, Value
+from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed, Stage
 
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
@@ -28,18 +29,7 @@ _BOOT = re.compile(
 )
 _BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
 _ARM_COMMIT = "-commit"
-_COMPACT = {
-    "Mops/s": "M ops/s",
-    "kops/s": "k ops/s",
-    "ops/s": "ops/s",
-    "ns/op": "ns/op",
-    "kmallocs/create": "kmallocs/create",
-    "MiB": "MiB",
-    "MB/s": "MB/s",
-    "ticks": "ticks",
-    "us": "us",
-    "%": "%",
-}
+_COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()}
 
 
 def parse_go_bench(text: str) -> Parsed:
@@ -59,8 +49,8 @@ def parse_go_bench(text: str) -> Parsed:
         elif setting := _CONFIG.fullmatch(line.text):
             beside.set(setting["key"], setting["value"].strip())
         elif not _CHATTER.match(line.text):
-            reason = "neither a result nor a setting; it was passed over"
-            problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
+            reason = "neither a result nor a setting; it was skipped"
+            problems.append(problem_at(line.number, line.text, reason))
     return Parsed(values=tuple(values), problems=tuple(problems), assumed=assumed, arms=beside.arms())
 
 
@@ -69,7 +59,7 @@ class _Beside:
 
     def __init__(self) -> None:
         self.config: dict[str, str] = {}
-        self.place: Place | None = None
+        self.origin: BootOrigin | None = None
         self._settings: dict[str, dict[str, str]] = {}
         self._facts: dict[str, dict[str, str]] = {}
         self._last = 0
@@ -81,7 +71,7 @@ class _Beside:
     def set(self, key: str, value: str) -> None:
         """A setting without a value takes it back, as the format says."""
         if key == "arm":
-            self.place = None
+            self.origin = None
         if value:
             self.config[key] = value
         else:
@@ -93,24 +83,26 @@ class _Beside:
         self._last = len(values)
 
     def read(self, comment: str, values: list[Value]) -> None:
-        if found := _BOOT.fullmatch(comment):
-            stage: Stage = "confirm" if found["stage"] == "confirm" else "screen"
-            self.place = Place(int(found["boot"]), int(found["block"]), stage, unquote(found["layout"] or "") or None)
-        elif found := _BESIDE.fullmatch(comment):
+        if match := _BOOT.fullmatch(comment):
+            stage: Stage = "confirm" if match["stage"] == "confirm" else "screen"
+            self.origin = BootOrigin(
+                int(match["boot"]), int(match["block"]), stage, unquote(match["layout"] or "") or None
+            )
+        elif match := _BESIDE.fullmatch(comment):
             for index in range(self._last, len(values)):
-                if metric_of(found["unit"]) == (values[index].metric, values[index].unit):
-                    values[index] = _with_readings(values[index], found["step"], found["readings"])
-        elif found := _FACT.fullmatch(comment):
-            self._facts.setdefault(found["arm"], {})[found["key"]] = found["value"]
+                if metric_of(match["unit"]) == (values[index].metric, values[index].unit):
+                    values[index] = _with_readings(values[index], match["step"], match["readings"])
+        elif match := _FACT.fullmatch(comment):
+            self._facts.setdefault(match["arm"], {})[match["key"]] = match["value"]
 
-    def arms(self) -> dict[str, ArmSaid]:
+    def arms(self) -> dict[str, ArmDescription]:
         """Of the arms that have results."""
-        found = {}
+        descriptions = {}
         for arm, settings in self._settings.items():
             commit = settings.get(f"{arm}{_ARM_COMMIT}") if arm else None
             facts = self._facts.get(arm, {}) | ({"commit": commit} if commit else {})
-            found[arm] = ArmSaid(settings=settings, facts=facts)
-        return found
+            descriptions[arm] = ArmDescription(settings=settings, facts=facts)
+        return descriptions
 
 
 def _with_readings(value: Value, step: str, readings: str | None) -> Value:
@@ -150,10 +142,10 @@ def _read_result(words: list[str], beside: _Beside, values: list[Value], problem
             value = math.nan
         if not math.isfinite(value):
             reason = f"'{amount[:40]}' is no number"
-            problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
+            problems.append(problem_at(line.number, line.text, reason))
             continue
         metric, shown = metric_of(unit)
-        values.append(Value(suite, benchmark, metric, shown, value, params, arm=beside.arm, place=beside.place))
+        values.append(Value(suite, benchmark, metric, shown, value, params, arm=beside.arm, origin=beside.origin))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -41,7 +41,7 @@ def format_go_bench(
 
 def _settings(arm: Arm, known: Iterable[str]) -> Iterator[str]:
     """Settings that are equal for sides that can be compared, and `arm`, which tells them apart: benchstat makes a table of
-    its own for each further difference. The arm's own facts stand in lines that it passes over.
+    its own for each further difference. The arm's own facts stand in lines that it skips.
     """
     for key, value in {"label": arm.label, **arm.facts}.items():
         if key != "commit":
@@ -79,7 +79,7 @@ def _boot(boot: Boot) -> str:
 
 
 def _beside(samples: Sequence[Sample]) -> Iterator[str]:
-    """What the format has no place for: the step of the printed digits, and the readings within the boot."""
+    """What the format cannot express: the step of the printed digits, and the readings within the boot."""
     for each in samples:
         if each.resolution or each.readings:
             readings = f" readings {' '.join(map(repr, each.readings))}" if each.readings else ""

@@ -28,9 +28,9 @@ class Splat:
 
 
 def find_splats(log: str) -> tuple[Splat, ...]:
-    """All splats of a kernel log, in order. Lines that are no kernel lines are passed over. Total."""
+    """All splats of a kernel log, in order. Lines that are no kernel lines are skipped. Total."""
     case: str | None = None
-    found: list[Splat] = []
+    splats: list[Splat] = []
     lines = log.splitlines()
     skip_until = 0
     for number, line in enumerate(lines):
@@ -39,9 +39,9 @@ def find_splats(log: str) -> tuple[Splat, ...]:
             case = text.partition(CASE_MARK)[2].strip()
         elif number >= skip_until and _SPLAT.search(text):
             block = lines[number : number + _KEPT_LINES]
-            found.append(_splat(text, block, case))
+            splats.append(_splat(text, block, case))
             skip_until = number + _length(block)
-    return tuple(found)
+    return tuple(splats)
 
 
 def _splat(title: str, block: list[str], case: str | None) -> Splat:

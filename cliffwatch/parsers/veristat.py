@@ -8,11 +8,11 @@ import io
 import math
 
 from cliffwatch.parsers.cleaning import clean_lines
-from cliffwatch.readings import Parsed, Problem, Value
+from cliffwatch.readings import Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed
 
 _COUNTED = Assumed(better="lower", assume="exact")
-"""The verifier counts alike whenever it sees a program again, but for the time it takes."""
+"""The verifier counts alike whenever it loads a program again, but for the time it takes."""
 
 _NAMES = {"file_name": "file", "prog_name": "prog"}
 _UNITS = {
@@ -44,17 +44,17 @@ def parse_veristat(text: str) -> Parsed:
         try:
             cells = next(csv.reader(io.StringIO(line.text)))
         except (csv.Error, StopIteration):
-            problems.append(Problem(line=line.number, text=line.text[:400], reason="no line of CSV"))
+            problems.append(problem_at(line.number, line.text, "no line of CSV"))
             continue
         if header is None:
             header = [cell.strip() for cell in cells]
         elif len(cells) != len(header):
             reason = f"{len(cells)} columns where the header has {len(header)}"
-            problems.append(Problem(line=line.number, text=line.text[:400], reason=reason))
+            problems.append(problem_at(line.number, line.text, reason))
         else:
             _row(dict(zip(header, cells, strict=True)), values, problems, line.number, line.text)
     if header is not None and not {"file_name", "prog_name"} <= set(header):
-        problems.insert(0, Problem(line=lines[0].number, text=lines[0].text[:400], reason="no header of veristat"))
+        problems.insert(0, problem_at(lines[0].number, lines[0].text, "no header of veristat"))
         return Parsed(values=(), problems=tuple(problems))
     counted = {(each.metric, each.unit): _COUNTED for each in values if each.metric != "duration"}
     return Parsed(values=tuple(values), problems=tuple(problems), assumed=counted)
@@ -63,7 +63,7 @@ def parse_veristat(text: str) -> Parsed:
 def _row(row: dict[str, str], values: list[Value], problems: list[Problem], number: int, text: str) -> None:
     benchmark = f"{row.get('file_name', '')}/{row.get('prog_name', '')}"
     if row.get("verdict", "success") not in ("success", ""):
-        problems.append(Problem(line=number, text=text[:400], reason=f"failed: the verifier refuses {benchmark}"))
+        problems.append(problem_at(number, text, f"failed: the verifier refuses {benchmark}"))
     for name, cell in row.items():
         if name in _NAMES or name == "verdict":
             continue

@@ -11,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 
+from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
 from cliffwatch.stats.equivalence import ALPHA, equivalent
 from cliffwatch.stats.families import holm
-from cliffwatch.stats.measured import Measured, alike, ranked_alike
 from cliffwatch.stats.power import POWER, detection_power, rank_spread
 from cliffwatch.stats.ranks import Ranked
 from cliffwatch.stats.stages import Family, Stages, confirm_alone, confirm_together, screen
 
-Outcome = Literal["changed", "changed-small", "equivalent", "open"]
+DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
 
 Entropy = Callable[[], np.random.Generator]
 """Gives a generator in the same state at every call, so that a decision comes out the same when it is made again."""
@@ -32,8 +32,8 @@ class Decision:
     from 0. `p` and `q` are of the test that decided; `waiting` says that a further stage of the plan would look again.
     """
 
-    outcome: Outcome
-    used: Measured
+    outcome: DecisionOutcome
+    used: BootValues
     in_pairs: bool
     p: float
     q: float
@@ -42,7 +42,7 @@ class Decision:
     waiting: bool = False
 
 
-def decide_fixed(family: Sequence[Measured], *, margin: float, alpha: float) -> list[Decision]:
+def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:
     """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a fraction."""
     in_pairs = [row.related() for row in family]
     p_values, shifts, equal = np.ones(len(family)), np.zeros(len(family)), np.zeros(len(family), dtype=bool)
@@ -58,7 +58,7 @@ def decide_fixed(family: Sequence[Measured], *, margin: float, alpha: float) -> 
     ]
 
 
-def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> Outcome:
+def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> DecisionOutcome:
     if confirmed:
         return "changed" if abs(math.expm1(shift)) >= margin else "changed-small"
     return "equivalent" if shown else "open"
@@ -68,8 +68,8 @@ def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> Outco
 class Staged:
     """A metric in a plan of two stages; `confirming` is None where it was not measured again."""
 
-    screened: Measured
-    confirming: Measured | None
+    screened: BootValues
+    confirming: BootValues | None
 
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, entropy: Entropy) -> list[Decision]:
@@ -92,9 +92,9 @@ def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, en
             candidates=sum(direction != 0 for direction in directions),
             confirmed=sum(decision.outcome in ("changed", "changed-small") for decision in decisions),
         )
-        found = _found(reached, sharing, look, entropy)
+        confirmed = _confirmed(reached, sharing, look, entropy)
         for index, row in reached.items():
-            decisions[index] = _looked(row, look, found.get(index))
+            decisions[index] = _looked(row, look, confirmed.get(index))
     return decisions
 
 
@@ -127,8 +127,8 @@ class _Reached:
     """A metric that has the boots of a look: the decision so far, the screen's boots, and the fresh ones of the look."""
 
     so_far: Decision
-    screened: Measured
-    fresh: Measured
+    screened: BootValues
+    fresh: BootValues
 
 
 def _hint(margin: float) -> float:
@@ -136,22 +136,22 @@ def _hint(margin: float) -> float:
     return math.log1p(margin) / 4
 
 
-def _directions(rows: Sequence[Measured], stages: Stages, margin: float) -> list[int]:
+def _directions(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[int]:
     """The screen's direction of every row; rows with the same numbers of boots are screened in one call."""
     directions = [0] * len(rows)
     for indexes, base, head in alike(rows):
-        found = screen(base, head, alpha=stages.screen_alpha, least=_hint(margin))
-        for index, direction in zip(indexes, found, strict=True):
+        screened = screen(base, head, alpha=stages.screen_alpha, least=_hint(margin))
+        for index, direction in zip(indexes, screened, strict=True):
             directions[index] = int(direction)
     return directions
 
 
-def _boots(row: Measured) -> int:
+def _boots(row: BootValues) -> int:
     """Of the smaller arm; one boot that failed and was not redone does not hold a look up."""
     return min(len(row.base), len(row.head)) + 1 if len(row.base) and len(row.head) else 0
 
 
-def _screened(row: Measured, direction: int, stages: Stages, margin: float) -> Decision:
+def _screened(row: BootValues, direction: int, stages: Stages, margin: float) -> Decision:
     in_pairs = row.related()
     ranked = row.ranked(in_pairs=in_pairs)
     done = direction == 0 and bool(equivalent(ranked, margin=margin, look=0, looks=1 + len(stages.looks)))
@@ -167,13 +167,13 @@ def _screened(row: Measured, direction: int, stages: Stages, margin: float) -> D
     )
 
 
-def _within_reach(row: Measured, stages: Stages, margin: float) -> bool:
+def _within_reach(row: BootValues, stages: Stages, margin: float) -> bool:
     """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
     return detection_power(shift, float(rank_spread(row.base, row.head, shift)), boots, boots, 2 * ALPHA) >= POWER
 
 
-def _found(
+def _confirmed(
     reached: Mapping[int, _Reached], sharing: Family, look: _Look, entropy: Entropy
 ) -> dict[int, tuple[float, float]]:
     """The p and q of the candidates that this look confirms."""
@@ -193,11 +193,11 @@ def _found(
     return {index: (p, q) for index, p, q in zip(candidates, p_values, adjusted, strict=True) if q <= look.alpha}
 
 
-def _looked(row: _Reached, look: _Look, found: tuple[float, float] | None) -> Decision:
+def _looked(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -> Decision:
     """The decision after a look: confirmed, shown to be equivalent, given up, or open for the next."""
     so_far = replace(row.so_far, looks=look.number)
-    if found is not None:
-        p, q = found
+    if confirmed is not None:
+        p, q = confirmed
         shift = float(row.fresh.ranked(in_pairs=so_far.in_pairs).shift)
         outcome = _outcome(True, shift, False, look.margin)
         spent = q * look.stages.alpha / look.alpha

@@ -1,4 +1,4 @@
-"""Showing that nothing changed by as much as a margin, which is more than failing to see a change.
+"""Showing that nothing changed by as much as a margin, which is more than failing to detect a change.
 
 Two one-sided tests by the rank interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), the error
 split over the looks: whoever looks three times at 5 % is wrong at the margin one time in ten.

@@ -1,7 +1,6 @@
 """Means of ratios over the rows that both sides have."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +18,6 @@ class MeanRatio:
     ratio: float
     low: float | None
     high: float | None
-
-
-def geometric_mean(ratios: Sequence[float]) -> float | None:
-    """The geometric mean of positive ratios; None of none."""
-    if not ratios:
-        return None
-    return math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
 
 
 def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random.Generator) -> MeanRatio:

@@ -1,4 +1,4 @@
-"""What could have been seen, and how many boots it takes to see more.
+"""What is detectable, and how many boots it takes to detect less.
 
 Power of the t-test, with the rank test's asymptotic relative efficiency for normal noise of 3/pi (Lehmann, Nonparametrics, 1975,
 section 2.4). The t quantile is Hill's (Communications of the ACM 13, 1970, algorithm 396), the noncentral t Johnson and Welch's
@@ -22,7 +22,7 @@ _NORMAL = NormalDist()
 
 
 def detection_power(shift: float, spread: float, n: int, m: int, alpha: float) -> float:
-    """The probability that a two-sided rank test of n and m boots at `alpha` sees the shift."""
+    """The probability that a two-sided rank test of n and m boots at `alpha` detects the shift."""
     freedom = n + m - 2
     if freedom < 1 or spread <= 0:
         return 1.0 if spread <= 0 and shift else alpha
@@ -31,7 +31,7 @@ def detection_power(shift: float, spread: float, n: int, m: int, alpha: float) -
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
-    """The smallest shift that is seen with `power`; None where no shift would be, for want of boots."""
+    """The minimum detectable effect at `power`; None where no shift is detectable, for want of boots."""
     if n + m < 4 or 2 / math.comb(n + m, n) > alpha:
         return None
     freedom = n + m - 2
@@ -79,7 +79,7 @@ def _t_quantile(alpha: float, freedom: int) -> float:
 
 
 def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:
-    """Boots an arm with which a shift is seen with `power`; at most 100,000."""
+    """Boots an arm with which a shift is detected with `power`; at most 100,000."""
     low, high = 2, 4
     while high < _MOST_BOOTS and detection_power(shift, spread, high, high, alpha) < power:
         low, high = high, 2 * high
@@ -96,7 +96,7 @@ def least_boots(alpha: float) -> int:
 
 
 def rank_spread(base: Values, head: Values, shift: float) -> Values:
-    """The standard deviation of the normal noise in which a rank test would see `shift` as well as in this, (…, n), (…, m).
+    """The standard deviation of the normal noise in which a rank test detects `shift` as well as in this, (…, n), (…, m).
 
     A rank test's power rests on how often two boots of one kernel differ by less than the shift (Noether, Journal of the
     American Statistical Association 82, 1987), so that rare slow boots cost it little. Where all pairs or none do, it is the
@@ -106,8 +106,8 @@ def rank_spread(base: Values, head: Values, shift: float) -> Values:
     rest = np.sort(np.concatenate(list(arms), axis=-1), axis=-1)
     first, second = np.triu_indices(rest.shape[-1], 1)
     near = (rest[..., second] - rest[..., first] < shift).sum(axis=-1)
-    places = np.arange(1, len(first)) / max(1, len(first))
-    known = np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in places), np.nan])
+    shares = np.arange(1, len(first)) / max(1, len(first))
+    known = np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])
     spread = shift / (math.sqrt(2) * known[np.minimum(near, len(known) - 1)])
     return np.where(np.isfinite(spread), spread, pooled_spread(base, head))
 
@@ -141,5 +141,5 @@ def detectable_staged(
 
 def _both_stages(shift: float, screen: int, screen_alpha: float, boots: int, alpha: float) -> float:
     """In units of the spread; the confirmation is one-sided, hence twice its error."""
-    seen = detection_power(shift, 1.0, screen, screen, screen_alpha)
-    return seen * detection_power(shift, 1.0, boots, boots, 2 * alpha)
+    screened = detection_power(shift, 1.0, screen, screen, screen_alpha)
+    return screened * detection_power(shift, 1.0, boots, boots, 2 * alpha)

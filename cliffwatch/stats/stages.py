@@ -1,7 +1,7 @@
 """Screen every metric, then confirm the candidates alone on fresh boots.
 
 Nothing is published from the screen, so its errors cost boots and not trust; the confirmation looks at data that the screen
-never saw, so its error is what its own test says, whatever the screen chose. Source: two-stage designs with independent
+never had, so its error is what its own test says, whatever the screen chose. Source: two-stage designs with independent
 stages, as Zehetmayer, Bauer and Posch, Biometrics 61, 2005; looks by a union bound over the spent error (Bonferroni).
 """
 
@@ -79,7 +79,7 @@ CAREFUL = Stages(screen=21, screen_alpha=0.05, looks=(Look(boots=15, alpha=0.002
 
 
 def screen(base: Values, head: Values, *, alpha: float, least: float | Values) -> Directions:
-    """Candidates among metrics, from (metrics, boots) of logs: where a rank or a t-test at `alpha` sees a shift of `least`.
+    """Candidates among metrics, from (metrics, boots) of logs: where a rank or a t-test at `alpha` detects a shift of `least`.
 
     The t-test is asked too because ten boots give the rank test few steps; a candidate too many costs boots, not trust.
     """

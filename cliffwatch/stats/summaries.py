@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cliffwatch.stats.measured import Measured, alike, ranked_alike
+from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
 from cliffwatch.stats.noise.shapes import TwoModes, two_modes
 from cliffwatch.stats.power import rank_spread
 from cliffwatch.stats.ranks import sorted_median
@@ -14,7 +14,7 @@ from cliffwatch.stats.ranks import sorted_median
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread that ranks see."""
+    """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread as a rank test has it."""
 
     base: float
     head: float
@@ -25,13 +25,13 @@ class Summary:
     modes: TwoModes | None
 
 
-def summarised(rows: Sequence[Measured], in_pairs: Sequence[bool], *, level: float, notable: float) -> list[Summary]:
+def summarised(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, level: float, notable: float) -> list[Summary]:
     """Summaries in the order of the rows; `level` is that of the intervals, `notable` the change that the spread is for."""
     bounds = np.zeros((3, len(rows)))
     for indexes, ranked in ranked_alike(rows, in_pairs):
         bounds[0, indexes] = ranked.shift
         bounds[1:, indexes] = ranked.interval(level)
-    found: list[Summary | None] = [None] * len(rows)
+    summaries: list[Summary | None] = [None] * len(rows)
     for indexes, base, head in alike(rows):
         centres = (sorted_median(np.sort(arm, axis=1)) for arm in (base, head))
         columns = [*centres, *bounds[:, indexes], rank_spread(base, head, math.log1p(notable))]
@@ -39,5 +39,5 @@ def summarised(rows: Sequence[Measured], in_pairs: Sequence[bool], *, level: flo
             indexes, two_modes(base, head), np.stack(columns, axis=1).tolist(), strict=True
         ):
             ours, theirs, shift, low, high, spread = numbers
-            found[index] = Summary(ours, theirs, shift, low, high, spread, modes)
-    return [summary for summary in found if summary is not None]
+            summaries[index] = Summary(ours, theirs, shift, low, high, spread, modes)
+    return [summary for summary in summaries if summary is not None]

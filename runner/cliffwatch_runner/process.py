@@ -25,7 +25,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says who ended it.
+    """How a process ended. `status` is the exit status, negative for a signal; `timed_out` where its deadline ended it.
 
     `output` is standard output and standard error as they came, at most the last `keep` bytes, invalid UTF-8 replaced.
     """
@@ -66,7 +66,7 @@ def run(
     """Runs `argv` for at most `deadline` seconds and returns how it ended.
 
     `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in pieces that end where the
-    pipe's reads end. `should_stop` is asked several times a second; once it says yes the group is ended as at the deadline.
+    pipe's reads end. `should_stop` is asked several times a second; once it is true the group is ended as at the deadline.
     Raises FileNotFoundError where the program is not on PATH, OSError where `log` cannot be written (a full disk).
     """
     started = clock.monotonic()
@@ -186,46 +186,46 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 
 
 class Conversation:
-    """A program that is spoken to in lines for as long as it runs."""
+    """A program that takes and writes lines for as long as it runs."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
-        self._heard = bytearray()
+        self._received = bytearray()
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Raises BrokenPipeError where the program has ended."""
         assert self._child.stdin is not None
         self._child.stdin.write(line.encode() + b"\n")
         self._child.stdin.flush()
 
-    def fall_silent(self) -> None:
+    def end_input(self) -> None:
         """Ends the program's input."""
         assert self._child.stdin is not None
         self._child.stdin.close()
 
-    def hear(self, seconds: float, longest: int = 1 << 20) -> str | None:
-        """The next line; None where the program ends before it, does not say it in time or says too much."""
+    def receive(self, seconds: float, longest: int = 1 << 20) -> str | None:
+        """The next line; None where the program ends before it, does not write it in time or writes too much."""
         assert self._child.stdout is not None
         until = clock.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._child.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._heard:
+            while b"\n" not in self._received:
                 left = until - clock.monotonic()
-                if left <= 0 or len(self._heard) > longest:
+                if left <= 0 or len(self._received) > longest:
                     return None
                 if selector.select(timeout=left):
                     piece = os.read(self._child.stdout.fileno(), _READ_SIZE)
                     if not piece:
                         return None
-                    self._heard += piece
-        line, _, rest = bytes(self._heard).partition(b"\n")
-        self._heard = bytearray(rest)
+                    self._received += piece
+        line, _, rest = bytes(self._received).partition(b"\n")
+        self._received = bytearray(rest)
         return line.decode(errors="replace")
 
 
 @contextmanager
 def conversation(argv: Sequence[str], *, patience: float) -> Iterator[Conversation]:
-    """Starts a program to speak with; at the end its input ends, and it has `patience` seconds to end by itself.
+    """Starts a program to exchange lines with; at the end its input ends, and it has `patience` seconds to end by itself.
 
     It may be another user's, whom signals do not reach. Raises FileNotFoundError where the program is not on PATH.
     """
@@ -237,7 +237,7 @@ def conversation(argv: Sequence[str], *, patience: float) -> Iterator[Conversati
         yield talk
     finally:
         with suppress(BrokenPipeError):
-            talk.fall_silent()
+            talk.end_input()
         try:
             child.wait(patience)
         except subprocess.TimeoutExpired:

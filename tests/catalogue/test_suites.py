@@ -36,7 +36,7 @@ standard = { warmup = 1, duration = 2 }
 full = { warmup = 1, duration = 5 }
 
 [metrics]
-false-positive-rate = { unit = "%", better = "lower", assume = "nothing" }
+false-positive-rate = { unit = "%", better = "lower" }
 
 [[benchmark]]
 name = "bloom-false-positive"
@@ -123,7 +123,7 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
         ('title = "A suite"', "titel = 1", 1, "unknown key 'titel'; did you mean 'title'?"),
         ('since = "5.16"', 'since = "v5"', 15, "it must be a kernel release"),
         ("deadline = 30", 'deadline = "30"', 17, "'deadline' must be a int, not str"),
-        ('kind = "false-hits"', 'kind = "hits"', 14, "it must be one of: hits-drops"),
+        ('kind = "false-hits"', 'kind = "hits"', 14, "it must be one of: false-hits, hashmap-full-update"),
         ('profiles = ["full"]', 'profiles = ["ful"]', 24, "it must be one of: smoke, standard, full"),
         ('unit = "%", ', 'unit = "M", ', 10, "is in '%' and better when lower"),
         ("repeatability = 0.001", "repeatabilty = 0.001", 18, "unknown key 'repeatabilty'"),
@@ -140,7 +140,9 @@ def test_a_sweep_is_every_combination_as_options_of_bench(tmp_path: Path) -> Non
         ("[profiles]", "[profiles", 4, "no TOML"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+def test_what_is_wrong_is_reported_with_file_and_line(
+    tmp_path: Path, old: str, new: str, line: int, message: str
+) -> None:
     path = suite_file(tmp_path, GOOD.replace(old, new))
     errors = read_suite(path)
 
@@ -157,7 +159,7 @@ def test_a_suite_says_what_its_kernels_need_besides(tmp_path: Path) -> None:
     assert suite.config == ("CONFIG_IPV6=y", 'CONFIG_LSM="bpf"')
 
 
-def test_a_missing_key_is_told_at_its_table(tmp_path: Path) -> None:
+def test_a_missing_key_is_reported_at_its_table(tmp_path: Path) -> None:
     errors = read_suite(suite_file(tmp_path, GOOD.replace("deadline = 30\n", "")))
 
     assert not isinstance(errors, Suite)

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from cliffwatch.command import terminal
-from cliffwatch_runner.run.progress import LiveLine, PlainLines, teller_for
+from cliffwatch_runner.run.progress import LiveLine, PlainLines, progress_display
 
 GO = "arm: base\n" + "BenchmarkX 1 5 ns/op\n" * 6 + "arm: head\n" + "BenchmarkX 1 6 ns/op\n" * 6
 ESCAPE = b"\x1b"
@@ -76,12 +76,12 @@ def test_an_explicit_wish_for_colour_wins(tmp_path: Path) -> None:
 
 def test_progress_is_plain_lines_where_the_cursor_cannot_move(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(teller_for(Console(force_terminal=True)), PlainLines)
+    assert isinstance(progress_display(Console(force_terminal=True)), PlainLines)
 
     monkeypatch.setenv("TERM", "xterm")
-    teller = teller_for(Console(force_terminal=True, file=io.StringIO()))
-    assert isinstance(teller, LiveLine)
-    teller.close()
+    progress = progress_display(Console(force_terminal=True, file=io.StringIO()))
+    assert isinstance(progress, LiveLine)
+    progress.close()
 
 
 @pytest.mark.parametrize(

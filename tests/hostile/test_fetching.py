@@ -320,7 +320,7 @@ def test_a_public_tree_is_fetched(
 def test_a_name_that_leads_elsewhere_the_next_time_changes_nothing(
     tree: Any, servers: Any, open_loopback: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DNS rebinding: `localhost` is known to every resolver, but git is held to the address of the check, where nobody listens."""
+    """DNS rebinding: `localhost` is known to every resolver, but git is kept to the address of the check, where nobody listens."""
     served, _ = tree
     inner = servers(served)
     monkeypatch.setattr(tree_access, "is_closed", lambda address: address != "127.8.8.8")
@@ -574,8 +574,8 @@ def backend(request: BaseHTTPRequestHandler, folder: Path) -> None:
     }
     argv = ["git", "-c", "safe.directory=*", "http-backend"]
     body = request.rfile.read(int(length))
-    told = subprocess.run(argv, env=env, input=body, capture_output=True, check=True).stdout
-    head, _, content = told.partition(b"\r\n\r\n")
+    response = subprocess.run(argv, env=env, input=body, capture_output=True, check=True).stdout
+    head, _, content = response.partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
     request.send_response(int(headers.pop("Status", "200 OK").split()[0]))
     for name, value in headers.items():

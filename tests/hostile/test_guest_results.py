@@ -179,12 +179,12 @@ import os, sys
 name, depth, each = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 os.path.lexists(name) and os.unlink(name)
 os.mkdir(name)
-place = os.open(name, os.O_RDONLY)
+folder = os.open(name, os.O_RDONLY)
 for _ in range(depth):
-    os.mkdir(each, dir_fd=place)
-    inner = os.open(each, os.O_RDONLY, dir_fd=place)
-    os.close(place)
-    place = inner
+    os.mkdir(each, dir_fd=folder)
+    inner = os.open(each, os.O_RDONLY, dir_fd=folder)
+    os.close(folder)
+    folder = inner
 """
     return " ".join(map(shlex.quote, [sys.executable, "-c", program, name, str(depth), each])) + "\n"
 

@@ -21,6 +21,7 @@ from cliffwatch.results import Run
 from cliffwatch_runner.build import bench, kernel
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import prepared_run
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder
 
@@ -44,7 +45,7 @@ INSTEAD = {
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
     monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
 
 
@@ -72,13 +73,13 @@ def after(repository: Path, target: str, *commands: str) -> None:
     change(repository, str(file.relative_to(repository)), "\n".join(lines) + "\n", f"Do more in {target}")
 
 
-def lane(tmp_path: Path) -> Path:
-    (only,) = (tmp_path / "cache" / "lanes").iterdir()
+def worktree(tmp_path: Path) -> Path:
+    (only,) = (tmp_path / "cache" / "worktrees").iterdir()
     return only
 
 
 def seen(tmp_path: Path) -> str:
-    return (lane(tmp_path) / "output" / "seen").read_text()
+    return (worktree(tmp_path) / "output" / "seen").read_text()
 
 
 def texts(*folders: Path) -> Iterator[tuple[Path, bytes]]:
@@ -142,7 +143,7 @@ def test_the_host_opens_nothing_of_a_build_but_its_outputs(
         assert isinstance(run_toy(request(repository, tmp_path)), Run)
 
     assert set(taken) == {output.path for output in OUTPUTS}
-    written = (str(lane(tmp_path) / "output"), str(tmp_path / "cache" / "ccaches" / "local" / "files"))
+    written = (str(worktree(tmp_path) / "output"), str(tmp_path / "cache" / "ccaches" / "local" / "files"))
     assert len(opened) > 100
     assert [path for path in opened if path.startswith(tuple(f"{folder}/" for folder in written))] == []
 
@@ -202,9 +203,9 @@ def test_a_build_that_writes_into_its_source_gets_a_copy_of_it(repository: Path,
     assert isinstance(run_toy(request(repository, tmp_path, head="v6.12", out=tmp_path / "again")), Run)
 
     assert list(victim.iterdir()) == []
-    assert not (lane(tmp_path) / "source" / "made-by-the-build").exists()
-    assert (lane(tmp_path) / "source" / "kernel" / "bpf" / "core.c").is_file()
-    assert list(lane(tmp_path).glob("scratch-*")) == []
+    assert not (worktree(tmp_path) / "source" / "made-by-the-build").exists()
+    assert (worktree(tmp_path) / "source" / "kernel" / "bpf" / "core.c").is_file()
+    assert list(worktree(tmp_path).glob("scratch-*")) == []
 
 
 def test_a_tree_that_only_notes_something_in_its_source_is_measured(repository: Path, tmp_path: Path) -> None:
@@ -253,7 +254,7 @@ def test_a_build_is_nobody_and_writes_its_output_ccache_and_memory_alone(
     assert SECRET not in text
     assert not [line for line in lines if line.startswith("WRITABLE")]
     writable = {line.split(" ", 1)[1] for line in lines if line.startswith("writable ")}
-    allowed = ("/cliffwatch/lane/src/.cliffwatch", "/cliffwatch/ccache", "/tmp", "/dev")
+    allowed = ("/cliffwatch/tree/src/.cliffwatch", "/cliffwatch/ccache", "/tmp", "/dev")
     assert {path for path in writable if not path.startswith(allowed)} == set()
 
 
@@ -291,7 +292,7 @@ def test_a_bench_that_is_asked_for_its_list_changes_nothing(repository: Path, tm
     assert_kept(secret, tmp_path)
     (entry,) = (tmp_path / "cache" / "benches").iterdir()
     assert (entry / "fixed_seed.so").read_bytes()[:4] == b"\x7fELF"
-    assert (lane(tmp_path) / "output" / "fixed_seed.so").is_file()
+    assert (worktree(tmp_path) / "output" / "fixed_seed.so").is_file()
 
 
 def test_a_log_without_end_is_kept_in_part_and_the_error_at_its_end_is_shown(repository: Path, tmp_path: Path) -> None:
@@ -301,7 +302,7 @@ def test_a_log_without_end_is_kept_in_part_and_the_error_at_its_end_is_shown(rep
 
     assert isinstance(run, Run)
     assert "at the very end" in run.record["arms"]["head"]["failure"]["evidence"]
-    assert (lane(tmp_path) / "build.log").stat().st_size < 20 << 20
+    assert (worktree(tmp_path) / "build.log").stat().st_size < 20 << 20
     assert all(path.stat().st_size < 20 << 20 for path in (tmp_path / "cache" / "failures").iterdir())
 
 
@@ -319,8 +320,8 @@ def test_folders_deeper_than_any_path_are_counted_and_removed(repository: Path, 
 
     assert isinstance(run_toy(request(repository, tmp_path, trust=trust)), Run)
 
-    left = list_cache(tmp_path / "cache", ("lane",)).entries
-    assert [each.kind for each in left] == ([] if trust == "outside" else ["lane"])
+    left = list_cache(tmp_path / "cache", ("worktree",)).entries
+    assert [each.kind for each in left] == ([] if trust == "outside" else ["worktree"])
     assert all(each.bytes > 3000 * 4096 for each in left)
     ended = subprocess.run(
         [
@@ -339,4 +340,4 @@ def test_folders_deeper_than_any_path_are_counted_and_removed(repository: Path, 
         text=True,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert not (tmp_path / "cache" / "lanes").exists() or list((tmp_path / "cache" / "lanes").iterdir()) == []
+    assert not (tmp_path / "cache" / "worktrees").exists() or list((tmp_path / "cache" / "worktrees").iterdir()) == []

@@ -18,9 +18,9 @@ from pathlib import Path
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/runner"]
 import toy
 from cliffwatch_runner.plan import prepare as preparing
-from cliffwatch_runner.run import run as running
-running.guest_programs = lambda: (toy.FAKEVNG,)
-preparing.guest_programs = running.guest_programs
+from cliffwatch_runner.run import prepared_run
+prepared_run.guest_programs = lambda: (toy.FAKEVNG,)
+preparing.guest_programs = prepared_run.guest_programs
 preparing._NEEDED_BYTES = 0
 folder = Path(sys.argv[2])
 ended = toy.run_toy(toy.request(toy.toy_repository(folder), folder, isolation=sys.argv[3]))
@@ -60,7 +60,7 @@ def test_without_namespaces_a_run_ends_before_anything_is_built_and_says_what_to
     assert "cliffwatch doctor" in text
     assert "--build-image" in text
     assert "--isolation none" in text
-    assert not (tmp_path / "cache" / "lanes").exists()
+    assert not (tmp_path / "cache" / "worktrees").exists()
 
 
 def test_on_the_users_word_it_builds_and_boots_without_and_the_record_says_so(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_where_another_user_gets_to_the_folders_root_builds_as_that_user(open_fo
     ended = subprocess.run(argv, check=False, capture_output=True, text=True)
 
     assert "measured: complete | built and booted WITHOUT isolation" in ended.stdout, ended.stdout + ended.stderr
-    (user,) = (open_folder / "cache" / "lanes").glob("*/source/.cliffwatch/user")
+    (user,) = (open_folder / "cache" / "worktrees").glob("*/source/.cliffwatch/user")
     assert user.read_text().strip() not in ("", "0")
 
 

@@ -19,12 +19,13 @@ from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox import control_groups
 from cliffwatch_runner.sandbox.control_groups import make_group
-from cliffwatch_runner.sandbox.limits import Limits, changed, guarded, host_limits, refusal
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
 
-LIMITS = Limits(
+LIMITS = SandboxLimits(
     memory_bytes=400 * MIB,
     processes=4000,
     disk_bytes=200 * MIB,
@@ -83,7 +84,7 @@ int main(void)
 HIDDEN_EATER = EATER.replace(
     "int main(void)\n{", "#include <sys/prctl.h>\nint main(void)\n{\n\tprctl(PR_SET_DUMPABLE, 0);"
 )
-FILLER = "while :; do head -c 20M /dev/zero > {place}/$((i += 1)) || exit; done"
+FILLER = "while :; do head -c 20M /dev/zero > {path}/$((i += 1)) || exit; done"
 UNLINKED = "exec 3> gone; rm gone; while :; do head -c 20M /dev/zero >&3 || exit; done"
 
 
@@ -134,23 +135,23 @@ def by_group(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "given"
-    place.mkdir()
-    return place
+    path = tmp_path / "given"
+    path.mkdir()
+    return path
 
 
 def alive(program: str, then: signal.Signals | None = None) -> list[int]:
     """Who runs with this word in his command line."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
+    running = []
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if program in os.fsdecode((place / "cmdline").read_bytes()):
-                found.append(int(place.name))
+            if program in os.fsdecode((folder / "cmdline").read_bytes()):
+                running.append(int(folder.name))
                 if then is not None:
-                    os.kill(found[-1], then)
+                    os.kill(running[-1], then)
         except OSError:
             continue
-    return found
+    return running
 
 
 @contextmanager
@@ -168,7 +169,7 @@ def nothing_left(program: str) -> Iterator[None]:
 def ended(
     folder: Path,
     command: list[str],
-    limits: Limits,
+    limits: SandboxLimits,
     *,
     by_group: bool,
     wall: Callable[[Path, list[str]], list[str]] = sandboxed,
@@ -215,16 +216,16 @@ def test_what_eats_the_memory_is_ended(folder: Path, source: str, by_group: bool
 
 
 @needs_namespaces
-@pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
-def test_files_in_memory_are_memory(folder: Path, place: str, by_group: bool) -> None:
-    command = ["sh", "-c", FILLER.format(place=place), str(folder)]
+@pytest.mark.parametrize("file_system", ["/tmp", "/dev/shm"])
+def test_files_in_memory_are_memory(folder: Path, file_system: str, by_group: bool) -> None:
+    command = ["sh", "-c", FILLER.format(path=file_system), str(folder)]
 
     blamed(ended(folder, command, LIMITS, by_group=by_group), "400 MiB of memory")
 
 
 @needs_namespaces
 def test_what_fills_the_disk_is_ended(folder: Path, by_group: bool) -> None:
-    command = ["sh", "-c", FILLER.format(place="."), str(folder)]
+    command = ["sh", "-c", FILLER.format(path="."), str(folder)]
 
     blamed(ended(folder, command, LIMITS, by_group=by_group), "filled the disk", "--limit disk=SIZE")
     assert sum(file.stat().st_size for file in folder.iterdir()) < 2000 * MIB
@@ -276,7 +277,7 @@ def test_a_tree_that_used_its_share_is_to_blame_whatever_others_use(folder: Path
     """Others write as much and more at the same time, on the same disk."""
     others = subprocess.Popen(["sh", "-c", "head -c 1500M /dev/zero > others; sleep 60"], cwd=folder.parent)
     try:
-        command = ["sh", "-c", FILLER.format(place="."), str(folder)]
+        command = ["sh", "-c", FILLER.format(path="."), str(folder)]
         blamed(ended(folder, command, LIMITS, by_group=by_group), "filled the disk")
     finally:
         others.kill()
@@ -398,7 +399,7 @@ def test_a_containers_engine_is_told_the_limits() -> None:
 def test_a_user_raises_limits_by_name() -> None:
     raised = changed(LIMITS, ["memory=2G", "processes=9000", "disk=1G", "hours=0.5"])
 
-    assert isinstance(raised, Limits)
+    assert isinstance(raised, SandboxLimits)
     assert (raised.memory_bytes, raised.processes, raised.disk_bytes, raised.seconds) == (
         2048 * MIB,
         9000,

@@ -41,7 +41,7 @@ CALLER = """
 import os, signal, sys
 from cliffwatch_runner.host.tuning_rights import tuned_by_helper
 
-with tuned_by_helper(sys.argv[1:], frozenset({1}), tell=print):
+with tuned_by_helper(sys.argv[1:], frozenset({1}), report=print):
     print("tuned", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -80,9 +80,9 @@ def refused(line: bytes, root: Path, journal: Path) -> str:
 
 
 def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(root: Path, journal: Path, helper: list[str]) -> None:
-    before, told = contents(root), []
+    before, reported = contents(root), []
 
-    with tuned_by_helper(helper, frozenset({1}), tell=told.append) as tuned:
+    with tuned_by_helper(helper, frozenset({1}), report=reported.append) as tuned:
         during = contents(root)
         assert journal.exists()
 
@@ -96,7 +96,7 @@ def test_an_ordinary_user_tunes_by_the_helper_and_all_is_put_back(root: Path, jo
     }
     assert contents(root) == before
     assert not journal.exists()
-    assert told == []
+    assert reported == []
 
 
 def test_all_is_put_back_when_the_caller_is_killed(root: Path, journal: Path, helper: list[str]) -> None:
@@ -120,7 +120,7 @@ def test_a_killed_helper_is_put_right_by_the_next(root: Path, journal: Path, hel
         killed.kill()
     assert contents(root) != before
 
-    with tuned_by_helper(helper, frozenset(), tell=print):
+    with tuned_by_helper(helper, frozenset(), report=print):
         pass
 
     assert contents(root) == before
@@ -203,7 +203,7 @@ def test_a_link_at_the_locks_place_is_not_followed(root: Path, journal: Path, tm
 
 
 def test_two_do_not_tune_at_a_time(root: Path, journal: Path, helper: list[str]) -> None:
-    with tuned_by_helper(helper, frozenset(), tell=print):
+    with tuned_by_helper(helper, frozenset(), report=print):
         assert "tunes this host already" in refused(b"smt=off\n", root, journal)
 
 

@@ -15,9 +15,10 @@ from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
+from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.spool import Spool
 
@@ -79,22 +80,22 @@ out.exists() or shutil.copytree(sys.argv[1], out)
 """
 
 
-def host(tmp_path: Path, *, after: str = "") -> Host:
+def host(tmp_path: Path, *, after: str = "") -> WorkerHost:
     """A host whose `cliffwatch run` leaves the recorded run, and then does what the test says."""
     cache = tmp_path / "cache"
     cache.mkdir(exist_ok=True)
-    return Host(
+    return WorkerHost(
         name="emulator-1",
         platform="emulated-x86-64",
         modes=("icount",),
         cache=cache,
         command=(sys.executable, "-c", STAND_IN + after, str(RUN)),
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        limits=Limits(free_disk=0, free_memory=0),
+        limits=JobLimits(free_disk=0, free_memory=0),
     )
 
 
-def do(service: Service, where: Host, spool: Path, *, jobs: int | None = None) -> list[str]:
+def do(service: Service, where: WorkerHost, spool: Path, *, jobs: int | None = None) -> list[str]:
     """Works until there is no job left, and looks at the spool once."""
     lines: list[str] = []
     drain = threading.Event()
@@ -120,7 +121,8 @@ def break_for(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> N
             raise error
         return upload_run(client, folder, host, **more)
 
-    monkeypatch.setattr(worker_job, "upload_run", breaking)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", breaking)
 
 
 ERRORS = [
@@ -270,7 +272,7 @@ def test_a_host_that_cannot_look_at_its_disk_ends_the_job_and_not_the_worker(
         raise ZeroDivisionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(Limits, "exceeded", failing)
+        broken.setattr(JobLimits, "exceeded", failing)
         service = Service(job("unlucky"))
         do(service, host(tmp_path), tmp_path / "spool")
     assert service.ended["lease-unlucky"]["outcome"] == "host-failed"

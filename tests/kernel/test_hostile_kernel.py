@@ -35,8 +35,8 @@ def test_a_kernel_whose_build_tries_to_get_out_is_no_kernel_and_hurts_nothing(so
     assert Path("/proc/sys/kernel/core_pattern").read_text() == core_pattern
     (noted,) = [
         path
-        for lane in (Path.home() / ".cache/cliffwatch/lanes").iterdir()
-        for path in (lane / "output/hostile",)
+        for worktree in (Path.home() / ".cache/cliffwatch/worktrees").iterdir()
+        for path in (worktree / "output/hostile",)
         if path.is_file()
     ]
     got = [line for line in noted.read_text().splitlines() if line.isupper() or line.startswith("WROTE")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.readings import Parsed
 
 
@@ -273,32 +273,8 @@ def test_several_runs_in_one_text_stay_apart() -> None:
     assert [value.benchmark for value in parsed.values if value.metric == "hits"] == ["trig-fentry", "trig-fexit"]
 
 
-def test_a_line_of_no_known_kind_is_told_with_its_number() -> None:
+def test_a_line_of_no_known_kind_is_reported_with_its_number() -> None:
     parsed = parse_bench(HITS + "Summary: something new 5 per fortnight\n")
 
     assert parsed.problems[-1].line == 7
     assert parsed.problems[-1].text == "Summary: something new 5 per fortnight"
-
-
-DECORATIONS = {
-    "CRLF": lambda text: text.replace("\n", "\r\n"),
-    "no-break spaces": lambda text: text.replace("    ", "\u00a0 \u00a0 "),
-    "quoted": lambda text: "".join(f"> {line}\n" for line in text.splitlines()),
-    "quoted twice": lambda text: "".join(f">> {line}\n" for line in text.splitlines()),
-    "colour": lambda text: text.replace("hits", "\x1b[1;32mhits\x1b[0m"),
-    "kernel messages between": lambda text: text.replace(
-        "\nIter", "\n[   12.345678] perf: interrupt took too long\nIter"
-    ),
-    "a kernel message within": lambda text: text.replace(
-        "5.900M/s (  ", "5.900M/s ([   12.345678] random: crng init done\n  "
-    ),
-    "byte order mark": lambda text: "\ufeff" + text,
-}
-
-
-@pytest.mark.parametrize("how", DECORATIONS)
-def test_what_mail_and_terminals_do_to_a_text_changes_nothing(how: str) -> None:
-    plain, decorated = parse_bench(HITS), parse_bench(DECORATIONS[how](HITS))
-
-    assert decorated.values == plain.values
-    assert decorated.problems == ()

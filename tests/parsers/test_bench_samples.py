@@ -8,7 +8,8 @@ from golden import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bench.kinds import KINDS
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.detect import parse_any
 
 SAMPLES = Path(__file__).parents[1] / "data" / "bench-6.12-tcg"
@@ -22,6 +23,17 @@ def test_a_real_output_has_values_and_no_problem(path: Path) -> None:
 
     assert parsed.problems == ()
     assert {value.benchmark for value in parsed.values} == {path.stem}
+
+
+def test_no_line_is_of_two_kinds() -> None:
+    """Kinds are tried in the order of their names, which must not matter."""
+    lines = {line.strip() for path in OUTPUTS for line in path.read_text().splitlines()}
+    kinds = [
+        [kind.name for kind in KINDS.values() if any(form.compiled.match(line) for form in kind.forms)]
+        for line in lines
+    ]
+
+    assert max(map(len, kinds)) == 1
 
 
 def test_a_failure_is_reported_with_libbpfs_reason() -> None:
@@ -57,8 +69,8 @@ def test_no_text_raises(text: str, stderr: str) -> None:
 def test_no_damage_to_a_real_output_raises(data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(OUTPUTS)).read_bytes()
     cut = raw[: data.draw(st.integers(0, len(raw)))]
-    place, junk = data.draw(st.integers(0, len(cut))), data.draw(st.binary(max_size=8))
-    text = (cut[:place] + junk + cut[place:]).decode(errors="replace")
+    position, junk = data.draw(st.integers(0, len(cut))), data.draw(st.binary(max_size=8))
+    text = (cut[:position] + junk + cut[position:]).decode(errors="replace")
 
     for value in parse_any(text).values:
         assert value.value == value.value

@@ -41,7 +41,7 @@ def test_a_go_benchmark_gives_a_value_a_unit() -> None:
     assert first[0].suite == "github.com/cilium/ebpf/ringbuf"
 
 
-def test_a_line_that_is_no_result_is_told() -> None:
+def test_a_line_that_is_no_result_is_reported() -> None:
     parsed = parse_go_bench("BenchmarkX 10 five ns/op\nfatal error: all goroutines are asleep\n")
 
     assert [problem.line for problem in parsed.problems] == [1, 2]
@@ -106,7 +106,7 @@ def test_hostile_json_is_a_problem_and_no_crash() -> None:
         assert parsed.problems
 
 
-def test_the_format_is_told_by_the_content() -> None:
+def test_the_format_is_recognised_by_the_content() -> None:
     assert parse_any(CILIUM).values[0].metric == "ns/op"
     assert parse_any(VERISTAT).values[0].suite == "veristat"
     assert parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).values == parse_any(CILIUM).values

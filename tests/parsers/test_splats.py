@@ -1,4 +1,4 @@
-"""What a kernel says about itself is found, and laid at the door of the case in which it said it."""
+"""Reports of the kernel about itself are recognised, and belong to the case in which they were printed."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ WARNING = """\
 """
 
 
-def test_a_warning_is_found_with_the_case_that_was_running() -> None:
+def test_a_warning_is_recognised_with_the_case_that_was_running() -> None:
     (splat,) = find_splats(WARNING)
 
     assert splat.case == "000-trig-fentry"
@@ -25,7 +25,7 @@ def test_a_warning_is_found_with_the_case_that_was_running() -> None:
     assert not splat.panic
 
 
-def test_a_panic_is_told_from_a_warning() -> None:
+def test_a_panic_is_distinguished_from_a_warning() -> None:
     (splat,) = find_splats("[    1.5] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n")
 
     assert splat.panic

@@ -7,13 +7,13 @@ import toy
 
 from cliffwatch_runner.host import programs
 from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import run
+from cliffwatch_runner.run import prepared_run
 
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guests are played by tests/fakevng, in the same isolation and with the same folders as real ones."""
-    monkeypatch.setattr(run, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
     # Space and the free memory of this machine are no matter of a toy kernel.
     monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
     assert programs.find_udev() is not None, "install udev: make packages"

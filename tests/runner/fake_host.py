@@ -46,8 +46,8 @@ def fake_host(root: Path, processor: dict[str, object] = ROME, **changes: str) -
     for path, content in {**FILES, **changes}.items():
         put(root, path, content)
     for cpu in range(4):
-        place = f"sys/devices/system/cpu/cpu{cpu}"
-        put(root, f"{place}/topology/thread_siblings_list", f"{cpu % 2},{cpu % 2 + 2}\n")
+        folder = f"sys/devices/system/cpu/cpu{cpu}"
+        put(root, f"{folder}/topology/thread_siblings_list", f"{cpu % 2},{cpu % 2 + 2}\n")
         put(root, f"sys/devices/system/cpu/cpufreq/policy{cpu}/scaling_governor", "schedutil\n")
         put(root, f"sys/devices/system/cpu/cpufreq/policy{cpu}/scaling_driver", "acpi-cpufreq\n")
     put(root, "proc/cpuinfo", "\n".join(_cpuinfo(cpu, processor) for cpu in range(4)))
@@ -55,9 +55,9 @@ def fake_host(root: Path, processor: dict[str, object] = ROME, **changes: str) -
 
 
 def put(root: Path, path: str, content: str) -> None:
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(content)
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content)
 
 
 def _cpuinfo(cpu: int, processor: dict[str, object]) -> str:

@@ -13,7 +13,7 @@ from cliffwatch_runner.build.errors import failure_of, first_error
 from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, find_toolchain, needs_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, sentence
+from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -34,8 +34,8 @@ def test_two_runs_at_once_build_a_kernel_once(repository: Path, tmp_path: Path) 
         process.join()
 
     assert [process.exitcode for process in both] == [0, 0]
-    (lane,) = (tmp_path / "cache" / "lanes").iterdir()
-    assert (lane / "output" / "builds").read_text() == "built\n"
+    (worktree,) = (tmp_path / "cache" / "worktrees").iterdir()
+    assert (worktree / "output" / "builds").read_text() == "built\n"
 
 
 def test_commits_with_the_same_tree_share_a_kernel(repository: Path, tmp_path: Path) -> None:
@@ -47,14 +47,14 @@ def test_commits_with_the_same_tree_share_a_kernel(repository: Path, tmp_path: P
     assert run.arms["base"].facts["commit"] != run.arms["head"].facts["commit"]
 
 
-def test_a_build_of_anybodys_tree_leaves_no_lane_and_no_ccache(repository: Path, tmp_path: Path) -> None:
+def test_a_build_of_anybodys_tree_leaves_no_worktree_and_no_ccache(repository: Path, tmp_path: Path) -> None:
     assert isinstance(run_toy(request(repository, tmp_path, trust="outside")), Run)
 
-    assert list((tmp_path / "cache" / "lanes").iterdir()) == []
+    assert list((tmp_path / "cache" / "worktrees").iterdir()) == []
     assert not (tmp_path / "cache" / "ccaches").exists()
 
 
-def test_each_trust_has_its_own_lane_ccache_and_kernels(repository: Path, tmp_path: Path) -> None:
+def test_each_trust_has_its_own_worktree_ccache_and_kernels(repository: Path, tmp_path: Path) -> None:
     names = set()
     for trust in ("local", "followed", "outside"):
         run = run_toy(request(repository, tmp_path, trust=trust, out=tmp_path / trust))
@@ -62,7 +62,7 @@ def test_each_trust_has_its_own_lane_ccache_and_kernels(repository: Path, tmp_pa
         names.add(run.arms["base"].facts["kernel"])
 
     assert len(names) == 3
-    assert len(list((tmp_path / "cache" / "lanes").iterdir())) == 2
+    assert len(list((tmp_path / "cache" / "worktrees").iterdir())) == 2
     assert {path.name for path in (tmp_path / "cache" / "ccaches").iterdir()} == {"local", "followed"}
 
 
@@ -78,7 +78,7 @@ def test_a_build_has_no_network_no_home_and_no_secret(
     change(repository, "Makefile", makefile, "Look around")
     assert isinstance(run_toy(request(repository, tmp_path)), Run)
 
-    (seen,) = (tmp_path / "cache" / "lanes").glob("*/output/seen")
+    (seen,) = (tmp_path / "cache" / "worktrees").glob("*/output/seen")
     text = seen.read_text()
     assert "hunter2" not in text
     assert "key: No such file or directory" in text
@@ -89,14 +89,14 @@ def test_a_build_has_no_network_no_home_and_no_secret(
 
 def test_the_strongest_isolation_is_found_by_trying() -> None:
     assert bubblewrap_refusal() is None
-    assert "WITHOUT isolation" in sentence("none")
+    assert "WITHOUT isolation" in isolation_sentence("none")
 
 
 def test_a_container_image_brings_its_own_tools(tmp_path: Path) -> None:
     sandbox = Sandbox(level="container", user=None, image="kernels:7")
     mounts = [
-        Mount(host=tmp_path / "out", seen=Path("/out"), writable=True),
-        Mount(host=tmp_path / "g", seen=Path("/given")),
+        Mount(source=tmp_path / "out", target=Path("/out"), writable=True),
+        Mount(source=tmp_path / "g", target=Path("/given")),
     ]
     argv = sandbox.argv(
         ["make", "bzImage"], env={"MAKEFLAGS": "-j4", "PATH": "/bin"}, mounts=mounts, workdir=Path("/out")
@@ -219,7 +219,7 @@ def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> Non
     assert isinstance(one, Tree)
     assert isinstance(two, Tree)
 
-    assert one.place == two.place
+    assert one.location == two.location
 
 
 def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_url_is_fetched_by_branch_tag_or_whole_hash(repository: Path, tmp_path
 
 
 def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None:
-    told: list[str] = []
+    waits: list[str] = []
 
     def not_at_all() -> None:
         raise AssertionError("nobody holds it")
@@ -245,13 +245,13 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
     with (
         locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True),
         pytest.raises(Stopped),
-        locked(tmp_path / "lock", waiting=lambda: told.append("w"), should_stop=lambda: True),
+        locked(tmp_path / "lock", waiting=lambda: waits.append("w"), should_stop=lambda: True),
     ):
         pass
     with locked(tmp_path / "lock", waiting=not_at_all, should_stop=lambda: True):
         pass
 
-    assert told == ["w"]
+    assert waits == ["w"]
 
 
 @pytest.mark.parametrize("where", ["the source", "a common header"])
@@ -272,5 +272,5 @@ def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
     for content in ("first", "other"):
         change(repository, "blob", f"{content} content\n", f"Pull in the {content}")
         assert isinstance(run_toy(request(repository, tmp_path, base="HEAD", out=tmp_path / content)), Run)
-        (lane,) = (tmp_path / "cache" / "lanes").iterdir()
-        assert f"{content} content".encode() in (lane / "output/core.o").read_bytes()
+        (worktree,) = (tmp_path / "cache" / "worktrees").iterdir()
+        assert f"{content} content".encode() in (worktree / "output/core.o").read_bytes()

@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner, Result
 from golden import assert_golden
 from ordinary_user import as_ordinary_user
-from toy import Silent, change, request, run_toy
+from toy import RecordedProgress, change, request, run_toy
 
 from cliffwatch.byte_sizes import parse_size, size_text
 from cliffwatch.command.main import main
 from cliffwatch.results import Run
 from cliffwatch_runner.build.cache import entries as cache_entries
 from cliffwatch_runner.build.cache.entries import lock_alone, locked
-from cliffwatch_runner.build.cache.listing import Entry, Listing, list_cache
+from cliffwatch_runner.build.cache.listing import CacheEntry, Listing, list_cache
 from cliffwatch_runner.build.cache.pruning import prune_built, remove, to_remove
 from cliffwatch_runner.build.cache.uses import MARK, Uses, cache_uses, is_used
 from cliffwatch_runner.command.cache import table_lines
@@ -31,9 +31,9 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
 
-def entry(kind: str, days_ago: float, size: int, *, in_use: bool = False, **parts: int) -> Entry:
+def entry(kind: str, days_ago: float, size: int, *, in_use: bool = False, **parts: int) -> CacheEntry:
     name = f"{kind}{days_ago:g}"
-    return Entry(
+    return CacheEntry(
         kind=kind,  # type: ignore[arg-type]
         name=name,
         path=Path(name),
@@ -47,14 +47,14 @@ def entry(kind: str, days_ago: float, size: int, *, in_use: bool = False, **part
 
 def kernel(cache: Path, name: str, days_ago: float = 0.0, size: int = 1 << 20) -> Path:
     """A stored kernel that was last used so long ago."""
-    place = cache / "kernels" / name
-    place.mkdir(parents=True)
-    (place / "bzImage").write_bytes(b"x" * size)
-    (place / "kernel.json").write_text('{"release": "6.12.57"}')
-    (place / MARK).touch()
+    folder = cache / "kernels" / name
+    folder.mkdir(parents=True)
+    (folder / "bzImage").write_bytes(b"x" * size)
+    (folder / "kernel.json").write_text('{"release": "6.12.57"}')
+    (folder / MARK).touch()
     when = datetime.now(UTC).timestamp() - days_ago * 86400
-    os.utime(place / MARK, (when, when))
-    return place
+    os.utime(folder / MARK, (when, when))
+    return folder
 
 
 def cliffwatch(*arguments: str) -> Result:
@@ -62,13 +62,13 @@ def cliffwatch(*arguments: str) -> Result:
 
 
 @contextmanager
-def other_process(place: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def other_process(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that took an entry and lives on."""
     script = (
         "import sys; from pathlib import Path; from cliffwatch_runner.build.cache.uses import Uses\n"
         "uses = Uses(); print(uses.take(Path(sys.argv[1])), flush=True); sys.stdin.read()"
     )
-    argv = [sys.executable, "-c", script, str(place)]
+    argv = [sys.executable, "-c", script, str(folder)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"
@@ -81,7 +81,7 @@ def test_the_table_aligns_kinds_sizes_and_last_use() -> None:
         entry("kernel", 0, 21 << 20, in_use=True),
         entry("kernel", 40, 20 << 20),
         entry("bench", 3, 9 << 20),
-        entry("lane", 0.5, 4 << 30, source=1700 << 20, output=2200 << 20),
+        entry("worktree", 0.5, 4 << 30, source=1700 << 20, output=2200 << 20),
         entry("ccache", 0.5, 611 << 20),
         entry("mirror", 0, 310 << 20),
         entry("failure", 7, 12 << 10),
@@ -106,11 +106,11 @@ def test_the_least_recently_used_go_until_the_rest_fits() -> None:
 
 
 def test_what_is_in_use_counts_and_stays() -> None:
-    entries = [entry("kernel", 9, 10, in_use=True), entry("kernel", 1, 10), entry("lane", 2, 10)]
+    entries = [entry("kernel", 9, 10, in_use=True), entry("kernel", 1, 10), entry("worktree", 2, 10)]
 
     chosen = to_remove(entries, keep=10, unused_since=NOW, now=NOW)
 
-    assert [each.name for each in chosen] == ["lane2", "kernel1"]
+    assert [each.name for each in chosen] == ["worktree2", "kernel1"]
 
 
 def test_what_a_killed_build_left_goes_after_a_day_whatever_the_size() -> None:
@@ -124,31 +124,31 @@ def test_a_run_leaves_what_the_listing_shows(repository: Path, tmp_path: Path, s
 
     listed = list_cache(tmp_path / "cache")
 
-    assert [len(listed.of(kind)) for kind in ("kernel", "bench", "lane", "ccache", "mirror")] == [1, 1, 1, 1, 1]
+    assert [len(listed.of(kind)) for kind in ("kernel", "bench", "worktree", "ccache", "mirror")] == [1, 1, 1, 1, 1]
     assert not any(each.in_use for each in listed.entries)
     (built,) = listed.of("kernel")
     assert built.about.startswith("linux 6.12")
     assert built.bytes >= sum(path.stat().st_size for path in built.path.iterdir() if path.stat().st_blocks)
-    (lane,) = listed.of("lane")
-    assert set(lane.parts) == {"source", "output"}
-    assert 0 < sum(lane.parts.values()) <= lane.bytes
+    (worktree,) = listed.of("worktree")
+    assert set(worktree.parts) == {"source", "output"}
+    assert 0 < sum(worktree.parts.values()) <= worktree.bytes
     as_json = json.loads(cliffwatch("--cache", str(tmp_path / "cache"), "--json").output)
     assert as_json["bytes"] == listed.bytes
-    assert {each["kind"] for each in as_json["entries"]} == {"kernel", "bench", "lane", "ccache", "mirror"}
+    assert {each["kind"] for each in as_json["entries"]} == {"kernel", "bench", "worktree", "ccache", "mirror"}
 
 
 def test_a_run_prunes_older_kernels_and_never_its_own(repository: Path, tmp_path: Path, stand_in: None) -> None:
     run_toy(request(repository, tmp_path, out=tmp_path / "one"))
     (first,) = list_cache(tmp_path / "cache").of("kernel")
     commit = change(repository, "kernel/bpf/core.c", "int core = 2;\n", "bpf: Change core")
-    told = Silent()
+    progress = RecordedProgress()
 
-    run_toy(request(repository, tmp_path, base=commit, out=tmp_path / "two", cache_size=0), told)
+    run_toy(request(repository, tmp_path, base=commit, out=tmp_path / "two", cache_size=0), progress)
 
     (kept,) = list_cache(tmp_path / "cache").of("kernel")
     assert kept.name != first.name
     assert len(list_cache(tmp_path / "cache").of("bench")) == 1
-    assert any(line.startswith("removed from the cache, least recently used first: 1 ") for line in told.told)
+    assert any(line.startswith("removed from the cache, least recently used first: 1 ") for line in progress.lines)
 
 
 def test_a_kernel_that_was_used_again_outlives_newer_ones(repository: Path, tmp_path: Path, stand_in: None) -> None:
@@ -166,12 +166,12 @@ def test_a_kernel_that_was_used_again_outlives_newer_ones(repository: Path, tmp_
 
 
 def test_an_entry_that_another_process_uses_stays_until_it_ends_however_it_ends(tmp_path: Path) -> None:
-    place = kernel(tmp_path, "ours", days_ago=50)
-    with other_process(place) as process:
+    folder = kernel(tmp_path, "ours", days_ago=50)
+    with other_process(folder) as process:
         (seen,) = list_cache(tmp_path).entries
         assert seen.in_use
         assert "nothing" in cliffwatch("prune", "--cache", str(tmp_path), "--keep", "0").output
-        assert place.is_dir()
+        assert folder.is_dir()
         process.send_signal(signal.SIGKILL)
         process.wait()
 
@@ -182,75 +182,75 @@ def test_an_entry_that_another_process_uses_stays_until_it_ends_however_it_ends(
 
 
 def test_an_entry_that_is_taken_between_look_and_removal_stays(tmp_path: Path) -> None:
-    place = kernel(tmp_path, "ours", days_ago=50)
+    folder = kernel(tmp_path, "ours", days_ago=50)
     seen = list_cache(tmp_path).entries
     with cache_uses() as uses:
-        assert uses.take(place)
+        assert uses.take(folder)
         pruned = remove(seen)
 
-    assert pruned.used == seen
-    assert place.is_dir()
+    assert pruned.removed == ()
+    assert folder.is_dir()
 
 
 def test_who_waited_for_an_entry_that_was_removed_does_not_get_it(tmp_path: Path) -> None:
     """Many takers against many removers: whoever has an entry has a whole one."""
     for _ in range(50):
-        place = kernel(tmp_path, "ours", days_ago=50)
+        folder = kernel(tmp_path, "ours", days_ago=50)
         seen = list_cache(tmp_path).entries
         remover = threading.Thread(target=remove, args=(seen,))
         uses = Uses()
         remover.start()
-        taken = uses.take(place)
+        taken = uses.take(folder)
         remover.join()
-        assert taken == (place / "bzImage").exists()
+        assert taken == (folder / "bzImage").exists()
         uses.let_go()
         remove(seen)
 
 
-def test_a_lane_in_which_somebody_builds_stays_and_goes_afterwards(
+def test_a_worktree_in_which_somebody_builds_stays_and_goes_afterwards(
     repository: Path, tmp_path: Path, stand_in: None
 ) -> None:
     run_toy(request(repository, tmp_path, out=tmp_path / "one"))
-    (lane,) = list_cache(tmp_path / "cache").of("lane")
+    (worktree,) = list_cache(tmp_path / "cache").of("worktree")
     script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, 2); print(1, flush=True); sys.stdin.read()"
-    argv = [sys.executable, "-c", script, str(lane.path / "lock")]
+    argv = [sys.executable, "-c", script, str(worktree.path / "lock")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as builder:
         assert builder.stdout is not None
         builder.stdout.readline()
         cliffwatch("prune", "--cache", str(tmp_path / "cache"), "--keep", "0")
-        assert (lane.path / "source" / "Makefile").exists()
+        assert (worktree.path / "source" / "Makefile").exists()
         builder.kill()
 
     cliffwatch("prune", "--cache", str(tmp_path / "cache"), "--keep", "0")
-    assert not lane.path.exists()
+    assert not worktree.path.exists()
     assert list_cache(tmp_path / "cache").entries == ()
     assert isinstance(run_toy(request(repository, tmp_path, out=tmp_path / "two")), Run)
 
 
-def test_a_lane_that_is_removed_while_it_is_locked_is_locked_anew(
+def test_a_worktree_that_is_removed_while_it_is_locked_is_locked_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the next builder would lock another file of that name, and two would build in one lane."""
-    lane = tmp_path / "lanes" / "one"
+    """Else the next builder would lock another file of that name, and two would build in one worktree."""
+    worktree = tmp_path / "worktrees" / "one"
 
     def lock_after_removal(descriptor: int) -> bool:
         monkeypatch.setattr(cache_entries, "lock_alone", lock_alone)
-        assert remove(list_cache(tmp_path, ("lane",)).entries).removed
+        assert remove(list_cache(tmp_path, ("worktree",)).entries).removed
         return lock_alone(descriptor)
 
     monkeypatch.setattr(cache_entries, "lock_alone", lock_after_removal)
-    with locked(lane / "lock", waiting=lambda: None, should_stop=lambda: False):
-        assert is_used(lane, "lock")
+    with locked(worktree / "lock", waiting=lambda: None, should_stop=lambda: False):
+        assert is_used(worktree, "lock")
 
 
 def test_a_dry_run_says_what_would_go_and_removes_nothing(tmp_path: Path) -> None:
     kernel(tmp_path, "old", days_ago=50)
     kernel(tmp_path, "new", days_ago=1)
 
-    told = cliffwatch("prune", "--cache", str(tmp_path), "--older-than", "30", "--dry-run").output
+    result = cliffwatch("prune", "--cache", str(tmp_path), "--older-than", "30", "--dry-run").output
 
-    assert "would remove kernel old (linux 6.12.57), 1.0 MiB, last used " in told
-    assert "Would remove 1 entry, 1.0 MiB; 1.0 MiB are left." in told
+    assert "would remove kernel old (linux 6.12.57), 1.0 MiB, last used " in result
+    assert "Would remove 1 entry, 1.0 MiB; 1.0 MiB are left." in result
     assert len(list_cache(tmp_path).entries) == 2
 
 
@@ -261,10 +261,10 @@ def test_prune_keeps_twenty_gibibytes_where_no_size_is_given(tmp_path: Path) -> 
 
 
 def test_no_cache_is_no_failure(tmp_path: Path) -> None:
-    told = cliffwatch("--cache", str(tmp_path / "none"))
+    result = cliffwatch("--cache", str(tmp_path / "none"))
 
-    assert told.exit_code == 0
-    assert "no build was made there" in told.output
+    assert result.exit_code == 0
+    assert "no build was made there" in result.output
 
 
 @pytest.mark.parametrize("arguments", [(), ("prune",), ("--json",)], ids=["show", "prune", "json"])
@@ -272,13 +272,13 @@ def test_a_cache_of_another_user_is_a_message(tmp_path: Path, arguments: tuple[s
     kernel(tmp_path, "theirs")
     (tmp_path / "kernels").chmod(0)
     argv = as_ordinary_user([str(CLIFFWATCH), "cache", "--cache", str(tmp_path), *arguments])
-    told = subprocess.run(argv, capture_output=True, text=True, check=False)
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
     (tmp_path / "kernels").chmod(0o755)
 
-    assert told.returncode == 2, told.stderr
-    assert f"{tmp_path}/kernels belongs to " in told.stderr
-    assert "name a folder of yours with --cache" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert result.returncode == 2, result.stderr
+    assert f"{tmp_path}/kernels belongs to " in result.stderr
+    assert "name a folder of yours with --cache" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_a_cache_that_may_only_be_read_is_shown_and_not_pruned(tmp_path: Path) -> None:

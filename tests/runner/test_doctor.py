@@ -1,4 +1,4 @@
-"""The doctor says of every item what it found, why it matters and how to mend it."""
+"""The doctor says of every item its finding, why it matters and how to fix it."""
 
 import difflib
 import io
@@ -17,10 +17,10 @@ from cliffwatch.samples import Mode
 from cliffwatch_runner.command import doctor as command
 from cliffwatch_runner.command.worker import findings
 from cliffwatch_runner.doctor import facts as facts_module
-from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
+from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather, missing_headers
 from cliffwatch_runner.host.facts import host_record
-from cliffwatch_runner.host.journal import Entry, Journal
+from cliffwatch_runner.host.journal import Journal, JournalEntry
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.host.lock import Holder, LockState
 from cliffwatch_runner.host.programs import Llvm, installed_llvms, parse_version, version_in
@@ -67,7 +67,7 @@ def good(tmp_path: Path) -> HostFacts:
         irqbalance=True,
         nmi_watchdog="1",
         leftover=None,
-        lock=LockState(held=False, holders=()),
+        lock=LockState(locked=False, holders=()),
     )
 
 
@@ -85,7 +85,7 @@ def bad(tmp_path: Path) -> HostFacts:
         boot_id="5d2b",
         pid=1,
         written="2026-11-20T10:00:00+00:00",
-        entries=(Entry(name="smt", target="sys/devices/system/cpu/smt/control", old="on", form="word"),),
+        entries=(JournalEntry(name="smt", target="sys/devices/system/cpu/smt/control", old="on", form="word"),),
     )
     holder = Holder(pid=4242, since=datetime(2026, 11, 20, 10, 0, tzinfo=UTC), what="walltime run of 1a2b3c..4d5e6f")
     return HostFacts(
@@ -108,7 +108,7 @@ def bad(tmp_path: Path) -> HostFacts:
         irqbalance=True,
         nmi_watchdog="1",
         leftover=killed,
-        lock=LockState(held=True, holders=(holder,)),
+        lock=LockState(locked=True, holders=(holder,)),
     )
 
 
@@ -146,7 +146,7 @@ def test_every_item_can_be_wrong_and_then_says_how_to_mend_it(good: HostFacts, b
     wrong = [check for check in checks(bad) if check.status in {"warn", "fail"}]
 
     assert {check.name for check in checks(bad)} - {check.name for check in wrong} == {"processor"}
-    assert all(check.mend and check.why and check.found for check in wrong)
+    assert all(check.fixes and check.why and check.finding for check in wrong)
     assert {check.status for check in checks(good)} == {"ok"}
 
 
@@ -201,20 +201,20 @@ def test_kvm_is_mended_by_what_is_wrong_with_it(good: HostFacts, reason: str, st
     facts = replace(good, kvm=KvmProbe(usable=False, reason=reason))
     (kvm,) = (check for check in checks(facts) if check.name == "kvm")
 
-    assert step in kvm.mend[0]
+    assert step in kvm.fixes[0]
 
 
 def test_the_verdict_counts_what_is_in_the_way_of_each_mode(good: HostFacts) -> None:
     no_kvm = tuple(checks(replace(good, kvm=KvmProbe(usable=False, reason="none"))))
     no_git = tuple(checks(replace(good, programs=good.programs | {"git": None})))
 
-    assert verdict(no_kvm, "icount") == "This host is fit for icount runs; for walltime: 1 thing to mend."
+    assert verdict(no_kvm, "icount") == "This host is fit for icount runs; for walltime: 1 thing to fix."
     assert (
         verdict(no_kvm, "walltime")
-        == "This host is not fit for walltime runs: 1 thing to mend; for icount: nothing to mend."
+        == "This host is not fit for walltime runs: 1 thing to fix; for icount: nothing to fix."
     )
-    assert to_mend(no_git, "icount") == to_mend(no_git, "walltime") == 1
-    assert {check.status for check in asked(no_kvm, "icount") if check.group == "walltime"} == {"skip"}
+    assert to_fix(no_git, "icount") == to_fix(no_git, "walltime") == 1
+    assert {check.status for check in for_mode(no_kvm, "icount") if check.group == "walltime"} == {"skip"}
 
 
 @pytest.mark.parametrize(
@@ -306,10 +306,10 @@ def test_gathering_looks_at_the_root_it_is_given(tmp_path: Path, monkeypatch: py
 
 
 def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
-    told = findings(bad, "walltime")
-    assert "not fit for walltime runs" in told["verdict"]
-    assert {check["status"] for check in told["checks"]} <= {"warn", "fail"}
-    assert all(check["mend"] for check in told["checks"])
+    document = findings(bad, "walltime")
+    assert "not fit for walltime runs" in document["verdict"]
+    assert {check["status"] for check in document["checks"]} <= {"warn", "fail"}
+    assert all(check["mend"] for check in document["checks"])
 
 
 @pytest.mark.parametrize(
@@ -329,4 +329,4 @@ def test_what_forbids_namespaces_is_named_with_what_allows_them(
     (check,) = [each for each in checks(facts) if each.name == "isolation"]
 
     assert check.status == "fail"
-    assert any(mend in each for each in check.mend)
+    assert any(mend in each for each in check.fixes)

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from cliffwatch_runner.guest import argv as module
-from cliffwatch_runner.guest.argv import SEEN, GuestFolders, GuestShape, agent_command, guest_argv, limited, vng_argv
+from cliffwatch_runner.guest.argv import (
+    SANDBOX_FOLDERS,
+    GuestFolders,
+    GuestShape,
+    agent_command,
+    guest_argv,
+    limited,
+    vng_argv,
+)
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.unprivileged_user import User
 
@@ -17,7 +25,7 @@ ROOTS = Sandbox(level="bubblewrap", user=User(uid=64750, gid=64750))
 
 
 def call(shape: GuestShape) -> list[str]:
-    return vng_argv(shape, SEEN, None, agent_command())
+    return vng_argv(shape, SANDBOX_FOLDERS, None, agent_command())
 
 
 def view(shape: GuestShape, sandbox: Sandbox = OURS) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cliffwatch_runner.guest.progress import EmulatorMeter, Progress, WallMeter
+from cliffwatch_runner.guest.progress import EmulatorMeter, GuestProgress, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
 
 
@@ -23,7 +23,7 @@ def emulator(script: str) -> Iterator[subprocess.Popen[bytes]]:
             child.wait()
 
 
-def after_looks(meter: EmulatorMeter, *, seconds: float, begin: float = 0.0) -> Progress:
+def after_looks(meter: EmulatorMeter, *, seconds: float, begin: float = 0.0) -> GuestProgress:
     looks = [meter.look(begin + passed) for passed in range(10, int(seconds) + 10, 10)]
     return looks[-1]
 
@@ -82,11 +82,11 @@ def test_an_emulator_that_has_ended_does_not_idle(tmp_path: Path) -> None:
         child.wait()
         meter = EmulatorMeter(child.pid, GuestClock(tmp_path), 0.0)
 
-        assert after_looks(meter, seconds=60) == Progress(work=0.0, idle=0.0)
+        assert after_looks(meter, seconds=60) == GuestProgress(work=0.0, idle=0.0)
 
 
 def test_under_kvm_the_hosts_time_is_the_guests() -> None:
     meter = WallMeter(100.0)
 
-    assert meter.look(130.0) == Progress(work=30.0, idle=0.0)
+    assert meter.look(130.0) == GuestProgress(work=30.0, idle=0.0)
     assert meter.guest_clock(140.0) == 140.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.guest.progress import Progress
+from cliffwatch_runner.guest.progress import GuestProgress
 from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
 
 LIMITS = GuestLimits(quiet=60.0, cases={"000-trig-tp": 30.0}, host=12 * 3600.0)
@@ -21,8 +21,8 @@ class Scripted:
     idle: float = 0.0
     asked: int = 0
 
-    def look(self, _: float) -> Progress:
-        return Progress(work=self.work, idle=self.idle)
+    def look(self, _: float) -> GuestProgress:
+        return GuestProgress(work=self.work, idle=self.idle)
 
     def guest_clock(self, _: float) -> float | None:
         self.asked += 1

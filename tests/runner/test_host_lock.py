@@ -24,14 +24,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def held(path: Path, mode: Mode, what: str = "a run") -> Iterator[HostLock | Failure]:
+def taken(path: Path, mode: Mode, what: str = "a run") -> Iterator[HostLock | Failure]:
     """Tries once; whoever would have to wait gets a Failure."""
     with host_lock(mode, what=what, waiting=lambda _: None, should_stop=lambda: True, path=path) as lock:
         yield lock
 
 
 def has(path: Path, mode: Mode) -> bool:
-    with held(path, mode) as lock:
+    with taken(path, mode) as lock:
         return isinstance(lock, HostLock)
 
 
@@ -45,16 +45,16 @@ def has(path: Path, mode: Mode) -> bool:
     ],
 )
 def test_who_may_run_together(path: Path, first: Mode, second: Mode, together: bool) -> None:
-    with held(path, first):
+    with taken(path, first):
         assert has(path, second) is together
     assert has(path, second)
 
 
 def test_who_waits_is_told_once_who_holds_the_lock_and_gets_it_afterwards(path: Path) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     pauses: list[float] = []
     with ExitStack() as first:
-        first.enter_context(held(path, "icount", "icount run of 1a2b3c..4d5e6f"))
+        first.enter_context(taken(path, "icount", "icount run of 1a2b3c..4d5e6f"))
 
         def pause(seconds: float) -> None:
             pauses.append(seconds)
@@ -62,33 +62,33 @@ def test_who_waits_is_told_once_who_holds_the_lock_and_gets_it_afterwards(path: 
                 first.close()
 
         with host_lock(
-            "walltime", what="second", waiting=told.append, should_stop=lambda: False, path=path, pause=pause
+            "walltime", what="second", waiting=reported.append, should_stop=lambda: False, path=path, pause=pause
         ) as lock:
             assert lock == HostLock(path=path, mode="walltime")
     assert pauses == [1.0, 1.0, 1.0]
-    assert len(told) == 1
-    assert told[0].startswith("Waiting for this host's lock, held by icount run of 1a2b3c..4d5e6f (pid ")
+    assert len(reported) == 1
+    assert reported[0].startswith("Waiting for this host's lock, held by icount run of 1a2b3c..4d5e6f (pid ")
 
 
 def test_a_request_to_stop_ends_the_wait(path: Path) -> None:
-    with held(path, "walltime"), held(path, "walltime") as second:
+    with taken(path, "walltime"), taken(path, "walltime") as second:
         assert isinstance(second, Failure)
         assert second.message == "Stopped while waiting for this host's lock."
 
 
 def test_only_those_who_still_hold_the_lock_are_named(path: Path) -> None:
-    with held(path, "icount", "stays"):
-        with held(path, "icount", "leaves"):
+    with taken(path, "icount", "stays"):
+        with taken(path, "icount", "leaves"):
             assert [holder.what for holder in lock_state(path).holders] == ["stays", "leaves"]
         state = lock_state(path)
-        assert state.held
+        assert state.locked
         assert [holder.what for holder in state.holders] == ["stays"]
-    assert not lock_state(path).held
+    assert not lock_state(path).locked
     assert path.read_text() == ""
 
 
 def test_the_lock_is_let_go_when_the_run_fails(path: Path) -> None:
-    with pytest.raises(RuntimeError), held(path, "walltime"):
+    with pytest.raises(RuntimeError), taken(path, "walltime"):
         raise RuntimeError("the run has a bug")
 
     assert has(path, "walltime")
@@ -104,7 +104,7 @@ def test_the_lock_is_let_go_when_the_run_is_killed(path: Path) -> None:
 
     assert ended.returncode == -signal.SIGKILL
     assert "killed" in path.read_text()
-    assert not lock_state(path).held
+    assert not lock_state(path).locked
     assert has(path, "walltime")
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_may_only_be_read_locks_all_the_same(path: Path, monkeypatch
         return real_open(name, flags, mode)
 
     monkeypatch.setattr(os, "open", no_writing)
-    with held(path, "walltime") as lock:
+    with taken(path, "walltime") as lock:
         assert isinstance(lock, HostLock)
         assert not has(path, "icount")
 
@@ -151,7 +151,7 @@ def test_what_somebody_else_put_in_its_place_is_refused_and_not_written_to(
     victim.write_text("precious")
     put(path)
 
-    with held(path, "walltime") as lock:
+    with taken(path, "walltime") as lock:
         assert isinstance(lock, Failure)
         assert str(path) in lock.message
         assert lock.next_step.endswith(f"sudo rm {path}")

@@ -11,7 +11,7 @@ from fake_host import fake_host, put
 
 from cliffwatch_runner.host import journal as tuning_journal
 from cliffwatch_runner.host import tuning
-from cliffwatch_runner.host.journal import Entry, Journal, read_journal, restore_from_journal, write_journal
+from cliffwatch_runner.host.journal import Journal, JournalEntry, read_journal, restore_from_journal, write_journal
 from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, primary_threads, tuning_plan
 from cliffwatch_runner.host.tuning import Tuned, tuned_host
 
@@ -65,8 +65,8 @@ def states(tuned: Tuned) -> dict[str, str]:
     return {outcome.target: outcome.state for outcome in tuned.outcomes}
 
 
-def untold(text: str) -> None:
-    raise AssertionError(f"told without need: {text}")
+def no_report(text: str) -> None:
+    raise AssertionError(f"reported without need: {text}")
 
 
 def test_every_knob_is_turned_and_put_back(root: Path, journal: Path) -> None:
@@ -74,7 +74,7 @@ def test_every_knob_is_turned_and_put_back(root: Path, journal: Path) -> None:
     services = FakeServices("irqbalance")
     plan = tuning_plan(root, frozenset({1}))
 
-    with tuned_host(plan, tell=untold, root=root, journal=journal, services=services) as tuned:
+    with tuned_host(plan, report=no_report, root=root, journal=journal, services=services) as tuned:
         during = contents(root)
         assert journal.exists()
         assert not services.running
@@ -101,7 +101,7 @@ def test_every_knob_is_turned_and_put_back(root: Path, journal: Path) -> None:
 
 def test_facts_name_each_kind_of_knob_once(root: Path, journal: Path) -> None:
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=untold, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         facts = [fact for fact in tuned.facts() if fact["name"] == "governor"]
 
@@ -132,7 +132,7 @@ def test_old_values_are_on_disk_before_the_first_change(
 
     monkeypatch.setattr(tuning, "write_value", write)
     with tuned_host(
-        tuning_plan(root, frozenset({1})), tell=untold, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset({1})), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert seen == [outcome.target for outcome in tuned.outcomes if outcome.state == "changed" and outcome.before]
 
@@ -148,7 +148,7 @@ def test_values_are_put_back_last_change_first(root: Path, journal: Path, monkey
     monkeypatch.setattr(tuning, "write_value", write)
     monkeypatch.setattr(tuning_journal, "write_value", write)
     with tuned_host(
-        tuning_plan(root, frozenset({1})), tell=untold, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset({1})), report=no_report, root=root, journal=journal, services=FakeServices()
     ):
         done = len(order)
 
@@ -160,7 +160,7 @@ def test_a_run_that_fails_leaves_the_host_as_it_was(root: Path, journal: Path) -
     before = contents(root)
     with (
         pytest.raises(RuntimeError),
-        tuned_host(tuning_plan(root, frozenset()), tell=print, root=root, journal=journal, services=FakeServices()),
+        tuned_host(tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()),
     ):
         raise RuntimeError("the run has a bug")
 
@@ -182,7 +182,7 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
     monkeypatch.setattr(tuning, "write_value", write)
     with (
         pytest.raises(KeyboardInterrupt),
-        tuned_host(tuning_plan(root, frozenset()), tell=print, root=root, journal=journal, services=FakeServices()),
+        tuned_host(tuning_plan(root, frozenset()), report=print, root=root, journal=journal, services=FakeServices()),
     ):
         raise AssertionError("the block must not begin")
 
@@ -195,7 +195,7 @@ def _killed_run(root: Path, journal: Path) -> None:
         "from cliffwatch_runner.host.knobs import Knob, TuningPlan; from cliffwatch_runner.host.tuning import tuned_host\n"
         f"knobs = tuple(Knob(name=p, path=p, wanted=w, why='') for p, w in (({SMT!r}, 'off'), ({BOOST!r}, '0')))\n"
         "plan = TuningPlan(knobs=knobs, services=(), idle_latency_us=None)\n"
-        f"with tuned_host(plan, tell=print, root=Path({str(root)!r}), journal=Path({str(journal)!r})):\n"
+        f"with tuned_host(plan, report=print, root=Path({str(root)!r}), journal=Path({str(journal)!r})):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False)
@@ -218,7 +218,7 @@ def test_the_next_run_mends_first_and_does_not_take_tuned_values_for_old_ones(ro
     _killed_run(root, journal)
 
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=untold, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert next(o.before for o in tuned.outcomes if o.target == SMT) == "on"
 
@@ -247,25 +247,25 @@ def test_a_knob_that_refuses_is_told_and_ends_nothing(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(root)
-    told: list[str] = []
+    reported: list[str] = []
     _refusing(monkeypatch, root / BOOST)
 
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert contents(root)[SMT] == "off"
 
     assert [(outcome.target, outcome.reason) for outcome in tuned.refused] == [(BOOST, "Permission denied")]
-    assert told == ["Not tuned: boost: Permission denied. See `cliffwatch doctor --mode walltime`."]
+    assert reported == ["Not tuned: boost: Permission denied. See `cliffwatch doctor --mode walltime`."]
     assert contents(root) == before
 
 
 def test_a_value_that_does_not_stay_is_a_refusal(root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "write_value", lambda path, value: None)
-    told: list[str] = []
+    reported: list[str] = []
 
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert ("boost", "it took 0 and reads 1") in {(outcome.name, outcome.reason) for outcome in tuned.refused}
 
@@ -273,19 +273,21 @@ def test_a_value_that_does_not_stay_is_a_refusal(root: Path, journal: Path, monk
 def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ):
         _refusing(monkeypatch, root / SMT)
 
     left = read_journal(journal)
     assert isinstance(left, Journal)
-    assert left.entries == (Entry(name="smt", target=SMT, old="on", form="word"),)
-    assert told == [f"smt ({SMT}) could not be set back to on: Permission denied."]
+    assert left.entries == (JournalEntry(name="smt", target=SMT, old="on", form="word"),)
+    assert reported == [f"smt ({SMT}) could not be set back to on: Permission denied."]
 
     monkeypatch.undo()
-    with tuned_host(tuning_plan(root, frozenset()), tell=untold, root=root, journal=journal, services=FakeServices()):
+    with tuned_host(
+        tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
+    ):
         pass
     assert contents(root)[SMT] == "on"
 
@@ -293,12 +295,12 @@ def test_what_cannot_be_put_back_is_told_and_stays_in_the_journal(
 def test_without_a_journal_nothing_is_changed(root: Path, tmp_path: Path) -> None:
     before = contents(root)
     (tmp_path / "file").write_text("")
-    told: list[str] = []
+    reported: list[str] = []
     journal = tmp_path / "file/journal.json"
 
     with tuned_host(
         tuning_plan(root, frozenset()),
-        tell=told.append,
+        report=reported.append,
         root=root,
         journal=journal,
         services=FakeServices("irqbalance"),
@@ -306,7 +308,7 @@ def test_without_a_journal_nothing_is_changed(root: Path, tmp_path: Path) -> Non
         assert contents(root) == before
 
     assert "changed" not in states(tuned).values()
-    assert any("Not a directory" in text for text in told)
+    assert any("Not a directory" in text for text in reported)
 
 
 @pytest.mark.parametrize(
@@ -339,14 +341,14 @@ def test_a_journal_is_believed_for_sys_and_proc_only(root: Path, journal: Path, 
 def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Path) -> None:
     _killed_run(root, journal)
     journal.chmod(0o666)
-    told: list[str] = []
+    reported: list[str] = []
 
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=told.append, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=reported.append, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert "changed" not in states(tuned).values()
 
-    assert "only its owner" in told[0]
+    assert "only its owner" in reported[0]
     assert journal.exists(), "what a person shall look at is kept"
 
 
@@ -360,7 +362,7 @@ def test_cpus_that_smt_took_away_are_passed_over(root: Path, journal: Path, monk
 
     monkeypatch.setattr(tuning, "write_value", write)
     with tuned_host(
-        tuning_plan(root, frozenset()), tell=untold, root=root, journal=journal, services=FakeServices()
+        tuning_plan(root, frozenset()), report=no_report, root=root, journal=journal, services=FakeServices()
     ) as tuned:
         assert states(tuned)[GOVERNOR.replace("policy0", "policy3")] == "skipped"
     assert not journal.exists()
@@ -374,7 +376,7 @@ def test_the_kernel_is_asked_for_no_idle_latency_while_the_run_lasts(root: Path,
         return sum(link.is_symlink() and link.readlink() == device for link in links)
 
     plan = TuningPlan(knobs=(), services=(), idle_latency_us=0)
-    with tuned_host(plan, tell=untold, root=root, journal=journal, services=FakeServices()) as tuned:
+    with tuned_host(plan, report=no_report, root=root, journal=journal, services=FakeServices()) as tuned:
         assert device.read_bytes() == b"\0\0\0\0"
         assert holders() == 1
 
@@ -388,7 +390,7 @@ def test_where_there_is_no_smt_nothing_is_written(root: Path, journal: Path, wor
     knob = next(knob for knob in tuning_plan(root, frozenset()).knobs if knob.name == "smt")
     plan = TuningPlan(knobs=(knob,), services=(), idle_latency_us=None)
 
-    with tuned_host(plan, tell=untold, root=root, journal=journal, services=FakeServices()) as tuned:
+    with tuned_host(plan, report=no_report, root=root, journal=journal, services=FakeServices()) as tuned:
         assert states(tuned) == {SMT: "already"}
         assert not journal.exists()
 

@@ -35,7 +35,7 @@ def test_a_guest_that_never_tells_is_no_proof(monkeypatch: pytest.MonkeyPatch) -
     ("script", "usable", "reason"),
     [
         ("exit 85", True, "a probe guest ran in"),
-        ("exit 0", False, "QEMU could not run a probe guest: exit status 0 without a word"),
+        ("exit 0", False, "QEMU could not run a probe guest: exit status 0 without output"),
         (
             "echo 'Could not access KVM kernel module: Permission denied'; exit 1",
             False,

@@ -115,9 +115,9 @@ def test_a_program_that_no_readable_folder_of_path_has_is_missing(tmp_path: Path
         "print(process.run(['true'], deadline=9).status)\n"
     )
 
-    told = as_ordinary_user_with(tmp_path, "/usr/bin:/bin", script)
+    output = as_ordinary_user_with(tmp_path, "/usr/bin:/bin", script)
 
-    assert told.splitlines() == ["FileNotFoundError no-such-program-anywhere", "FileNotFoundError there", "0"]
+    assert output.splitlines() == ["FileNotFoundError no-such-program-anywhere", "FileNotFoundError there", "0"]
 
 
 def test_a_program_that_may_not_be_run_is_no_missing_one(tmp_path: Path) -> None:
@@ -132,15 +132,15 @@ def test_the_doctor_finds_programs_missing_behind_a_folder_that_may_not_be_read(
     script = (
         "from click.testing import CliRunner\n"
         "from cliffwatch_runner.command.doctor import doctor\n"
-        "told = CliRunner().invoke(doctor, ['--mode', 'walltime'])\n"
-        "assert told.exit_code == 4, told\n"
-        "print(told.output)\n"
+        "output = CliRunner().invoke(doctor, ['--mode', 'walltime'])\n"
+        "assert output.exit_code == 4, output\n"
+        "print(output.output)\n"
     )
 
-    told = as_ordinary_user_with(tmp_path, "/nonexistent", script)
+    output = as_ordinary_user_with(tmp_path, "/nonexistent", script)
 
-    assert "qemu-system-x86_64 is not installed" in told
-    assert "bubblewrap is not installed" in told
+    assert "qemu-system-x86_64 is not installed" in output
+    assert "bubblewrap is not installed" in output
 
 
 def _alive(pid: int) -> bool:

@@ -184,7 +184,7 @@ def test_all_that_is_wrong_with_the_arguments_is_told_at_once(repository: Path) 
     assert [line for line in ended.stderr.splitlines() if line.startswith("cliffwatch: ")] == [
         "cliffwatch: there is no suite 'local-storge'",
         "cliffwatch: --platform: ' ' is no name of a platform",
-        "cliffwatch: --pahole: there is no program 'pahole-of-tomorrow' here that says its version",
+        "cliffwatch: --pahole: there is no program 'pahole-of-tomorrow' here that prints its version",
     ]
 
 
@@ -210,7 +210,7 @@ def test_tools_that_a_newer_tree_needs_are_told_before_anything_is_built(
     def asked(name: str, program: str, image: str | None = None) -> object:
         if name not in old:
             return ask(name, program, image)
-        return toolchain.Tool(name=name, program=program, says=old[name][0], version=old[name][1])
+        return toolchain.Tool(name=name, program=program, version_line=old[name][0], version=old[name][1])
 
     monkeypatch.setattr(toolchain, "ask", asked)
     ended = run(repository)

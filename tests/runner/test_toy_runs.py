@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from toy import Silent, change, git, request, run_toy
+from toy import RecordedProgress, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare import compare
@@ -60,14 +60,14 @@ def test_a_slower_head_is_measured_beside_its_base(repository: Path, tmp_path: P
 
 
 def test_a_kernel_is_built_once(repository: Path, tmp_path: Path) -> None:
-    first = Silent()
+    first = RecordedProgress()
     run_toy(request(repository, tmp_path, out=tmp_path / "one"), first)
-    second = Silent()
+    second = RecordedProgress()
     run_toy(request(repository, tmp_path, out=tmp_path / "two"), second)
 
     assert len(list((tmp_path / "cache" / "kernels").iterdir())) == 1
-    assert any(line.endswith("built") for line in first.told)
-    assert not any(line.endswith("built") for line in second.told)
+    assert any(line.endswith("built") for line in first.lines)
+    assert not any(line.endswith("built") for line in second.lines)
 
 
 def test_a_head_that_does_not_build_leaves_base_measured_and_shows_its_first_error(
@@ -191,7 +191,7 @@ def test_a_plan_is_the_same_for_the_same_seed(repository: Path, tmp_path: Path) 
 def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Path, tmp_path: Path) -> None:
     stop = threading.Event()
 
-    class Impatient(Silent):
+    class Impatient(RecordedProgress):
         def advance(self, fraction: float | None, detail: str = "") -> None:
             super().advance(fraction, detail)
             if detail.startswith("boot") and detail.endswith("complete"):
@@ -202,14 +202,14 @@ def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Pat
     assert run.record["status"] == "incomplete"
     assert 0 < len(done) < 12
 
-    teller = Silent()
-    run = good(run_toy(request(repository, tmp_path, boots=6), teller))
+    progress = RecordedProgress()
+    run = good(run_toy(request(repository, tmp_path, boots=6), progress))
     again = {path.parent.name: path.stat().st_mtime_ns for path in (run.path / "boots").glob("*/boot.json")}
 
     assert run.record["status"] == "complete"
     assert len(again) == 12
     assert {name: again[name] for name in done} == done
-    assert any(f"{len(done)} of 12 boots are done" in line for line in teller.told)
+    assert any(f"{len(done)} of 12 boots are done" in line for line in progress.lines)
 
 
 def test_stopping_in_a_build_leaves_no_lock_and_no_half_kernel(repository: Path, tmp_path: Path) -> None:
@@ -217,9 +217,9 @@ def test_stopping_in_a_build_leaves_no_lock_and_no_half_kernel(repository: Path,
     change(repository, "Makefile", makefile, "Build for ever")
     stop = threading.Event()
 
-    class Impatient(Silent):
+    class Impatient(RecordedProgress):
         def advance(self, fraction: float | None, detail: str = "") -> None:
-            if detail == "vmlinux" and "build head" in "".join(self.told):
+            if detail == "vmlinux" and "build head" in "".join(self.lines):
                 stop.set()
 
     with pytest.raises(Stopped):
@@ -294,7 +294,7 @@ def test_a_run_in_stages_is_complete_where_the_screen_decides_all(repository: Pa
     assert {row.verdict for row in compared(run).primary_rows()} == {"unchanged"}
 
 
-class Impatient(Silent):
+class Impatient(RecordedProgress):
     """Stops a run after its first boot."""
 
     def __init__(self, stop: threading.Event) -> None:

@@ -17,23 +17,23 @@ FAKELINUX = TESTS / "fakelinux"
 FAKEVNG = TESTS / "fakevng"
 
 
-class Silent:
-    """A teller that remembers."""
+class RecordedProgress:
+    """A progress that remembers."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.lines: list[str] = []
 
     def begin(self, phase: str, detail: str = "") -> None:
-        self.told.append(f"{phase}: {detail}")
+        self.lines.append(f"{phase}: {detail}")
 
     def advance(self, fraction: float | None, detail: str = "") -> None:
-        self.told.append(detail)
+        self.lines.append(detail)
 
     def end(self, detail: str) -> None:
-        self.told.append(detail)
+        self.lines.append(detail)
 
     def note(self, text: str) -> None:
-        self.told.append(text)
+        self.lines.append(text)
 
     def close(self) -> None: ...
 
@@ -98,10 +98,10 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
 
 
 def run_toy(
-    wanted: RunRequest, teller: Silent | None = None, stop: threading.Event | None = None
+    wanted: RunRequest, progress: RecordedProgress | None = None, stop: threading.Event | None = None
 ) -> Run | tuple[Failure, ...]:
     """Carries a request out with the stand-in guest (see the fixture `stand_in`), and reads what came of it."""
-    ended = running.run(wanted, teller or Silent(), stop or threading.Event())
+    ended = running.run(wanted, progress or RecordedProgress(), stop or threading.Event())
     if isinstance(ended, tuple):
         return ended
     run = read_run(ended.folder)

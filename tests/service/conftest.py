@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.settings import Settings
 
@@ -85,16 +85,16 @@ STAND_IN = Path(__file__).with_name("stand_in_command.py")
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
+def host(tmp_path: Path) -> WorkerHost:
     (tmp_path / "cache").mkdir()
-    return Host(
+    return WorkerHost(
         name="emulator-1",
         platform="emulated-x86-64",
         modes=("icount",),
         cache=tmp_path / "cache",
         command=(sys.executable, str(STAND_IN)),
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        limits=Limits(free_disk=0, free_memory=0),
+        limits=JobLimits(free_disk=0, free_memory=0),
         about={"doctor": {"verdict": "This host is fit for icount runs.", "checks": []}},
     )
 

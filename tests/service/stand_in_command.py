@@ -5,11 +5,11 @@ from pathlib import Path
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.plan import prepare
-from cliffwatch_runner.run import run
+from cliffwatch_runner.run import prepared_run
 
 TESTS = Path(__file__).parents[1]
 
-run.guest_programs = lambda: (TESTS / "fakevng",)  # type: ignore[assignment]
+prepared_run.guest_programs = lambda: (TESTS / "fakevng",)  # type: ignore[assignment]
 prepare._NEEDED_BYTES = 0  # type: ignore[attr-defined]
 sys.argv[0] = "cliffwatch"
 main()

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from test_worker import do_one
 
 from cliffwatch.command.main import main
-from cliffwatch_runner.worker.job import Host
+from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.command.listening import bound, cannot_listen
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -98,7 +98,7 @@ def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> 
 def test_submit_asks_follows_and_prints_what_was_found(
     running: Any,
     served_tree: Any,
-    host: Host,
+    host: WorkerHost,
     tmp_path: Path,
 ) -> None:
     url, repository = served_tree

@@ -18,7 +18,7 @@ from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path) -> None:
     with_ = running.client("upload")
     uploaded = upload_run(with_, data / "runs/uninlined", "emulator-1")
-    assert uploaded == Uploaded(run=uploaded.run, sent=2, there=0)
+    assert uploaded == Uploaded(run=uploaded.run, sent=2)
 
     running.do_tasks()
     compared = running.get(f"/runs/{uploaded.run}/comparison")
@@ -35,7 +35,7 @@ def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running:
     before = running.rows("SELECT run_id, number, digest, received FROM boot ORDER BY number")
     again = upload_run(client, data / "runs/uninlined", "emulator-1")
 
-    assert again == Uploaded(run=first.run, sent=0, there=2)
+    assert again == Uploaded(run=first.run, sent=0)
     assert running.rows("SELECT run_id, number, digest, received FROM boot ORDER BY number") == before
 
 
@@ -49,7 +49,7 @@ def test_an_interrupted_upload_goes_on(running: Any, data: Path, tmp_path: Path)
     late.with_suffix(".later").rename(late)
 
     assert upload_run(client, folder, "emulator-1") == Uploaded(
-        run=run_digest(json.loads((folder / "run.json").read_text()), "emulator-1"), sent=1, there=1
+        run=run_digest(json.loads((folder / "run.json").read_text()), "emulator-1"), sent=1
     )
 
 

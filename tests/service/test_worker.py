@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from test_jobs import ask
 from cliffwatch_runner import clock
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload import result_directory
-from cliffwatch_runner.upload.client import Client, Patience
+from cliffwatch_runner.upload.client import Client, Patience, Unreached
+from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.delivery import redeliver
+from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token
 from cliffwatch_runner.worker.spool import Spool
@@ -36,7 +39,7 @@ def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:
     return ask(running, tree=url, base=base, head=head, targets=TARGET, profile="smoke", boots="2", **other)
 
 
-def do_one(running: Any, host: Host, spool: Path, stop: threading.Event | None = None) -> list[str]:
+def do_one(running: Any, host: WorkerHost, spool: Path, stop: threading.Event | None = None) -> list[str]:
     lines: list[str] = []
     client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
     ended = work(
@@ -54,7 +57,9 @@ def do_one(running: Any, host: Host, spool: Path, stop: threading.Event | None =
     return lines
 
 
-def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_a_job_is_built_measured_uploaded_and_compared(
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path
+) -> None:
     made = request(running, served)
     do_one(running, host, tmp_path / "spool")
     running.do_tasks()
@@ -77,7 +82,7 @@ def test_a_job_is_built_measured_uploaded_and_compared(running: Any, served: Any
 
 
 def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
-    running: Any, served: Any, host: Host, tmp_path: Path
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
     base = toy.git(repository, "rev-parse", "v6.12")
@@ -91,7 +96,7 @@ def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
 
 
 def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
-    running: Any, served: Any, host: Host, tmp_path: Path
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
     url, repository = served
     made = ask(running, tree=url, base=toy.git(repository, "rev-parse", "v6.12"), head="1" * 40, targets=TARGET)
@@ -102,7 +107,7 @@ def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
 
 
 def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped at the first boot that the service has."""
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
@@ -116,11 +121,13 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
             stop.set()
         return uploaded
 
-    monkeypatch.setattr(worker_job, "upload_run", result_directory)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", uploading)
     do_one(running, host, tmp_path / "spool", stop)
     before = running.rows("SELECT number, received FROM boot ORDER BY number")
     running.clock.pass_(seconds=5)
-    monkeypatch.setattr(worker_job, "upload_run", upload)
+    for module in (worker_job, delivery):
+        monkeypatch.setattr(module, "upload_run", upload)
     do_one(running, host, tmp_path / "spool")
 
     after = running.rows("SELECT number, received FROM boot ORDER BY number")
@@ -132,7 +139,7 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
 
 
 def test_a_service_that_is_away_gets_everything_when_it_is_back(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Away from the moment the job was taken until everything is measured; an hour passes on its clock."""
     made = request(running, served)
@@ -141,7 +148,7 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
 
     def send(self: Client, method: str, path: str, **more: Any) -> Any:
         if away.is_set():
-            return worker_job.Unreached(reason="away")
+            return Unreached(reason="away")
         reply = real(self, method, path, **more)
         if path == "/offers" and reply.body is not None:
             away.set()
@@ -163,14 +170,14 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
     assert len(running.rows("SELECT number FROM boot")) == 4
 
 
-def test_two_workers_after_one_job(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_two_workers_after_one_job(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """One does it; the other finds nothing."""
     made = request(running, served)
-    other = Host(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
+    other = WorkerHost(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
     drains = [threading.Event(), threading.Event()]
     lines: list[str] = []
 
-    def run(which: Host, drain: threading.Event) -> None:
+    def run(which: WorkerHost, drain: threading.Event) -> None:
         client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
         spool = Spool(tmp_path / which.name)
         work(client, which, spool, drain=drain, stop=threading.Event(), say=lines.append, idle=0.05)
@@ -190,26 +197,28 @@ def test_two_workers_after_one_job(running: Any, served: Any, host: Host, tmp_pa
 
 
 def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
     made = request(running, served)
     (job,) = made["jobs"]
-    offered = worker_job.do_job
+    do_job = worker_job.do_job
 
-    def cancelling(client: Client, host: Host, work: Any, *more: Any) -> bool:
+    def cancelling(work: LeasedJob) -> bool:
         with running.http("upload") as http:
             http.post(f"/api/v1/jobs/{job['job']}/cancel").raise_for_status()
-        return offered(client, host, {**work, "heartbeat_seconds": 0.1}, *more)
+        return do_job(replace(work, offer={**work.offer, "heartbeat_seconds": 0.1}))
 
     monkeypatch.setattr("cliffwatch_runner.worker.loop.do_job", cancelling)
     do_one(running, host, tmp_path / "spool")
     assert running.get(f"/jobs/{job['job']}")["state"] == "cancelled"
 
 
-def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     made = request(running, served)
-    full = Host(**{**{name: getattr(host, name) for name in host.__slots__}, "limits": Limits(free_disk=1 << 62)})
+    full = WorkerHost(
+        **{**{name: getattr(host, name) for name in host.__slots__}, "limits": JobLimits(free_disk=1 << 62)}
+    )
     lines: list[str] = []
     client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
     drain = threading.Event()
@@ -225,7 +234,7 @@ def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: Host, t
     assert "left on the disk" in job["reason"]
 
 
-def test_children_never_see_the_token(running: Any, served: Any, host: Host, tmp_path: Path) -> None:
+def test_children_never_see_the_token(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the compiler's error."""
     url, repository = served
     secret = running.tokens["work"]
@@ -270,7 +279,7 @@ def test_a_token_of_the_environment_is_forgotten_at_once(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.99])
 def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
-    running: Any, data: Path, host: Host, tmp_path: Path, kept: float
+    running: Any, data: Path, host: WorkerHost, tmp_path: Path, kept: float
 ) -> None:
     """A crash of the host can cut job.json, never run.json and the boots, which are renamed into place."""
     spool = Spool(tmp_path / "spool")
@@ -280,13 +289,13 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
     (spooled.folder / "job.json").write_bytes(content[: int(len(content) * kept)])
     client = running.client("work")
     lines: list[str] = []
-    worker_job.redeliver(client, host, list(spool.waiting()), lines.append)
+    redeliver(Worker(client, host, lines.append), list(spool.waiting()))
     assert len(running.rows("SELECT number FROM boot")) == 2, lines
     assert list(spool.waiting()) == []
 
 
 def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
-    running: Any, data: Path, host: Host, tmp_path: Path
+    running: Any, data: Path, host: WorkerHost, tmp_path: Path
 ) -> None:
     spool = Spool(tmp_path / "spool")
     made = ask(running)
@@ -332,7 +341,7 @@ def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: 
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_an_hour_off_loses_no_lease(
-    running: Any, served: Any, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """Leases live on the service's clock; what the host writes down carries its own."""
     real = clock.now

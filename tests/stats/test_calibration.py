@@ -17,8 +17,8 @@ from calibrate.history import watched
 from calibrate.intervals import coverage, drift, equivalence
 from calibrate.noise import KINDS, Kind, family
 
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import decide_fixed
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 
 
@@ -35,14 +35,14 @@ def test_nothing_is_published_of_families_in_which_nothing_changed(kind: Kind, s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_change_of_three_per_cent_among_two_hundred_is_found(kind: Kind) -> None:
+def test_one_change_of_three_per_cent_among_two_hundred_is_detected(kind: Kind) -> None:
     shifts = np.zeros(METRICS)
     shifts[0] = np.log1p(0.03)
-    found = sum(
+    detected = sum(
         staged_family(np.random.default_rng(seed), kind, shifts, CAREFUL)[0].outcome == "changed" for seed in range(40)
     )
 
-    assert found >= 35
+    assert detected >= 35
 
 
 def test_a_fixed_plan_keeps_its_error_too() -> None:
@@ -50,7 +50,7 @@ def test_a_fixed_plan_keeps_its_error_too() -> None:
     for seed in range(60):
         generator = np.random.default_rng(seed)
         draw = partial(family, generator, "mixed", METRICS, 21, 0.02)
-        rows = [measured(base, head) for base, head in zip(draw(), draw(), strict=True)]
+        rows = [boot_values(base, head) for base, head in zip(draw(), draw(), strict=True)]
         wrong += any(row.outcome == "changed" for row in decide_fixed(rows, margin=0.01, alpha=0.01))
 
     assert wrong <= 3

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from cliffwatch.stats.boot_values import BootValues, boot_values
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
-from cliffwatch.stats.measured import Measured, measured
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import CAREFUL, Family, Look, Stages, confirm_alone
 
@@ -14,9 +14,9 @@ PLAN = Stages(screen=8, screen_alpha=0.1, looks=(Look(boots=8, alpha=0.003), Loo
 QUIET = 0.002
 
 
-def boots(seed: int, count: int, shift: float = 0.0, spread: float = QUIET) -> Measured:
+def boots(seed: int, count: int, shift: float = 0.0, spread: float = QUIET) -> BootValues:
     generator = np.random.default_rng(seed)
-    return measured(generator.normal(0, spread, count), shift + generator.normal(0, spread, count))
+    return boot_values(generator.normal(0, spread, count), shift + generator.normal(0, spread, count))
 
 
 def staged(*rows: Staged) -> list[Decision]:
@@ -30,7 +30,7 @@ def test_a_fixed_plan_tells_a_change_and_shows_that_nothing_changed() -> None:
     assert slower.q <= 0.01
 
 
-def test_a_real_change_below_the_notable_is_told_apart() -> None:
+def test_a_real_change_below_the_threshold_is_distinguished() -> None:
     (small,) = decide_fixed([boots(3, 21, 0.004, 0.001)], margin=0.01, alpha=0.01)
 
     assert small.outcome == "changed-small"
@@ -87,8 +87,8 @@ def test_a_broad_change_is_confirmed_together() -> None:
     """Forty of fifty rows slower by a little more than their spread."""
     generator = np.random.default_rng(13)
 
-    def arms(count: int, shift: float) -> Measured:
-        return measured(generator.normal(0, 0.01, count), shift + generator.normal(0, 0.01, count))
+    def arms(count: int, shift: float) -> BootValues:
+        return boot_values(generator.normal(0, 0.01, count), shift + generator.normal(0, 0.01, count))
 
     rows = [Staged(screened=arms(21, 0.012 * (row < 40)), confirming=arms(30, 0.012 * (row < 40))) for row in range(50)]
     decided = decide_staged(rows, CAREFUL, margin=0.005, entropy=partial(np.random.default_rng, 1))
@@ -104,10 +104,10 @@ def test_a_decision_comes_out_the_same_when_it_is_made_again() -> None:
 
 
 def test_boots_that_move_together_are_compared_in_pairs() -> None:
-    """Blocks that differ by 3 %, arms within them by 0.4 %: two samples see nothing, pairs do."""
+    """Blocks that differ by 3 %, arms within them by 0.4 %: two samples detect nothing, pairs do."""
     generator = np.random.default_rng(14)
     common: Values = generator.normal(0, 0.03, 12)
-    twins = measured(common + generator.normal(0, 0.001, 12), common + 0.012 + generator.normal(0, 0.001, 12))
+    twins = boot_values(common + generator.normal(0, 0.001, 12), common + 0.012 + generator.normal(0, 0.001, 12))
     (row,) = decide_fixed([twins], margin=0.01, alpha=0.01)
 
     assert row.in_pairs
@@ -115,8 +115,8 @@ def test_boots_that_move_together_are_compared_in_pairs() -> None:
 
 
 def test_blocks_of_different_runs_make_no_pairs() -> None:
-    twins = measured(np.arange(10.0), np.arange(10.0))
-    apart = Measured(
+    twins = boot_values(np.arange(10.0), np.arange(10.0))
+    apart = BootValues(
         base=twins.base, head=twins.head, base_blocks=twins.base_blocks, head_blocks=twins.head_blocks + 10
     )
 

@@ -13,7 +13,7 @@ def test_the_error_is_split_over_the_looks() -> None:
         assert sum(error_of_look(look, looks) for look in range(looks)) == pytest.approx(ALPHA)
 
 
-def test_steady_boots_are_equivalent_and_few_or_noisy_ones_are_not_said_to_be() -> None:
+def test_steady_boots_are_equivalent_and_few_or_noisy_ones_are_not() -> None:
     generator = np.random.default_rng(1)
     steady = two_samples(*generator.normal(0, 0.002, (2, 10)))
     noisy = two_samples(*generator.normal(0, 0.05, (2, 10)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cliffwatch.stats.families import holm, max_t
-from cliffwatch.stats.means import geometric_mean, mean_ratio
+from cliffwatch.stats.means import mean_ratio
 
 
 def test_holm_is_stricter_the_more_there_are() -> None:
@@ -29,11 +29,6 @@ def test_max_t_pays_nothing_for_metrics_that_are_copies_of_each_other() -> None:
     alone = max_t(base[None], head[None], np.ones(1, dtype=int), permutations=5000, generator=generator)
 
     assert copies[0] == pytest.approx(alone[0], rel=0.5)
-
-
-def test_a_geometric_mean_of_a_doubling_and_a_halving_is_one() -> None:
-    assert geometric_mean([2.0, 0.5]) == pytest.approx(1.0)
-    assert geometric_mean([]) is None
 
 
 def test_the_interval_of_a_mean_counts_boots_and_not_rows() -> None:

@@ -5,9 +5,9 @@ import pytest
 
 from cliffwatch.stats.history.events import blamed, machine_events
 from cliffwatch.stats.history.steps import candidates, steps
-from cliffwatch.stats.history.trend import creep
+from cliffwatch.stats.history.trend import slow_trend
 from cliffwatch.stats.history.watch import Watch
-from cliffwatch.stats.history.winsorize import clipped, outliers
+from cliffwatch.stats.history.winsorize import outliers, winsorized
 from cliffwatch.stats.rank_tables import Values
 
 
@@ -15,11 +15,11 @@ def noise(seed: int, count: int, spread: float = 0.01) -> Values:
     return np.random.default_rng(seed).normal(0, spread, count)
 
 
-def stepped(seed: int, count: int, place: int, size: float) -> Values:
-    return noise(seed, count) + np.log1p(size) * (np.arange(count) >= place)
+def stepped(seed: int, count: int, index: int, size: float) -> Values:
+    return noise(seed, count) + np.log1p(size) * (np.arange(count) >= index)
 
 
-def test_a_step_is_found_at_its_commit_with_its_size() -> None:
+def test_a_step_is_located_at_its_commit_with_its_size() -> None:
     (step,) = steps(stepped(1, 120, 70, 0.05))
 
     assert step.index == 70
@@ -43,7 +43,7 @@ def test_outliers_are_no_step_and_are_named() -> None:
 
     assert steps(series) == []
     assert list(np.flatnonzero(outliers(series))) == [20, 60]
-    assert np.abs(clipped(series)).max() < 0.06
+    assert np.abs(winsorized(series)).max() < 0.06
 
 
 def test_a_step_near_the_end_waits_for_more_points() -> None:
@@ -52,50 +52,50 @@ def test_a_step_near_the_end_waits_for_more_points() -> None:
     assert candidates(series) == []
 
 
-def test_a_watch_tells_a_large_step_after_three_points_and_tells_it_once() -> None:
+def test_a_watch_reports_a_large_step_after_three_points_and_reports_it_once() -> None:
     watch = Watch()
-    told = [
+    reported = [
         (when, step.index) for when, value in enumerate(stepped(5, 100, 50, 0.2)) for step in watch.append(float(value))
     ]
 
-    assert told == [(52, 50)]
+    assert reported == [(52, 50)]
 
 
-def test_a_watch_tells_a_small_step_after_seven_points() -> None:
+def test_a_watch_reports_a_small_step_after_seven_points() -> None:
     watch = Watch()
-    told = [
+    reported = [
         (when, step.index)
         for when, value in enumerate(stepped(6, 100, 50, 0.03))
         for step in watch.append(float(value))
     ]
 
-    assert len(told) == 1
-    assert told[0][0] >= 56
-    assert abs(told[0][1] - 50) <= 1
+    assert len(reported) == 1
+    assert reported[0][0] >= 56
+    assert abs(reported[0][1] - 50) <= 1
 
 
 def test_many_series_that_step_at_once_are_the_machines_doing() -> None:
-    found = {str(number): [40] for number in range(10)} | {"patch": [70]}
-    (event,) = machine_events(found, measured=20)
+    steps_of = {str(number): [40] for number in range(10)} | {"patch": [70]}
+    (event,) = machine_events(steps_of, measured=20)
 
     assert event.index == 40
     assert len(event.series) == 10
-    assert blamed(found, [event])["patch"] == [70]
-    assert blamed(found, [event])["3"] == []
+    assert blamed(steps_of, [event])["patch"] == [70]
+    assert blamed(steps_of, [event])["3"] == []
 
 
 def test_a_step_of_the_control_kernel_blames_no_commit() -> None:
-    found = {"lookup": [40], "update": [90]}
-    events = machine_events(found, measured=200, control=[41])
+    steps_of = {"lookup": [40], "update": [90]}
+    events = machine_events(steps_of, measured=200, control=[41])
 
     assert [event.control for event in events] == [True]
-    assert blamed(found, events) == {"lookup": [], "update": [90]}
+    assert blamed(steps_of, events) == {"lookup": [], "update": [90]}
 
 
-def test_a_slow_drift_is_told_where_no_step_is() -> None:
+def test_a_slow_drift_is_reported_where_no_step_is() -> None:
     series = noise(7, 200, 0.004) + 0.04 * np.arange(200) / 199
-    seen = creep(series)
+    drift = slow_trend(series)
 
-    assert seen is not None
-    assert seen.total == pytest.approx(0.04, abs=0.01)
-    assert creep(noise(8, 200, 0.004)) is None
+    assert drift is not None
+    assert drift.total == pytest.approx(0.04, abs=0.01)
+    assert slow_trend(noise(8, 200, 0.004)) is None

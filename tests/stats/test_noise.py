@@ -34,7 +34,7 @@ def test_readings_are_worth_most_where_boots_are_alike() -> None:
     assert parts.worth > 10
 
 
-def test_two_modes_are_told_with_their_shares_and_never_averaged_away() -> None:
+def test_two_modes_are_reported_with_their_shares_and_never_averaged_away() -> None:
     generator = np.random.default_rng(3)
     base = generator.normal(0, 0.002, 20) + 0.05 * (np.arange(20) < 4)
     head = generator.normal(0, 0.002, 20) + 0.05 * (np.arange(20) < 14)
@@ -52,15 +52,15 @@ def test_a_shift_between_arms_is_not_two_modes() -> None:
     assert two_modes(generator.normal(0, 0.002, (1, 20)), generator.normal(0.05, 0.002, (1, 20))) == [None]
 
 
-def test_a_drift_is_seen_and_its_size_told() -> None:
+def test_a_drift_is_detected_with_its_size() -> None:
     generator = np.random.default_rng(5)
     order = np.arange(40.0)
     arms = np.tile([0.0, 1.0], 20)
-    seen = drift(generator.normal(0, 0.005, 40) + 0.05 * order / 39 + 0.1 * arms, order, arms)
+    measured = drift(generator.normal(0, 0.005, 40) + 0.05 * order / 39 + 0.1 * arms, order, arms)
 
-    assert seen is not None
-    assert seen.p < 0.001
-    assert seen.total == pytest.approx(0.05, abs=0.01)
+    assert measured is not None
+    assert measured.p < 0.001
+    assert measured.total == pytest.approx(0.05, abs=0.01)
     assert interleaved(order, arms)
 
 
@@ -68,7 +68,7 @@ def test_one_arm_after_the_other_is_no_interleaving() -> None:
     assert not interleaved(np.arange(40.0), np.repeat([0.0, 1.0], 20))
 
 
-def test_layout_is_told_apart_from_noise() -> None:
+def test_layout_is_separated_from_noise() -> None:
     generator = np.random.default_rng(6)
     moved = [list(generator.normal(0, 0.02) + generator.normal(0, 0.002, 5)) for _ in range(12)]
     quiet = [list(generator.normal(0, 0.002, 5)) for _ in range(12)]

@@ -1,4 +1,4 @@
-"""What could have been seen, and how many boots it takes."""
+"""What is detectable, and how many boots it takes."""
 
 import math
 
@@ -46,7 +46,7 @@ def test_boots_needed_are_the_fewest_that_do() -> None:
     assert detection_power(0.01, 0.02, needed - 1, needed - 1, 0.05) < 0.8
 
 
-def test_a_screen_in_front_sees_less_than_the_confirmation_alone() -> None:
+def test_a_screen_in_front_detects_less_than_the_confirmation_alone() -> None:
     staged = detectable_staged(0.02, 10, 0.1, 42, 0.006)
     alone = detectable(0.02, 42, 42, 0.012)
 

@@ -41,7 +41,7 @@ def test_pairs_are_compared_by_signed_ranks() -> None:
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=10, max_size=10))
-def test_with_ties_the_error_is_never_more_than_said(values: list[float]) -> None:
+def test_with_ties_the_error_is_never_more_than_promised(values: list[float]) -> None:
     """Over all 252 ways to deal out ten values, some of them equal."""
     dealt = []
     for chosen in itertools.combinations(range(10), 5):

@@ -35,14 +35,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "calibration.md")
     options = parser.parse_args()
     began = time.monotonic()
-    found: list[Figure] = []
+    figures: list[Figure] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for figure in _figures(pool, options.nights, quick=options.quick):
-            found.append(figure)
+            figures.append(figure)
             mark = {True: "met", False: "MISSED", None: ""}[figure.met]
             print(f"{figure.bar:>8}  {mark:<6}  {figure.measured:<28}  {figure.what} ({figure.method})", flush=True)
     if not options.quick:
-        options.out.write_text(page(found, minutes=(time.monotonic() - began) / 60, nights=options.nights.exists()))
+        options.out.write_text(page(figures, minutes=(time.monotonic() - began) / 60, nights=options.nights.exists()))
     return 0
 
 
@@ -73,9 +73,9 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, *, quick: bool) -> Iterato
 def _on_nights(pool: ProcessPoolExecutor, path: Path, scale: int) -> Iterator[Figure]:
     series = read_nights(path)
     long = {
-        host: np.log(np.stack([nights[:_LEAST_NIGHTS] for nights in held.values() if len(nights) >= _LEAST_NIGHTS]))
-        for host, held in groups(series).items()
-        if sum(len(nights) >= _LEAST_NIGHTS for nights in held.values()) > 1
+        host: np.log(np.stack([nights[:_LEAST_NIGHTS] for nights in of_host.values() if len(nights) >= _LEAST_NIGHTS]))
+        for host, of_host in groups(series).items()
+        if sum(len(nights) >= _LEAST_NIGHTS for nights in of_host.values()) > 1
     }
     yield from real.real_figures(long, 400 // scale, pool)
     yield from history.real_nights(series, max(1, 6 // scale))

@@ -10,9 +10,9 @@ from scipy import stats
 
 from calibrate.figures import Figure, share
 from calibrate.noise import KINDS, Kind, Values, family
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import Decision, Staged, decide_staged
 from cliffwatch.stats.families import holm
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 
@@ -35,8 +35,8 @@ def staged_family(generator: np.random.Generator, kind: Kind, shifts: Values, st
     fresh = family(generator, kind, METRICS, boots, SPREAD), family(generator, kind, METRICS, boots, SPREAD)
     rows = [
         Staged(
-            screened=measured(first[0][row], first[1][row] + moved[row]),
-            confirming=measured(fresh[0][row], fresh[1][row] + moved[row]),
+            screened=boot_values(first[0][row], first[1][row] + moved[row]),
+            confirming=boot_values(fresh[0][row], fresh[1][row] + moved[row]),
         )
         for row in range(METRICS)
     ]
@@ -64,7 +64,7 @@ def counted(one: Callable[[int], bool], seeds: Sequence[int], pool: ProcessPoolE
 
 
 def staged_figures(families: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
-    """How often something is published of nothing, and how often a change of one metric is found."""
+    """How often something is published of nothing, and how often a change of one metric is detected."""
     for name, stages in PLANS.items():
         for kind in KINDS:
             wrong = counted(partial(_null, kind=kind, stages=stages), range(families), pool)
@@ -78,14 +78,14 @@ def staged_figures(families: int, pool: ProcessPoolExecutor) -> Iterator[Figure]
             )
         for size, wanted in ((0.03, 0.95), (0.05, 0.995)):
             for kind in KINDS:
-                found = counted(partial(_one, kind=kind, stages=stages, size=size), range(families // 2), pool)
+                detected = counted(partial(_one, kind=kind, stages=stages, size=size), range(families // 2), pool)
                 yield Figure(
                     bar="B2",
-                    what=f"{name}, {kind}: one shift of {size:.0%} found",
+                    what=f"{name}, {kind}: one shift of {size:.0%} detected",
                     method="ours",
-                    measured=share(found, families // 2),
-                    wanted=f"at least {100 * wanted:g} %" if stages is CAREFUL else "told",
-                    met=found >= wanted * (families // 2) if stages is CAREFUL else None,
+                    measured=share(detected, families // 2),
+                    wanted=f"at least {100 * wanted:g} %" if stages is CAREFUL else "reported",
+                    met=detected >= wanted * (families // 2) if stages is CAREFUL else None,
                 )
 
 
@@ -109,20 +109,20 @@ def _rivals(seed: int, kind: Kind, size: float) -> dict[str, tuple[bool, bool]]:
 
 def rival_figures(families: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
     for kind in KINDS:
-        seen = list(pool.map(partial(_rivals, kind=kind, size=0.03), range(families), chunksize=50))
-        for name in seen[0]:
-            wrong, found = (sum(each[name][place] for each in seen) for place in (0, 1))
-            what = f"{kind}: anything false flagged among 199, and one shift of 3 % found"
-            measured_here = f"{share(wrong, families)}; {share(found, families)}"
+        outcomes = list(pool.map(partial(_rivals, kind=kind, size=0.03), range(families), chunksize=50))
+        for name in outcomes[0]:
+            wrong, detected = (sum(each[name][part] for each in outcomes) for part in (0, 1))
+            what = f"{kind}: anything false flagged among 199, and one shift of 3 % detected"
+            measured_here = f"{share(wrong, families)}; {share(detected, families)}"
             yield Figure(bar="B1, B2", what=what, method=name, measured=measured_here, wanted="", met=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Of one comparison: boots times metrics of each arm, and the share of its real changes of 3 % and more that were found."""
+    """Of one comparison: boots times metrics of each arm, and the share of its real changes of 3 % and more that were detected."""
 
     cells: float
-    found: int
+    detected: int
     real: int
 
 
@@ -143,8 +143,8 @@ def _spent(seed: int, stages: Stages) -> Spent:
     decisions = staged_family(generator, "mixed", shifts, stages)
     extra = sum(stages.looks[decision.looks - 1].boots for decision in decisions if decision.looks)
     large = np.abs(shifts) >= np.log1p(0.03) - 1e-9
-    found = sum(_published(decision) for decision, real in zip(decisions, large, strict=True) if real)
-    return Spent(stages.screen * METRICS + extra, found, int(large.sum()))
+    detected = sum(_published(decision) for decision, real in zip(decisions, large, strict=True) if real)
+    return Spent(stages.screen * METRICS + extra, detected, int(large.sum()))
 
 
 def _fixed(seed: int, boots: int) -> Spent:
@@ -176,4 +176,4 @@ def cost_figures(comparisons: int, pool: ProcessPoolExecutor) -> Iterator[Figure
 
 
 def _power(spent: Sequence[Spent]) -> float:
-    return sum(each.found for each in spent) / max(1, sum(each.real for each in spent))
+    return sum(each.detected for each in spent) / max(1, sum(each.real for each in spent))

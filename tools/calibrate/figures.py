@@ -1,4 +1,4 @@
-"""What a calibration found, row by row."""
+"""The figures of a calibration, row by row."""
 
 from dataclasses import dataclass
 

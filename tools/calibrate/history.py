@@ -23,24 +23,26 @@ _SPREAD = 0.015
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A step reported: where it is said to be, when, and how large."""
+class Report:
+    """A reported step: at which index, when, and how large."""
 
     index: int
-    seen: int
+    when: int
     size: float
 
 
-def watched(logs: Values) -> list[Told]:
+def watched(logs: Values) -> list[Report]:
     watch = Watch()
-    return [Told(step.index, when, step.size) for when, value in enumerate(logs) for step in watch.append(float(value))]
+    return [
+        Report(step.index, when, step.size) for when, value in enumerate(logs) for step in watch.append(float(value))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of series with one step or several: what was found of what size, and what was reported besides."""
+    """Of series with one step or several: how many of each size were detected, and how many were reported besides."""
 
-    found: Mapping[float, int]
+    detected: Mapping[float, int]
     made: Mapping[float, int]
     false: int
     offsets: Sequence[int]
@@ -48,27 +50,27 @@ class Score:
 
     @property
     def recall(self) -> float:
-        return sum(self.found.values()) / sum(self.made.values())
+        return sum(self.detected.values()) / sum(self.made.values())
 
     @property
     def precision(self) -> float:
-        found = sum(self.found.values())
-        return found / max(1, found + self.false)
+        detected = sum(self.detected.values())
+        return detected / max(1, detected + self.false)
 
     @property
     def f1(self) -> float:
         return 2 * self.precision * self.recall / max(1e-9, self.precision + self.recall)
 
 
-def scored(reports: Sequence[tuple[Sequence[tuple[int, float]], Sequence[Told]]]) -> Score:
-    """Of series with their true steps (place, signed size) and what was reported of them."""
-    found, made = dict.fromkeys(SYNTHETIC_SIZES, 0), dict.fromkeys(SYNTHETIC_SIZES, 0)
+def scored(reports: Sequence[tuple[Sequence[tuple[int, float]], Sequence[Report]]]) -> Score:
+    """Of series with their true steps (index, signed size) and what was reported of them."""
+    detected, made = dict.fromkeys(SYNTHETIC_SIZES, 0), dict.fromkeys(SYNTHETIC_SIZES, 0)
     false, offsets, delays = 0, [], []
-    for truth, told in reports:
+    for truth, reported in reports:
         open_steps = list(truth)
         for _, size in truth:
             made[abs(size)] += 1
-        for each in told:
+        for each in reported:
             hit = next(
                 (step for step in open_steps if abs(step[0] - each.index) <= NEAR and step[1] * each.size > 0), None
             )
@@ -76,10 +78,10 @@ def scored(reports: Sequence[tuple[Sequence[tuple[int, float]], Sequence[Told]]]
                 false += 1
                 continue
             open_steps.remove(hit)
-            found[abs(hit[1])] += 1
+            detected[abs(hit[1])] += 1
             offsets.append(each.index - hit[0])
-            delays.append(each.seen - hit[0])
-    return Score(found, made, false, offsets, delays)
+            delays.append(each.when - hit[0])
+    return Score(detected, made, false, offsets, delays)
 
 
 def real_nights(nights: Mapping[str, Values], repeats: int) -> Iterator[Figure]:
@@ -98,12 +100,12 @@ def real_nights(nights: Mapping[str, Values], repeats: int) -> Iterator[Figure]:
     reports = []
     for series in logs * repeats:
         size = float(generator.choice(SIZES) * generator.choice([-1, 1]))
-        place = int(generator.integers(15, len(series) - 10))
-        moved = series + np.log1p(size) * (np.arange(len(series)) >= place)
-        reports.append(([(place, size)], watched(moved)))
+        index = int(generator.integers(15, len(series) - 10))
+        moved = series + np.log1p(size) * (np.arange(len(series)) >= index)
+        reports.append(([(index, size)], watched(moved)))
     score = scored(reports)
     offsets = np.abs(score.offsets)
-    at_two = score.found[0.02] / score.made[0.02]
+    at_two = score.detected[0.02] / score.made[0.02]
     figures = (
         ("F1", score.f1, 0.92),
         ("recall of steps of 2 %", at_two, 0.93),
@@ -132,19 +134,19 @@ def real_nights(nights: Mapping[str, Values], repeats: int) -> Iterator[Figure]:
 
 def _synthetic(
     seed: int, shape: Shape | None, steps_made: int
-) -> tuple[list[tuple[int, float]], list[Told], list[Told]]:
+) -> tuple[list[tuple[int, float]], list[Report], list[Report]]:
     """A series of 500 points, its steps, what was a candidate, and what a fresh comparison confirmed."""
     generator = np.random.default_rng((10, seed))
     count = 500
     noise = _walk(generator, count) if shape is None else NOISES[shape](generator, (count,), _SPREAD)
-    places = sorted(int(place) for place in generator.choice(np.arange(2, 23), size=steps_made, replace=False) * 20)
-    truth = [(place, float(generator.choice(SYNTHETIC_SIZES) * generator.choice([-1, 1]))) for place in places]
+    indexes = sorted(int(index) for index in generator.choice(np.arange(2, 23), size=steps_made, replace=False) * 20)
+    truth = [(index, float(generator.choice(SYNTHETIC_SIZES) * generator.choice([-1, 1]))) for index in indexes]
     level = np.zeros(count)
-    for place, size in truth:
-        level[place:] += np.log1p(size)
-    told = watched(noise + level)
-    confirmed = [each for each in told if _confirmed(each, level, shape, generator)]
-    return truth, told, confirmed
+    for index, size in truth:
+        level[index:] += np.log1p(size)
+    reported = watched(noise + level)
+    confirmed = [each for each in reported if _confirmed(each, level, shape, generator)]
+    return truth, reported, confirmed
 
 
 def _walk(generator: np.random.Generator, count: int) -> Values:
@@ -152,10 +154,10 @@ def _walk(generator: np.random.Generator, count: int) -> Values:
     return generator.normal(0, _SPREAD, count) + np.cumsum(generator.normal(0, _SPREAD / 20, count))
 
 
-def _confirmed(told: Told, level: Values, shape: Shape | None, generator: np.random.Generator) -> bool:
+def _confirmed(step: Report, level: Values, shape: Shape | None, generator: np.random.Generator) -> bool:
     """Fresh boots of the revisions before and after: the host's drift is not in them."""
     noise = NOISES[shape or "gauss"]
-    before, after = level[max(0, told.index - 6)], level[min(len(level) - 1, told.index + 5)]
+    before, after = level[max(0, step.index - 6)], level[min(len(level) - 1, step.index + 5)]
     base, head = (level_at + noise(generator, (_CONFIRMING,), _SPREAD) for level_at in (before, after))
     return float(two_samples(base, head).p()) <= 0.001
 
@@ -169,7 +171,7 @@ def synthetic(series: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
         with_steps += list(pool.map(partial(_synthetic, shape=shape, steps_made=4), seeds, chunksize=5))
         without += list(pool.map(partial(_synthetic, shape=shape, steps_made=0), seeds, chunksize=5))
     score = scored([(truth, confirmed) for truth, _, confirmed in with_steps])
-    candidates, published = (sum(len(each[place]) for each in without) for place in (1, 2))
+    candidates, published = (sum(len(each[part]) for each in without) for part in (1, 2))
     points = 500 * len(without)
     yield Figure(
         bar="B10",
@@ -194,16 +196,16 @@ def machine() -> Iterator[Figure]:
     generator = np.random.default_rng(11)
     wrong = blamed_right = recognised = 0
     for _ in range(50):
-        found: dict[str, Sequence[int]] = {}
+        steps_of: dict[str, Sequence[int]] = {}
         for number in range(53):
             logs = generator.normal(0, 0.006, size=80)
             if number < 40:
                 logs[40:] += generator.choice([-1, 1]) * generator.uniform(0.02, 0.06)
             if number >= 51:
                 logs[55:] += 0.05
-            found[str(number)] = [each.index for each in watched(logs)]
-        events = machine_events(found, measured=53)
-        left = blamed(found, events)
+            steps_of[str(number)] = [each.index for each in watched(logs)]
+        events = machine_events(steps_of, measured=53)
+        left = blamed(steps_of, events)
         recognised += any(abs(event.index - 40) <= 2 for event in events)
         wrong += sum(abs(index - 40) <= NEAR for indexes in left.values() for index in indexes)
         blamed_right += sum(any(abs(index - 55) <= 2 for index in left[name]) for name in ("51", "52"))

@@ -1,4 +1,4 @@
-"""B4 to B7 and B13: what is said of one metric, on noise of four shapes."""
+"""B4 to B7 and B13: what is reported of one metric, on noise of four shapes."""
 
 import math
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ import numpy as np
 
 from calibrate.figures import Figure, share
 from calibrate.noise import NOISES, SHAPES, Shape, Values, drifting
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.equivalence import equivalent
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.noise.shapes import two_modes
 from cliffwatch.stats.power import boots_needed, rank_spread
 from cliffwatch.stats.ranks import two_samples
@@ -26,33 +26,33 @@ def _draw(shape: Shape, repeats: int, boots: int, seed: int) -> tuple[Values, Va
 def coverage(repeats: int) -> Iterator[Figure]:
     for level, low, high in ((0.95, 0.94, 0.97), (0.99, 0.985, 0.995)):
         for shape in SHAPES:
-            seen = []
+            covered = []
             for boots in (5, 7, 10, 15, 21):
                 base, head = _draw(shape, repeats, boots, boots)
                 bounds = two_samples(base, head + 0.03).interval(level)
-                seen.append(float(np.mean((bounds[0] <= 0.03) & (bounds[1] >= 0.03))))
+                covered.append(float(np.mean((bounds[0] <= 0.03) & (bounds[1] >= 0.03))))
             yield Figure(
                 bar="B4",
                 what=f"{shape}: a {level:.0%} interval holds the truth, 5 7 10 15 21 boots",
                 method="ours",
-                measured=" ".join(f"{100 * value:.1f}" for value in seen) + " %",
+                measured=" ".join(f"{100 * value:.1f}" for value in covered) + " %",
                 wanted=f"{100 * low:g} to {100 * high:g} %",
-                met=all(low <= value <= high + 2 * math.sqrt(high * (1 - high) / repeats) for value in seen),
+                met=all(low <= value <= high + 2 * math.sqrt(high * (1 - high) / repeats) for value in covered),
             )
 
 
 def equivalence(repeats: int) -> Iterator[Figure]:
     """Looks at 10, 21 and 42 boots with a margin of 2 % at a spread of 2 %."""
     for shape in SHAPES:
-        told = {}
+        published = {}
         for shift in (math.log1p(0.02), 0.0):
             base, head = _draw(shape, repeats, 42, 5)
             shown = np.zeros(repeats, dtype=bool)
             for look, boots in enumerate((10, 21, 42)):
                 ranked = two_samples(base[:, :boots], head[:, :boots] + shift)
                 shown |= equivalent(ranked, margin=0.02, look=look, looks=3)
-            told[shift] = int(shown.sum())
-        wrong, right = told.values()
+            published[shift] = int(shown.sum())
+        wrong, right = published.values()
         yield Figure(
             bar="B5",
             what=f"{shape}: called unchanged at the margin; called unchanged when nothing changed",
@@ -91,11 +91,11 @@ def drift(repeats: int) -> Iterator[Figure]:
         wrong = 0
         for row in range(repeats):
             first = generator.integers(0, 2, size=21)
-            places = np.arange(42).reshape(21, 2)
-            mine = places[np.arange(21), first] if not blocked else np.arange(21)
-            other = places[np.arange(21), 1 - first] if not blocked else np.arange(21, 42)
+            positions = np.arange(42).reshape(21, 2)
+            mine = positions[np.arange(21), first] if not blocked else np.arange(21)
+            other = positions[np.arange(21), 1 - first] if not blocked else np.arange(21, 42)
             values = drifting(noise[row], 0.02, np.arange(42) / 41)
-            arms = measured(values[mine], values[other])
+            arms = boot_values(values[mine], values[other])
             wrong += float(arms.ranked(in_pairs=arms.related()).p()) <= 0.05
         yield Figure(
             bar="B7",
@@ -108,17 +108,17 @@ def drift(repeats: int) -> Iterator[Figure]:
 
 
 def needs(repeats: int) -> Iterator[Figure]:
-    """`N boots would tell`, held against the number with which a change of 1 % is found four times in five."""
+    """`N boots would decide`, compared with the number with which a change of 1 % is detected four times in five."""
     alpha, shift = 0.01, math.log1p(0.01)
     for shape in SHAPES:
         truth = _boots_for_power(shape, shift, alpha, repeats)
         for boots in (10, 21, 52):
             base, head = _draw(shape, repeats, boots, 13 + boots)
-            said = np.array([boots_needed(shift, float(spread), alpha) for spread in rank_spread(base, head, shift)])
-            near = int(((said >= truth / 1.3) & (said <= truth * 1.3)).sum())
+            needed = np.array([boots_needed(shift, float(spread), alpha) for spread in rank_spread(base, head, shift)])
+            near = int(((needed >= truth / 1.3) & (needed <= truth * 1.3)).sum())
             yield Figure(
                 bar="B13",
-                what=f"{shape}: {truth} boots would tell; said within a factor 1.3 from {boots} boots",
+                what=f"{shape}: {truth} boots would decide; stated within a factor 1.3 from {boots} boots",
                 method="ours",
                 measured=share(near, repeats),
                 wanted="at least 80 %",
@@ -131,21 +131,21 @@ def _boots_for_power(shape: Shape, shift: float, alpha: float, repeats: int) -> 
     while high - low > 1:
         middle = (low + high) // 2
         base, head = _draw(shape, min(repeats, 500), middle, 1000 + middle)
-        found = float(np.mean(two_samples(base, head + shift).p() <= alpha))
-        low, high = (low, middle) if found >= 0.8 else (middle, high)
+        detected = float(np.mean(two_samples(base, head + shift).p() <= alpha))
+        low, high = (low, middle) if detected >= 0.8 else (middle, high)
     return high
 
 
 def modes(repeats: int) -> Iterator[Figure]:
-    told = sum(found is not None for found in two_modes(*_draw("gauss", repeats, 21, 99)))
+    reported = sum(modes is not None for modes in two_modes(*_draw("gauss", repeats, 21, 99)))
     generator = np.random.default_rng((_SEED, 98))
     arms = generator.normal(0, 0.002, size=(2, repeats, 21)) + 0.05 * (generator.random((2, repeats, 21)) < 0.3)
-    far = sum(found is not None for found in two_modes(*arms))
+    far = sum(modes is not None for modes in two_modes(*arms))
     yield Figure(
         bar="modes",
-        what="two modes told: of normal noise; of boots 5 % slower three times in ten",
+        what="two modes reported: of normal noise; of boots 5 % slower three times in ten",
         method="ours",
-        measured=f"{share(told, repeats)}; {share(far, repeats)}",
+        measured=f"{share(reported, repeats)}; {share(far, repeats)}",
         wanted="at most 2 %; at least 90 %",
-        met=told <= 0.02 * repeats and far >= 0.9 * repeats,
+        met=reported <= 0.02 * repeats and far >= 0.9 * repeats,
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrate.families import METRICS, SPREAD
 from calibrate.figures import Figure, share
-from calibrate.history import SIZES, Told, scored
+from calibrate.history import SIZES, Report, scored
 from calibrate.noise import KINDS, Values, family
 
 _PROGRAMS = Path(__file__).parent / "programs"
@@ -64,9 +64,9 @@ def history_figures(nights: Mapping[str, Values], repeats: int) -> Iterator[Figu
     truths, moved = [], []
     for series in logs * repeats:
         size = float(generator.choice(SIZES) * generator.choice([-1, 1]))
-        place = int(generator.integers(15, len(series) - 10))
-        truths.append([(place, size)])
-        moved.append(series + np.log1p(size) * (np.arange(len(series)) >= place))
+        index = int(generator.integers(15, len(series) - 10))
+        truths.append([(index, size)])
+        moved.append(series + np.log1p(size) * (np.arange(len(series)) >= index))
     for name, (package, program) in _OTHERS.items():
         alarms = sum(map(len, _steps(package, program, logs)))
         yield Figure(
@@ -78,7 +78,7 @@ def history_figures(nights: Mapping[str, Values], repeats: int) -> Iterator[Figu
             met=None,
         )
         reports = [
-            (truth, [Told(index, len(series), _size(series, index)) for index in indexes])
+            (truth, [Report(index, len(series), _size(series, index)) for index in indexes])
             for truth, series, indexes in zip(truths, moved, _steps(package, program, moved), strict=True)
         ]
         score = scored(reports)
@@ -86,7 +86,7 @@ def history_figures(nights: Mapping[str, Values], repeats: int) -> Iterator[Figu
             bar="B9",
             what="real nights, one step of 1 to 5 % put in: F1; recall of 2 %",
             method=name,
-            measured=f"{score.f1:.3f}; {score.found[0.02] / score.made[0.02]:.3f}",
+            measured=f"{score.f1:.3f}; {score.detected[0.02] / score.made[0.02]:.3f}",
             wanted="",
             met=None,
         )
@@ -101,5 +101,5 @@ def _steps(package: str, program: str, logs: Sequence[Values]) -> list[list[int]
     argv = [uv, "run", "--quiet", "--no-project", "--isolated", "--python", "3.11", "--with", package]
     series = json.dumps([np.exp(each).tolist() for each in logs])
     ended = subprocess.run([*argv, str(_PROGRAMS / program)], check=True, input=series, capture_output=True, text=True)
-    found: list[list[int]] = json.loads(ended.stdout)
-    return found
+    indexes: list[list[int]] = json.loads(ended.stdout)
+    return indexes

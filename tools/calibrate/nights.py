@@ -22,8 +22,8 @@ def read_nights(path: Path) -> dict[str, Values]:
 
 def groups(nights: dict[str, Values]) -> dict[str, dict[str, Values]]:
     """The series of each variant and commit, by benchmark: one host, one kernel, many metrics."""
-    found: dict[str, dict[str, Values]] = defaultdict(dict)
+    series_of: dict[str, dict[str, Values]] = defaultdict(dict)
     for name, series in nights.items():
         variant, commit, benchmark = name.split("/", 2)
-        found[f"{variant}/{commit}"][benchmark] = series
-    return dict(found)
+        series_of[f"{variant}/{commit}"][benchmark] = series
+    return dict(series_of)

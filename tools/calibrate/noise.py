@@ -67,6 +67,6 @@ def family(generator: np.random.Generator, kind: Kind, metrics: int, boots: int,
     return common + np.stack(own)
 
 
-def drifting(values: Values, total: float, places: Values) -> Values:
-    """The values of boots at `places` (0 .. 1 of the run) of a host that grows slower by `total`, evenly."""
-    return values + total * places
+def drifting(values: Values, total: float, positions: Values) -> Values:
+    """The values of boots at `positions` (0 .. 1 of the run) of a host that grows slower by `total`, evenly."""
+    return values + total * positions

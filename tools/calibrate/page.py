@@ -6,7 +6,7 @@ from calibrate.figures import Figure
 
 _HEAD = """# Calibration
 
-How often the method is wrong, and how much it sees, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
+How often the method is wrong, and how much it detects, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
 on two cores); every draw comes from a seed, so that the same command gives the same figures. [method.md](method.md) says
 what the method is.
 
@@ -23,14 +23,14 @@ _NIGHTS = """- Real nights are those of one dedicated host of Sandmark (OCaml be
 _NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
 
 
-def page(found: Sequence[Figure], *, minutes: float, nights: bool) -> str:
-    ours = [figure for figure in found if figure.met is not None]
+def page(figures: Sequence[Figure], *, minutes: float, nights: bool) -> str:
+    ours = [figure for figure in figures if figure.met is not None]
     missed = [figure for figure in ours if not figure.met]
     lines = [_HEAD.format(minutes=minutes, nights=_NIGHTS if nights else _NO_NIGHTS)]
     lines += [f"Of {len(ours)} figures with a bar, {len(ours) - len(missed)} meet it, {len(missed)} miss it.", ""]
-    for bar in dict.fromkeys(figure.bar for figure in found):
+    for bar in dict.fromkeys(figure.bar for figure in figures):
         lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]
-        for figure in found:
+        for figure in figures:
             if figure.bar == bar:
                 mark = {True: "met", False: "**missed**", None: ""}[figure.met]
                 lines.append(f"| {figure.what} | {figure.method} | {figure.measured} | {figure.wanted} | {mark} |")

@@ -8,8 +8,8 @@ import numpy as np
 
 from calibrate.figures import Figure, share
 from calibrate.noise import Values
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import Staged, decide_fixed, decide_staged
-from cliffwatch.stats.measured import measured
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.stages import Look, Stages
 
@@ -35,28 +35,30 @@ def _dealt(nights: Values, seed: int, size: float) -> tuple[Values, Values]:
 def _outcomes(seed: int, nights: Values, size: float) -> dict[str, tuple[bool, bool]]:
     """By each method: whether an unshifted metric is published, and whether the shifted one is."""
     base, head = _dealt(nights, seed, size)
-    fixed = decide_fixed([measured(*row) for row in zip(base, head, strict=True)], margin=MARGIN, alpha=0.01)
+    fixed = decide_fixed([boot_values(*row) for row in zip(base, head, strict=True)], margin=MARGIN, alpha=0.01)
     cut = STAGES.screen
     rows = [
-        Staged(screened=measured(ours[:cut], theirs[:cut]), confirming=measured(ours[cut:], theirs[cut:]))
+        Staged(screened=boot_values(ours[:cut], theirs[:cut]), confirming=boot_values(ours[cut:], theirs[cut:]))
         for ours, theirs in zip(base, head, strict=True)
     ]
     staged = decide_staged(rows, STAGES, margin=MARGIN, entropy=partial(np.random.default_rng, 1))
-    told = {
+    flagged = {
         "ours, 29 boots in one stage": np.array([each.outcome == "changed" for each in fixed]),
         "ours, 10 then 19 boots": np.array([each.outcome == "changed" for each in staged]),
         "rank test at 5 %, as benchstat": two_samples(base, head).p() <= 0.05,
     }
-    return {name: (bool(flags[1:].any() or (size == 0 and flags[0])), bool(flags[0])) for name, flags in told.items()}
+    return {
+        name: (bool(flags[1:].any() or (size == 0 and flags[0])), bool(flags[0])) for name, flags in flagged.items()
+    }
 
 
 def real_figures(hosts: dict[str, Values], repeats: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
     """`hosts` holds logs of nights, (benchmarks, nights), by host period."""
     for host, nights in hosts.items():
         for size, wanted in ((0.0, None), (0.02, 0.90), (0.03, 0.95)):
-            seen = list(pool.map(partial(_outcomes, nights=nights, size=size), range(repeats), chunksize=20))
-            for name in seen[0]:
-                wrong, found = (sum(each[name][place] for each in seen) for place in (0, 1))
+            outcomes = list(pool.map(partial(_outcomes, nights=nights, size=size), range(repeats), chunksize=20))
+            for name in outcomes[0]:
+                wrong, detected = (sum(each[name][part] for each in outcomes) for part in (0, 1))
                 ours = name.startswith("ours")
                 what = f"real nights, {host}, {len(nights)} metrics: "
                 if wanted is None:
@@ -71,9 +73,9 @@ def real_figures(hosts: dict[str, Values], repeats: int, pool: ProcessPoolExecut
                 else:
                     yield Figure(
                         bar="B3",
-                        what=what + f"a shift of {size:.0%} in one of them found",
+                        what=what + f"a shift of {size:.0%} in one of them detected",
                         method=name,
-                        measured=share(found, repeats),
+                        measured=share(detected, repeats),
                         wanted=f"at least {wanted:.0%}" if ours else "",
-                        met=found >= wanted * repeats if ours else None,
+                        met=detected >= wanted * repeats if ours else None,
                     )

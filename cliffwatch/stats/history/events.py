@@ -14,8 +14,8 @@ FEWEST = 3
 NEAR = 2
 """Steps at most so far apart are of one event."""
 
-BLUR = 5
-"""How far from an event a step may be placed and still be its: a small step under noise is seen a few points off."""
+UNCERTAINTY = 5
+"""How far from an event a step may be placed and still be its: under noise a small step is located a few points off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,29 +28,29 @@ class MachineEvent:
 
 
 def machine_events(
-    found: Mapping[str, Sequence[int]], *, measured: int, control: Sequence[int] = (), known: Sequence[int] = ()
+    steps: Mapping[str, Sequence[int]], *, measured: int, control: Sequence[int] = (), known: Sequence[int] = ()
 ) -> list[MachineEvent]:
     """Events of one host, from the indexes at which each series steps, on an order that all series share.
 
     `measured` is the number of series of the host, `control` the steps of the control kernel, `known` the points at which
     the recorded environment changed (host kernel, microcode, BIOS): there, any step is the machine's.
     """
-    places = sorted((index, name) for name, indexes in found.items() for index in indexes)
+    located = sorted((index, name) for name, indexes in steps.items() for index in indexes)
     events: list[MachineEvent] = []
     least = max(FEWEST, SHARE * measured)
-    for index in sorted({place for place, _ in places}):
-        names = {name for place, name in places if abs(place - index) <= NEAR}
-        steered = any(abs(place - index) <= NEAR for place in (*control, *known))
+    for index in sorted({at for at, _ in located}):
+        names = {name for at, name in located if abs(at - index) <= NEAR}
+        steered = any(abs(at - index) <= NEAR for at in (*control, *known))
         if len(names) >= least or steered:
             events.append(MachineEvent(index=index, series=tuple(sorted(names)), control=steered))
     return _strongest(events)
 
 
-def blamed(found: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -> dict[str, list[int]]:
+def blamed(steps: Mapping[str, Sequence[int]], events: Sequence[MachineEvent]) -> dict[str, list[int]]:
     """What is left for commits: the steps that no event explains."""
     return {
-        name: [index for index in indexes if all(abs(index - event.index) > BLUR for event in events)]
-        for name, indexes in found.items()
+        name: [index for index in indexes if all(abs(index - event.index) > UNCERTAINTY for event in events)]
+        for name, indexes in steps.items()
     }
 
 

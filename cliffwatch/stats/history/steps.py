@@ -1,6 +1,6 @@
 """Where a series steps.
 
-A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a clipped series of logs: the cut with the largest Student
+A hierarchical split, as in Hunter (Fleming et al., ICPE 2023), on a winsorized series of logs: the cut with the largest Student
 statistic, taken while it is far from chance, in windows that overlap so that a step up does not hide one down; then
 neighbouring segments are joined again, weakest step first, until every step left is sure and large enough. The error of a
 largest statistic is not that of one test: `SURE` is set by calibration (docs/calibration.md), not read as a p-value.
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from cliffwatch.stats.history.winsorize import clipped
+from cliffwatch.stats.history.winsorize import winsorized
 from cliffwatch.stats.rank_tables import Values
 
 WINDOW = 100
 SURE = 3e-5
 LEAST = 0.0075
-"""The smallest step that is a candidate, as a fraction; what is told of it is for the fresh comparison to say."""
+"""The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to decide."""
 
 BEFORE, AFTER = 10, 7
 """Points that must lie on each side before a step is a candidate: the ends of a series are where false steps are."""
 
-REACH_OF_CLIPPING = 5
+WINSORIZING_REACH = 5
 """Points on either side of a step whose running median looks across it."""
 
 _SPLIT = 10 * SURE
@@ -34,7 +34,7 @@ _SHORTEST = 3
 class Step:
     """The series steps at `index`, its first point on the new level, by `size` (a fraction of the old level).
 
-    `first` and `last` are the indexes between which the step lies for all that the noise lets see.
+    `first` and `last` are the indexes between which the step lies as far as the noise lets one tell.
     """
 
     index: int
@@ -46,20 +46,20 @@ class Step:
 
 def steps(logs: Values) -> list[Step]:
     """All steps of a series of logs, in order; those near the ends among them."""
-    rest = clipped(np.asarray(logs, dtype=float))
+    rest = winsorized(np.asarray(logs, dtype=float))
     cuts: set[int] = set()
     for start in range(0, max(1, len(rest) - WINDOW // 2), WINDOW // 2):
         _split(rest, start, min(len(rest), start + WINDOW), cuts)
-    return [_step(np.asarray(logs, dtype=float), rest, *place) for place in _joined(rest, sorted(cuts))]
+    return [_step(np.asarray(logs, dtype=float), rest, *cut) for cut in _joined(rest, sorted(cuts))]
 
 
 def candidates(logs: Values) -> list[Step]:
     """Steps with enough points on both sides to be worth a fresh comparison."""
-    found = steps(logs)
-    edges = [0, *(step.index for step in found), len(logs)]
+    every = steps(logs)
+    edges = [0, *(step.index for step in every), len(logs)]
     return [
         step
-        for step, before, after in zip(found, edges, edges[2:], strict=False)
+        for step, before, after in zip(every, edges, edges[2:], strict=False)
         if step.index - before >= BEFORE and after - step.index >= AFTER
     ]
 
@@ -95,14 +95,14 @@ def _joined(rest: Values, cuts: list[int]) -> list[tuple[int, int, int, float]]:
     """Cuts that stay, each as (start of the left segment, cut, stop of the right one, p)."""
     while cuts:
         edges = [0, *cuts, len(rest)]
-        places = [
+        segments = [
             (left, cut, right, _significance(rest[left:cut], rest[cut:right]))
             for left, cut, right in zip(edges, edges[1:], edges[2:], strict=False)
         ]
-        weak = [place for place in places if place[3] >= SURE or abs(_size(rest, *place[:3])) < LEAST]
+        weak = [each for each in segments if each[3] >= SURE or abs(_size(rest, *each[:3])) < LEAST]
         if not weak:
-            return places
-        weakest = max(weak, key=lambda place: place[3])
+            return segments
+        weakest = max(weak, key=lambda each: each[3])
         cuts.remove(weakest[1])
     return []
 
@@ -132,11 +132,11 @@ def _step(logs: Values, rest: Values, left: int, cut: int, right: int, p: float)
 
 
 def placed(values: Values, cut: int) -> int:
-    """The cut nearby with the least absolute deviations from the two levels: clipping blurs the edge of a step."""
+    """The cut nearby with the least absolute deviations from the two levels: winsorizing rounds the edge of a step."""
     low, high = float(np.median(values[:cut])), float(np.median(values[cut:]))
     gain = np.cumsum(np.abs(values - high) - np.abs(values - low))
-    places = np.arange(max(1, cut - REACH_OF_CLIPPING), min(len(values) - 1, cut + REACH_OF_CLIPPING) + 1)
-    return int(places[np.argmax(gain[places - 1])])
+    nearby = np.arange(max(1, cut - WINSORIZING_REACH), min(len(values) - 1, cut + WINSORIZING_REACH) + 1)
+    return int(nearby[np.argmax(gain[nearby - 1])])
 
 
 def _range(values: Values, cut: int) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cliffwatch.stats.history.winsorize import clipped
-from cliffwatch.stats.noise.drifts import slopes_of, trend
+from cliffwatch.stats.history.winsorize import winsorized
+from cliffwatch.stats.noise.drifts import kendall_p, slopes_of
 from cliffwatch.stats.rank_tables import Values
 
 SURE = 1e-3
@@ -15,14 +15,14 @@ _FEWEST_BLOCKS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Creep:
+class Trend:
     """`total` is the change over the series as a fraction; `p` that there is no trend."""
 
     total: float
     p: float
 
 
-def creep(logs: Values) -> Creep | None:
+def slow_trend(logs: Values) -> Trend | None:
     """A trend of a series without steps, by Kendall's tau of means of ten points, which autocorrelation hardly reaches.
 
     None where the series is shorter than eighty points, or the trend is not sure or smaller than two per cent.
@@ -30,8 +30,8 @@ def creep(logs: Values) -> Creep | None:
     count = len(logs) // _BLOCK
     if count < _FEWEST_BLOCKS:
         return None
-    means = clipped(np.asarray(logs, dtype=float))[-count * _BLOCK :].reshape(count, _BLOCK).mean(axis=1)
-    places = np.arange(count, dtype=float)
-    p = trend(places, means)
-    total = float(np.expm1(np.median(slopes_of(places, means)) * (count - 1)))
-    return Creep(total=total, p=p) if p <= SURE and abs(total) >= LEAST else None
+    means = winsorized(np.asarray(logs, dtype=float))[-count * _BLOCK :].reshape(count, _BLOCK).mean(axis=1)
+    order = np.arange(count, dtype=float)
+    p = kendall_p(order, means)
+    total = float(np.expm1(np.median(slopes_of(order, means)) * (count - 1)))
+    return Trend(total=total, p=p) if p <= SURE and abs(total) >= LEAST else None

@@ -1,6 +1,6 @@
 """A series watched point by point: what is worth a fresh comparison now.
 
-Incremental: a point costs the same however long the series is. A large step is told after three points, a smaller one after
+Incremental: a point costs the same however long the series is. A large step is reported after three points, a smaller one after
 six; either is a candidate, published only when fresh boots of the two revisions confirm it.
 """
 
@@ -16,32 +16,32 @@ HORIZON = 150
 """Points of the series that are looked at."""
 
 NEAR = 5
-"""Steps at most so many points apart are one step, seen twice."""
+"""Steps at most so many points apart are one step, detected twice."""
 
 FAST = 3
 _SETTLED = 20
-"""Points that a level needs before the fast lane can know its noise."""
+"""Points that a level needs before the fast way can know its noise."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The state of one series of one epoch; `told` holds the indexes of steps already handed out."""
+    """The state of one series of one epoch; `reported` are the indexes of steps already handed out."""
 
     logs: list[float] = field(default_factory=list)
-    told: list[int] = field(default_factory=list)
+    reported: list[int] = field(default_factory=list)
 
     def append(self, log: float) -> list[Step]:
         """Adds a point, the log of a revision's centre; steps that it makes worth confirming, with indexes in the series."""
         self.logs.append(log)
         start = max(0, len(self.logs) - HORIZON)
         recent = np.array(self.logs[start:])
-        settled = max([start, *self.told])
-        found = [_moved(step, start) for step in candidates(recent)]
-        found += [_moved(step, settled) for step in _sudden(np.array(self.logs[settled:]))]
+        settled = max([start, *self.reported])
+        detected = [_moved(step, start) for step in candidates(recent)]
+        detected += [_moved(step, settled) for step in _sudden(np.array(self.logs[settled:]))]
         new = []
-        for step in found:
-            if all(abs(step.index - told) > NEAR for told in self.told):
-                self.told.append(step.index)
+        for step in detected:
+            if all(abs(step.index - index) > NEAR for index in self.reported):
+                self.reported.append(step.index)
                 new.append(step)
         return new
 

@@ -21,7 +21,7 @@ TO_SIGMA = 1.4826
 """A median absolute deviation of normal values, in standard deviations, inverted."""
 
 
-def clipped(logs: Values) -> Values:
+def winsorized(logs: Values) -> Values:
     """The series with what lies further than `REACH` from its running median pulled in to there."""
     if len(logs) < 3:
         return logs

@@ -27,34 +27,34 @@ class Drift:
 
 
 def drift(values: Values, order: Values, arms: Values) -> Drift | None:
-    """Of boots with log `values` at places `order`, of arms 0 and 1; None of fewer than eight boots or all alike."""
+    """Of boots with log `values` at positions `order`, of arms 0 and 1; None of fewer than eight boots or all alike."""
     if len(values) < _FEWEST:
         return None
     parts = [(order[arms == arm], values[arms == arm]) for arm in (0, 1)]
     if np.ptp(order) == 0 or all(np.ptp(part) == 0 for _, part in parts if len(part)):
         return None
-    slopes = np.concatenate([slopes_of(places, part) for places, part in parts])
-    score = sum(_score(places, part) for places, part in parts)
+    slopes = np.concatenate([slopes_of(positions, part) for positions, part in parts])
+    score = sum(_score(positions, part) for positions, part in parts)
     variance = sum(_variance(len(part)) for _, part in parts)
     p = math.erfc(abs(score) / math.sqrt(2 * variance))
     return Drift(total=float(np.median(slopes)) * float(np.ptp(order)), p=p)
 
 
 def interleaved(order: Values, arms: Values) -> bool:
-    """Whether the arms took turns: a rank test of their places, which a plan in blocks passes and one arm after the other fails."""
+    """Whether the arms took turns: a rank test of their positions, which a plan in blocks passes and one arm after the other fails."""
     first, second = order[arms == 0], order[arms == 1]
     if len(first) < 3 or len(second) < 3:
         return True
     return float(two_samples(first, second).p()) > SURE
 
 
-def trend(order: Values, values: Values) -> float:
+def kendall_p(order: Values, values: Values) -> float:
     """The p-value of Kendall's test by its normal approximation, good from eight values on."""
     return math.erfc(abs(_score(order, values)) / math.sqrt(2 * _variance(len(values))))
 
 
 def slopes_of(order: Values, values: Values) -> Values:
-    """The slopes between all pairs of values at different places; their median is the estimate of Theil and Sen."""
+    """The slopes between all pairs of values at different positions; their median is the estimate of Theil and Sen."""
     first, second = _pairs(len(order))
     apart = order[second] != order[first]
     first, second = first[apart], second[apart]

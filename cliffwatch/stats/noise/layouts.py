@@ -1,4 +1,4 @@
-"""Changes that come from where the linker put things, told apart from noise and from the patch.
+"""Changes that come from where the linker put things, separated from noise and from the patch.
 
 Boots of one kernel under several layouts (link orders, or KASLR offsets) split the variance into layout and rest by a
 one-way random-effects analysis; a change within the layouts' spread may be luck of placement. Sources: Mytkowicz et al.,

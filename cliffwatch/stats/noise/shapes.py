@@ -1,4 +1,4 @@
-"""Boots that fall in two groups: told as such, because a mean between two modes is a value that no boot has.
+"""Boots that fall in two groups: reported as such, because a mean between two modes is a value that no boot has.
 
 Two groups by the split of least squares (Fisher, 1958, in one dimension), accepted where they lie far apart for their
 width (Ashman, Bird and Zepf, Astronomical Journal 108, 1994: D > 2 separates; `SEPARATION` is stricter, by calibration) and
@@ -43,11 +43,11 @@ def two_modes(base: Values, head: Values) -> list[TwoModes | None]:
     ours, theirs = _splits(base), _splits(head)
     apart = np.stack([slow - fast for fast, slow in (ours, theirs)])
     clearer = np.argmax(np.nan_to_num(apart, nan=-1.0), axis=0)
-    found: list[TwoModes | None] = [None] * len(base)
+    modes: list[TwoModes | None] = [None] * len(base)
     for row in np.flatnonzero(np.isfinite(apart).any(axis=0)):
         fast, slow = (theirs if clearer[row] else ours)[0][row], (theirs if clearer[row] else ours)[1][row]
-        found[row] = _shares(base[row], head[row], float(fast), float(slow))
-    return found
+        modes[row] = _shares(base[row], head[row], float(fast), float(slow))
+    return modes
 
 
 def _shares(base: Values, head: Values, fast: float, slow: float) -> TwoModes:
@@ -66,8 +66,8 @@ def _fisher(slow_base: int, n: int, slow_head: int, m: int) -> float:
     """Two-sided: how likely shares at least as uneven are where both arms have one."""
     slow = slow_base + slow_head
     ways = [math.comb(n, k) * math.comb(m, slow - k) for k in range(max(0, slow - m), min(n, slow) + 1)]
-    seen = math.comb(n, slow_base) * math.comb(m, slow_head)
-    return sum(each for each in ways if each <= seen) / math.comb(n + m, slow)
+    actual = math.comb(n, slow_base) * math.comb(m, slow_head)
+    return sum(each for each in ways if each <= actual) / math.comb(n + m, slow)
 
 
 def _splits(arms: Values) -> tuple[Values, Values]:

@@ -1,7 +1,6 @@
 """Builds `bench`, the kernel's own benchmark program: one binary for both kernels of a run."""
 
 import hashlib
-import json
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -9,11 +8,12 @@ from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_list
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked, new_entry
-from cliffwatch_runner.build.kernel import Kernel, lane_name, trust_names
-from cliffwatch_runner.build.outputs import MIB, Output, take
+from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.build.worktree_pool import locked_worktree
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.source.revision import Revision, object_name
 from cliffwatch_runner.source.tree import Tree
@@ -24,6 +24,7 @@ OUTPUTS = (
     Output(path=f"{_OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
     Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755),
 )
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record="bench.json")
 _RECIPE = "1"
 _MOST_OFFERED = 10_000
 _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
@@ -39,8 +40,17 @@ class BenchProgram:
     program: Path
     fixed_seed: Path
     offered: tuple[str, ...]
-    seconds: float
     was_there: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The sources of a bench with their compilers. `digest` is of all that bench is made from but the kernel's types."""
+
+    tree: Tree
+    revision: Revision
+    toolchain: Toolchain
+    digest: str
 
 
 def build_bench(
@@ -52,49 +62,67 @@ def build_bench(
     settings: BuildSettings,
 ) -> BenchProgram | Failure:
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
-    source_digest = bench_source_digest(tree, revision, toolchain)
+    sources = _Sources(tree, revision, toolchain, _source_digest(tree, revision, toolchain))
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = [_RECIPE, source_digest, btf, _own_source(), *trust_names(settings.trust)]
+    parts = [_RECIPE, sources.digest, btf, _own_source(), *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    place = settings.cache / "benches" / digest
-    found = _found(place, digest, source_digest, settings)
-    if found is not None:
-        return found
+    folder = settings.cache / "benches" / digest
+    bench = _cached(folder, sources.digest, settings)
+    if bench is not None:
+        return bench
 
     def waiting() -> None:
-        settings.told(None, "waiting for another process that builds the same bench")
+        settings.report_progress(None, "waiting for another process that builds the same bench")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        found = _found(place, digest, source_digest, settings)
-        if found is not None:
-            return found
-        began = clock.monotonic()
-        with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
-            given = Path(temporary)
-            shutil.copyfile(kernel.btf, given / "btf")
-            (given / "fixed_seed.c").write_text(_own_source())
-            with held_lane(lane_name(toolchain), settings, given) as lane:
-                log = lane.log("bench")
-                offered = _make(lane, tree, revision, toolchain, log, source_digest)
-                failure = offered if isinstance(offered, Failure) else _made_fixed_seed(lane, log)
-                if failure is None and not isinstance(offered, Failure):
-                    failure = _store(lane, log, revision, place, clock.monotonic() - began, offered)
-                if failure is not None:
-                    return _kept(failure, log, settings, digest)
-        built = _found(place, digest, source_digest, settings, was_there=False)
-        assert built is not None
-        return built
+        bench = _cached(folder, sources.digest, settings)
+        if bench is not None:
+            return bench
+        failure = _build(sources, kernel, settings, folder)
+        if failure is not None:
+            return failure
+        bench = _cached(folder, sources.digest, settings, was_there=False)
+        assert bench is not None
+        return bench
 
 
-def _kept(failure: Failure, log: Path, settings: BuildSettings, digest: str) -> Failure:
-    kept = settings.cache / "failures" / f"{digest}.log"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text((log.read_text(errors="replace") if log.exists() else "") + failure.evidence)
-    return failure
+def _build(sources: _Sources, kernel: Kernel, settings: BuildSettings, folder: Path) -> Failure | None:
+    """Builds bench into the entry `folder` of the cache."""
+    began = clock.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+        given = Path(temporary)
+        shutil.copyfile(kernel.btf, given / "btf")
+        (given / "fixed_seed.c").write_text(_own_source())
+        with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
+            log = worktree.log("bench")
+            offered = _make(worktree, sources, log)
+            failure = offered if isinstance(offered, Failure) else _make_fixed_seed(worktree, log)
+            if failure is None:
+                seconds = round(clock.monotonic() - began, 1)
+                record = {"seconds": seconds, "offered": offered, "release": sources.revision.release}
+                failure = _ENTRY.store(folder, worktree.output, log, lambda _: record)
+            if failure is not None:
+                save_failure_log(failure, log, settings.cache, folder.name)
+            return failure
 
 
-def bench_source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
-    """A digest of everything that bench is made from but the kernel's types."""
+def _cached(
+    folder: Path, source_digest: str, settings: BuildSettings, *, was_there: bool = True
+) -> BenchProgram | None:
+    record = _ENTRY.read(folder, settings.uses)
+    if record is None:
+        return None
+    return BenchProgram(
+        digest=folder.name,
+        source_digest=source_digest,
+        program=folder / "bench",
+        fixed_seed=folder / "fixed_seed.so",
+        offered=tuple(record["offered"]),
+        was_there=was_there,
+    )
+
+
+def _source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
     names = [object_name(tree.mirror, revision, path) or "-" for path in _SOURCES]
     return hashlib.sha256("\0".join([*names, toolchain.bench_identity]).encode()).hexdigest()[:32]
 
@@ -103,55 +131,53 @@ def _own_source() -> str:
     return (Path(__file__).parents[1] / "guest" / "fixed_seed.c").read_text()
 
 
-def _make(
-    lane: Lane, tree: Tree, revision: Revision, toolchain: Toolchain, log: Path, source_digest: str
-) -> Failure | tuple[str, ...]:
-    """Builds bench in the lane; what it offers, by its own word, once that is done."""
-    lane.settings.told(None, "bench: checking out")
-    failure = lane.check_out(tree, revision)
-    for step in [] if failure is not None else _steps(lane, toolchain, source_digest):
-        lane.settings.told(None, "bench")
-        failure = lane.make(step, log)
+def _make(worktree: Worktree, sources: _Sources, log: Path) -> Failure | tuple[str, ...]:
+    """Builds bench in the worktree; the names of its benchmarks once that is done."""
+    worktree.settings.report_progress(None, "bench: checking out")
+    failure = worktree.check_out(sources.tree, sources.revision)
+    for step in [] if failure is not None else _steps(worktree, sources):
+        worktree.settings.report_progress(None, "bench")
+        failure = worktree.make(step, log)
         if failure is not None:
             return _of_bench(failure)
     if failure is not None:
         return failure
-    _mark(lane).write_text(source_digest)
-    return _offered(lane)
+    _mark(worktree).write_text(sources.digest)
+    return _offered(worktree)
 
 
-def _steps(lane: Lane, toolchain: Toolchain, source_digest: str) -> list[list[str]]:
+def _steps(worktree: Worktree, sources: _Sources) -> list[list[str]]:
     """The selftests' Makefile does not follow everything; another source is built from nothing."""
-    output = f"{lane.build}/{_OUTPUT}"
-    mark = _mark(lane)
-    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != source_digest else []
+    output, toolchain = f"{worktree.build}/{_OUTPUT}", sources.toolchain
+    mark = _mark(worktree)
+    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != sources.digest else []
     mark.unlink(missing_ok=True)
     return [
         *stale,
         ["mkdir", "-p", output],
-        ["make", "-s", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", "headers"],
+        ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"],
         [
-            *("make", "-C", f"{lane.source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={lane.build}"),
+            *("make", "-C", f"{worktree.source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={worktree.build}"),
             *(f"CLANG={toolchain.clang.program}", f"LLC={toolchain.llc.program}"),
-            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={lane.compiler(toolchain.cc.program)}"),
-            *(f"VMLINUX_BTF={lane.given('btf')}", f"OUTPUT={output}", f"{output}/bench"),
+            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={worktree.compiler(toolchain.cc.program)}"),
+            *(f"VMLINUX_BTF={worktree.given('btf')}", f"OUTPUT={output}", f"{output}/bench"),
         ],
     ]
 
 
-def _mark(lane: Lane) -> Path:
-    """Says of which source the build output's bench is; removed while one is made."""
-    return lane.folder / "bench-source"
+def _mark(worktree: Worktree) -> Path:
+    """The digest of the source that the build output's bench is of; removed while one is made."""
+    return worktree.folder / "bench-source"
 
 
 def _of_bench(failure: Failure) -> Failure:
     return replace(failure, message=f"bench: {failure.message}")
 
 
-def _offered(lane: Lane) -> Failure | tuple[str, ...]:
-    """Asks bench what it offers, in the same isolation: it is the tree's code."""
-    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{lane.build}/{_OUTPUT}/bench", "-l"]
-    listed = lane.ask(command, seconds=_LIST_HOST_SECONDS)
+def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
+    """The benchmarks that bench itself lists, in the same isolation: it is the tree's code."""
+    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{_OUTPUT}/bench", "-l"]
+    listed = worktree.ask(command, seconds=_LIST_HOST_SECONDS)
     if isinstance(listed, Failure):
         return _of_bench(listed)
     offered = tuple(parse_list(listed.output))[:_MOST_OFFERED]
@@ -165,48 +191,10 @@ def _offered(lane: Lane) -> Failure | tuple[str, ...]:
     return offered
 
 
-def _made_fixed_seed(lane: Lane, log: Path) -> Failure | None:
+def _make_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
     """Builds our own library last, and over whatever the tree left under its name."""
-    target = f"{lane.build}/fixed_seed.so"
+    target = f"{worktree.build}/fixed_seed.so"
     clear = ["rm", "-rf", "--", target]
     compiler = ["env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-shared", "-fPIC"]
-    compiled = [*compiler, "-o", target, str(lane.given("fixed_seed.c")), "-ldl"]
-    return lane.make(clear, log) or lane.make(compiled, log)
-
-
-def _store(
-    lane: Lane, log: Path, revision: Revision, place: Path, seconds: float, offered: tuple[str, ...]
-) -> Failure | None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
-        taken = Path(temporary)
-        failure = take(OUTPUTS, lane.output, taken)
-        if failure is not None:
-            return failure
-        with new_entry(place) as entry:
-            for output in OUTPUTS:
-                (taken / output.name).replace(entry / output.name)
-            shutil.copyfile(log, entry / "build.log")
-            about = {"seconds": round(seconds, 1), "offered": list(offered), "release": revision.release}
-            (entry / "bench.json").write_text(json.dumps(about) + "\n")
-    return None
-
-
-def _found(
-    place: Path, digest: str, source_digest: str, settings: BuildSettings, *, was_there: bool = True
-) -> BenchProgram | None:
-    if not settings.uses.take(place):
-        return None
-    try:
-        about = json.loads((place / "bench.json").read_text())
-    except (OSError, ValueError):
-        return None
-    return BenchProgram(
-        digest=digest,
-        source_digest=source_digest,
-        program=place / "bench",
-        fixed_seed=place / "fixed_seed.so",
-        offered=tuple(about["offered"]),
-        seconds=float(about["seconds"]),
-        was_there=was_there,
-    )
+    compiled = [*compiler, "-o", target, str(worktree.given("fixed_seed.c")), "-ldl"]
+    return worktree.make(clear, log) or worktree.make(compiled, log)

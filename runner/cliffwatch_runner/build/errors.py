@@ -1,4 +1,4 @@
-"""Finds in a build's log what a developer has to see first, and whose fault it is."""
+"""The first error of a build's log, and whose fault it is."""
 
 import re
 
@@ -20,7 +20,7 @@ EVIDENCE = 1000
 
 
 def first_error(log: str) -> str:
-    """The first error of a log with the lines that belong to it; the first `make: ***` if no tool said more. Total."""
+    """The first error of a log with the lines that belong to it; the first `make: ***` if no tool printed more. Total."""
     lines = log.splitlines()
     for number, line in enumerate(lines):
         if _ERROR.search(line):
@@ -69,5 +69,5 @@ def failure_of(log: str) -> Failure:
             evidence=log[-EVIDENCE:],
         )
     return Failure(
-        whose="kernel", message="it does not build", next_step="mend the tree", evidence=first_error(log)[:6000]
+        whose="kernel", message="it does not build", next_step="fix the tree", evidence=first_error(log)[:6000]
     )

@@ -1,22 +1,22 @@
 """Builds kernels: named by tree, configuration and tools, never built twice."""
 
 import hashlib
-import json
 import re
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
-from cliffwatch_runner.build.outputs import MIB, Output, not_taken, take
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Lane, held_lane
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.build.worktree_pool import locked_worktree
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.untrusted_files import NotTaken
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
@@ -36,6 +36,8 @@ OUTPUTS = (
 )
 """Several times the bytes that those of any kernel have."""
 
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record="kernel.json")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
@@ -43,7 +45,6 @@ class Kernel:
 
     digest: str
     folder: Path
-    seconds: float
     was_there: bool
     notes: tuple[str, ...]
     config_digest: str
@@ -67,8 +68,8 @@ def trust_names(trust: Trust) -> tuple[str, ...]:
     return () if trust == "local" else (trust,)
 
 
-def lane_name(toolchain: Toolchain) -> str:
-    """One lane for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
+def worktree_name(toolchain: Toolchain) -> str:
+    """One worktree for all configurations: kbuild knows which files depend on an option, and makes only those anew."""
     return toolchain.kernel_identity
 
 
@@ -80,139 +81,118 @@ def build_kernel(
     Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
-    place = settings.cache / "kernels" / digest
-    found = _found(place, digest, settings)
-    if found is not None:
-        return found
+    folder = settings.cache / "kernels" / digest
+    kernel = _cached(folder, settings)
+    if kernel is not None:
+        return kernel
 
     def waiting() -> None:
-        settings.told(None, "waiting for another process that builds the same kernel")
+        settings.report_progress(None, "waiting for another process that builds the same kernel")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        return _found(place, digest, settings) or _build(tree, revision, fragments, toolchain, settings, place)
+        return _cached(folder, settings) or _build(tree, revision, fragments, toolchain, settings, folder)
 
 
-def _found(place: Path, digest: str, settings: BuildSettings) -> Kernel | None:
-    if not settings.uses.take(place):
-        return None
-    try:
-        about = json.loads((place / "kernel.json").read_text())
-    except (OSError, ValueError):
+def _cached(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
+    record = _ENTRY.read(folder, settings.uses)
+    if record is None:
         return None
     return Kernel(
-        digest=digest,
-        folder=place,
-        seconds=float(about["seconds"]),
-        was_there=True,
-        notes=tuple(about["notes"]),
-        config_digest=about["config_digest"],
+        digest=folder.name,
+        folder=folder,
+        was_there=was_there,
+        notes=tuple(record["notes"]),
+        config_digest=record["config_digest"],
     )
 
 
 def _build(
-    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, place: Path
+    tree: Tree, revision: Revision, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings, folder: Path
 ) -> Kernel | Failure:
     began = clock.monotonic()
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         (given / "fragment").write_text(fragments.text)
-        with held_lane(lane_name(toolchain), settings, given) as lane:
-            settings.told(None, "checking out")
-            failure = lane.check_out(tree, revision)
-            log = lane.log("build")
+        with locked_worktree(worktree_name(toolchain), settings, given) as worktree:
+            settings.report_progress(None, "checking out")
+            failure = worktree.check_out(tree, revision)
+            log = worktree.log("build")
             if failure is None:
-                failure = _configure(lane, fragments, toolchain, log)
+                failure = _configure(worktree, fragments, toolchain, log)
             if failure is None:
-                steps = _Steps(lane.folder / "steps", settings.told)
-                failure = lane.make([*_make(lane, toolchain), "bzImage"], log, steps.heard)
+                steps = _Steps(worktree.folder / "steps", settings.report_progress)
+                failure = worktree.make([*_make(worktree, toolchain), "bzImage"], log, steps.count)
             if failure is None:
                 steps.remember()
-                failure = _dump_btf(lane, log)
+                failure = _dump_btf(worktree, log)
+            if failure is None:
+                describe = partial(_record, fragments, revision, clock.monotonic() - began)
+                failure = _ENTRY.store(folder, worktree.output, log, describe)
             if failure is not None:
-                return _kept(failure, log, settings, place)
-            seconds = clock.monotonic() - began
-            stored = _stored(lane, log, fragments, revision, place, seconds)
-            return _kept(stored, log, settings, place) if isinstance(stored, Failure) else stored
+                save_failure_log(failure, log, settings.cache, folder.name)
+                return failure
+    kernel = _cached(folder, settings, was_there=False)
+    assert kernel is not None
+    return kernel
 
 
-def _make(lane: Lane, toolchain: Toolchain) -> list[str]:
+def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> dict[str, object] | Failure:
+    config = (copies / "config").read_bytes()
+    failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
+    if failure is not None:
+        return failure
+    return {
+        "seconds": round(seconds, 1),
+        "notes": list(notes),
+        "config_digest": hashlib.sha256(config).hexdigest(),
+        "release": revision.release,
+    }
+
+
+def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:
     cc = Path(toolchain.cc.program).name
     suffix = cc.removeprefix("clang")
     llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
     return [
-        *("make", "-C", str(lane.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
-        *(f"CC={lane.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
+        *("make", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
+        *(f"CC={worktree.compiler(toolchain.cc.program)}", f"PAHOLE={toolchain.pahole.program}", "LOCALVERSION="),
     ]
 
 
-def _configure(lane: Lane, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
+def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
     """Makes the configuration, and looks at it before an hour is spent on building it."""
-    fragment = f"KCONFIG_ALLCONFIG={lane.given('fragment')}"
-    failure = lane.make([*_make(lane, toolchain), fragment, "allnoconfig"], log)
+    fragment = f"KCONFIG_ALLCONFIG={worktree.given('fragment')}"
+    failure = worktree.make([*_make(worktree, toolchain), fragment, "allnoconfig"], log)
     if failure is not None:
         return failure
-    config = lane.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
-    if isinstance(config, NotTaken):
-        return not_taken(config)
+    config = worktree.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
+    if isinstance(config, UnfitFile):
+        return unfit_output(config)
     return check_config(fragments.wanted, config.decode(errors="replace"))[0]
 
 
-def _dump_btf(lane: Lane, log: Path) -> Failure | None:
+def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
     """Keeps the types of vmlinux, which bench is built from, without its 200 MB of debug information."""
-    clear = ["rm", "-rf", "--", f"{lane.build}/btf"]
-    dump = ["objcopy", "--dump-section", f".BTF={lane.build}/btf", f"{lane.build}/vmlinux", "/dev/null"]
-    return lane.make(clear, log) or lane.make(dump, log)
+    clear = ["rm", "-rf", "--", f"{worktree.build}/btf"]
+    dump = ["objcopy", "--dump-section", f".BTF={worktree.build}/btf", f"{worktree.build}/vmlinux", "/dev/null"]
+    return worktree.make(clear, log) or worktree.make(dump, log)
 
 
 class _Steps:
-    """Tells how far a build is: lines of make against those of the build before, else those of a first one."""
+    """How far a build is: lines of make against those of the build before, else those of a first one."""
 
-    def __init__(self, memory: Path, told: Callable[[float | None, str], None]) -> None:
+    def __init__(self, memory: Path, report_progress: Callable[[float | None, str], None]) -> None:
         self._memory = memory
-        self._told = told
+        self._report_progress = report_progress
         self._expected = _FIRST_BUILD_STEPS if not memory.exists() else None
         self._count = 0
 
-    def heard(self, output: str) -> None:
+    def count(self, output: str) -> None:
         steps = _STEP.findall(output)
         self._count += len(steps)
         if steps:
             share = min(0.99, self._count / self._expected) if self._expected else None
-            self._told(share, steps[-1])
+            self._report_progress(share, steps[-1])
 
     def remember(self) -> None:
         self._memory.write_text(f"{self._count}\n")
-
-
-def _kept(failure: Failure, log: Path, settings: BuildSettings, place: Path) -> Failure:
-    kept = settings.cache / "failures" / f"{place.name}.log"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    if log.exists():
-        shutil.copyfile(log, kept)
-    return failure
-
-
-def _stored(
-    lane: Lane, log: Path, fragments: Fragments, revision: Revision, place: Path, seconds: float
-) -> Kernel | Failure:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".taken-", dir=place.parent) as temporary:
-        taken = Path(temporary)
-        failure = take(OUTPUTS, lane.output, taken)
-        if failure is not None:
-            return failure
-        config = (taken / "config").read_bytes()
-        failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
-        if failure is not None:
-            return failure
-        config_digest = hashlib.sha256(config).hexdigest()
-        with new_entry(place) as entry:
-            for output in OUTPUTS:
-                (taken / output.name).replace(entry / output.name)
-            shutil.copyfile(log, entry / "build.log")
-            about = {"seconds": round(seconds, 1), "notes": list(notes), "config_digest": config_digest}
-            (entry / "kernel.json").write_text(json.dumps({**about, "release": revision.release}) + "\n")
-    lane.settings.uses.take(place)
-    return Kernel(
-        digest=place.name, folder=place, seconds=seconds, was_there=False, notes=notes, config_digest=config_digest
-    )

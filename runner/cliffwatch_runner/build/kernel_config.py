@@ -1,4 +1,4 @@
-"""Kernel configuration: made from fragments over allnoconfig, and held against what was wanted."""
+"""Kernel configuration: made from fragments over allnoconfig, and compared with what was wanted."""
 
 import hashlib
 import re
@@ -91,13 +91,13 @@ def read_fragments(suites: Sequence[Suite], extra: Sequence[Path]) -> Fragments 
 
 
 def parse_config(text: str) -> dict[str, str]:
-    """Symbols and values of a .config or fragment; a symbol that is said to be off has the value "n". Total."""
+    """Symbols and values of a .config or fragment; a symbol that is set off has the value "n". Total."""
     values: dict[str, str] = {}
     for line in text.splitlines():
-        if found := _SET.fullmatch(line):
-            values[found[1]] = found[2]
-        elif found := _UNSET.fullmatch(line):
-            values[found[1]] = "n"
+        if match := _SET.fullmatch(line):
+            values[match[1]] = match[2]
+        elif match := _UNSET.fullmatch(line):
+            values[match[1]] = "n"
     return values
 
 

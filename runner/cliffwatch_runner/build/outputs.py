@@ -1,11 +1,17 @@
-"""What a build leaves for us: named files of limited size, copied out of its reach before anything is made of them."""
+"""What a build leaves for us: named files of limited size, copied out of its reach into an entry of the cache."""
 
-from collections.abc import Sequence
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from cliffwatch_runner.build.cache.entries import new_entry
+from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.untrusted_files import NotTaken, UntrustedFolder
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 
 MIB = 1 << 20
 
@@ -20,19 +26,69 @@ class Output:
     mode: int = 0o644
 
 
-def take(outputs: Sequence[Output], folder: UntrustedFolder, to: Path) -> Failure | None:
-    """Copies all outputs to a folder of the host, or says which one is missing or unfit. Raises OSError on a full disk."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheRecipe:
+    """What an entry of the cache is made of: the build's outputs, its log, and the record of that name, which is read back."""
+
+    outputs: tuple[Output, ...]
+    record: str
+
+    def store(
+        self, folder: Path, source: UntrustedFolder, log: Path, describe: Callable[[Path], Mapping[str, Any] | Failure]
+    ) -> Failure | None:
+        """Makes the entry `folder` whole; a Failure names the output that is missing or unfit. `describe` makes the record from the copies.
+
+        Raises OSError on a full disk.
+        """
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".taken-", dir=folder.parent) as temporary:
+            copies = Path(temporary)
+            failure = _copy(self.outputs, source, copies)
+            if failure is not None:
+                return failure
+            record = describe(copies)
+            if isinstance(record, Failure):
+                return record
+            with new_entry(folder) as entry:
+                for output in self.outputs:
+                    (copies / output.name).replace(entry / output.name)
+                shutil.copyfile(log, entry / "build.log")
+                (entry / self.record).write_text(json.dumps(dict(record)) + "\n")
+        return None
+
+    def read(self, folder: Path, uses: Uses) -> dict[str, Any] | None:
+        """The record of an entry, which is in use from now on; None where there is none that can be read."""
+        if not uses.take(folder):
+            return None
+        try:
+            record = json.loads((folder / self.record).read_text())
+        except (OSError, ValueError):
+            return None
+        return record if isinstance(record, dict) else None
+
+
+def _copy(outputs: Sequence[Output], source: UntrustedFolder, to: Path) -> Failure | None:
     for output in outputs:
-        missing = folder.copy(output.path, to / output.name, limit=output.bytes, mode=output.mode)
-        if missing is not None:
-            return not_taken(missing)
+        unfit = source.copy(output.path, to / output.name, limit=output.bytes, mode=output.mode)
+        if unfit is not None:
+            return unfit_output(unfit)
     return None
 
 
-def not_taken(what: NotTaken) -> Failure:
+def unfit_output(file: UnfitFile) -> Failure:
     """The failure of a build that ended well and left something else than the file that it makes."""
     return Failure(
         whose="kernel",
-        message=f"it builds, but {what.name} in its output {what.reason}",
+        message=f"it builds, but {file.name} in its output {file.reason}",
         next_step="look at the rule that makes it in the tree's Makefiles",
     )
+
+
+def save_failure_log(failure: Failure, log: Path, cache: Path, digest: str) -> None:
+    """Keeps the log of a failed build, with the evidence that came from elsewhere."""
+    text = log.read_text(errors="replace") if log.exists() else ""
+    if failure.evidence not in text:
+        text += failure.evidence
+    saved = cache / "failures" / f"{digest}.log"
+    saved.parent.mkdir(parents=True, exist_ok=True)
+    saved.write_text(text)

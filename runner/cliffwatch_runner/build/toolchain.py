@@ -40,12 +40,12 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program as it is called, with the first line and the number of the version that it says."""
+    """A program as it is called, with the first line and the number of the version that it prints."""
 
     name: str
     program: str
     version: Version
-    says: str
+    version_line: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +75,12 @@ class Toolchain:
         return _digest(self.cc, self.clang, self.llvm_strip)
 
     def record(self) -> dict[str, object]:
-        return {**{tool.name: tool.says for tool in self.tools}, "image": self.image}
+        return {**{tool.name: tool.version_line for tool in self.tools}, "image": self.image}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a tree asks for, as least versions, each with where it says so."""
+    """What a tree asks for, as least versions, each with its source."""
 
     versions: tuple[tuple[str, Version, str], ...]
 
@@ -120,7 +120,7 @@ def _llvm_suffix(choice: ToolChoice) -> str:
 
 
 def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
-    """What a program says of itself, in the container image where one is named."""
+    """A program with the version that it prints, in the container image where one is named."""
     engine = [container_engine() or "docker", "run", "--rm", "--network", "none", image] if image else []
     try:
         ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
@@ -129,9 +129,9 @@ def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     if not ended.ok:
         return _missing(name, program)
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
-    # LLVM's tools begin with the project's name and say the version on a later line.
-    says = next((line for line in lines if version_in(line)), lines[0] if lines else "")
-    return Tool(name=name, program=program, version=parse_version(version_in(says)), says=says[:200])
+    # LLVM's tools begin with the project's name and print the version on a later line.
+    line = next((line for line in lines if version_in(line)), lines[0] if lines else "")
+    return Tool(name=name, program=program, version=parse_version(version_in(line)), version_line=line[:200])
 
 
 def installable(name: str) -> str:
@@ -149,10 +149,10 @@ def _missing(name: str, program: str | None = None) -> Failure:
 
 
 def needs_of(mirror: Path, revision: Revision) -> Needs:
-    """What the tree itself says it needs.
+    """The needs of the tree.
 
-    Sources: scripts/min-tool-version.sh (gcc, llvm); PAHOLE_VERSION in Kconfig files; and for bench, which says it nowhere
-    in one place: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on, and the selftests of
+    Sources: scripts/min-tool-version.sh (gcc, llvm); PAHOLE_VERSION in Kconfig files; and for bench, whose needs stand in no
+    file: kfunc prototypes reach vmlinux.h through pahole's decl_tag_kfuncs from 1.27 on, and the selftests of
     linux 7.0 and later declare no kfunc themselves; their arena programs want a clang newer than 19.
     """
     script = blob(mirror, revision, "scripts/min-tool-version.sh") or ""
@@ -160,9 +160,9 @@ def needs_of(mirror: Path, revision: Revision) -> Needs:
     for tool, names in (("gcc", "gcc"), ("clang", "llvm")):
         block = re.search(rf"(?ms)^{names}\)\n(.*?);;", script)
         # The last branch is that of the common architectures.
-        found = re.findall(r"echo (\d[\d.]*)", block[1]) if block else []
-        if found:
-            versions.append((tool, parse_version(found[-1]), "scripts/min-tool-version.sh"))
+        named = re.findall(r"echo (\d[\d.]*)", block[1]) if block else []
+        if named:
+            versions.append((tool, parse_version(named[-1]), "scripts/min-tool-version.sh"))
     if revision.major_minor >= (7, 0):
         versions.append(("pahole", (1, 27), "bench takes kfunc prototypes from vmlinux.h (decl_tag_kfuncs)"))
         versions.append(("bpf-clang", (20,), "bench's arena declarations"))
@@ -193,10 +193,10 @@ def _too_old(tool: Tool, version: Version, why: str, revision: Revision) -> Fail
             f"install a newer {_PACKAGES.get(tool.name.removeprefix('bpf-'), tool.name)} and name it with {option}, "
             "or build in a container image that has one: --build-image IMAGE"
         ),
-        evidence=tool.says,
+        evidence=tool.version_line,
     )
 
 
 def _digest(*tools: Tool) -> str:
-    text = "\n".join(f"{tool.name}: {tool.says}" for tool in tools)
+    text = "\n".join(f"{tool.name}: {tool.version_line}" for tool in tools)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

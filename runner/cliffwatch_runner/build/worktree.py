@@ -1,25 +1,18 @@
-"""A lane: a source and its build output, in which one build after the other is made.
+"""A worktree: a source and its build output, in which one build after the other is made."""
 
-lanes/NAME/   lock, index, steps, *.log   the host's own: no build gets to them
-source/                     written by git alone; builds read it
-output/                     written by builds; the host never opens a path in it
-ccache/                     of a lane that is made for one build
-"""
-
-import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch_runner import process
-from cliffwatch_runner.build.cache.entries import Stopped, locked
-from cliffwatch_runner.build.cache.uses import MARK, Uses, remove_unused
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
 from cliffwatch_runner.failure import Failure
-from cliffwatch_runner.sandbox.limits import Limits, guarded
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder, remove_tree
 from cliffwatch_runner.source.access import Trust
@@ -29,7 +22,7 @@ from cliffwatch_runner.source.tree import Tree
 BUILD = ".cliffwatch"
 """The kernel's build output, directly below the source root: kbuild then uses relative paths (srctree=..)."""
 
-_SOURCE = Path("/cliffwatch/lane/src")
+_SOURCE = Path("/cliffwatch/tree/src")
 _CCACHE = Path("/cliffwatch/ccache")
 _GIVEN = Path("/cliffwatch/given")
 
@@ -39,28 +32,27 @@ _CCACHE_SIZE = "10G"
 _COMPILER = "ccache.sh"
 _PLAIN_CCACHE = 'exec ccache "$@"\n'
 _LOG_BYTES = 16 << 20
-_FOR_ONE_BUILD = "outside-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
     """What all builds of a run have in common.
 
-    `told` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
+    `report_progress` gets a share between 0 and 1 (or None) and what is being made; `uses` holds what the run takes from the cache.
     """
 
     cache: Path
     sandbox: Sandbox
-    limits: Limits
+    limits: SandboxLimits
     trust: Trust
     jobs: int
-    told: Callable[[float | None, str], None]
+    report_progress: Callable[[float | None, str], None]
     should_stop: Callable[[], bool]
     uses: Uses
 
 
-class Lane:
-    """A lane that this process holds. `given` is what the host hands to its builds; they read it."""
+class Worktree:
+    """A worktree that this process holds. `given` is what the host hands to its builds; they read it."""
 
     def __init__(self, folder: Path, ccache: Path, given: Path, settings: BuildSettings) -> None:
         self.folder = folder
@@ -87,13 +79,13 @@ class Lane:
         return (_GIVEN if self._fixed else self._given) / name
 
     def log(self, name: str) -> Path:
-        """A log of this lane, empty at first."""
+        """A log of this worktree, empty at first."""
         path = self.folder / f"{name}.log"
         path.unlink(missing_ok=True)
         return path
 
     def check_out(self, tree: Tree, revision: Revision) -> Failure | None:
-        """Makes the lane hold a revision, with the way to compile it."""
+        """Makes the worktree hold a revision, with the way to compile it."""
         failure = check_out(tree.mirror, revision, self._source, self.folder / "index", keep_free=BUILD)
         if failure is None:
             (self._source / BUILD).mkdir(exist_ok=True)
@@ -110,9 +102,9 @@ class Lane:
         return f"sh {self.given(_COMPILER)} {program}" if self._fixed else f"ccache {program}"
 
     def make(self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None = None) -> Failure | None:
-        """Runs a command in the lane's sandbox; what went wrong is sorted by whose fault it is. Raises Stopped.
+        """Runs a command in the worktree's sandbox; what went wrong is sorted by whose fault it is. Raises Stopped.
 
-        A tree that writes into its own source is given a copy of it to write to, which goes with the lane's use.
+        A tree that writes into its own source is given a copy of it to write to, which goes with the worktree's use.
         """
         done = self._run(command, log, on_output)
         if self._writes_its_source(done):
@@ -125,7 +117,7 @@ class Lane:
     def ask(self, command: Sequence[str], *, seconds: float) -> process.Finished | Failure:
         """Runs a program that a build made, which may write nothing at all. Raises Stopped."""
         limits = replace(self.settings.limits, seconds=seconds)
-        mounts = [Mount(host=mount.host, seen=mount.seen) for mount in self._mounts()]
+        mounts = [Mount(source=mount.source, target=mount.target) for mount in self._mounts()]
         return self._finished(command, mounts, limits, jobs=1)
 
     def discard(self) -> None:
@@ -154,7 +146,7 @@ class Lane:
         self,
         command: Sequence[str],
         mounts: Sequence[Mount],
-        limits: Limits,
+        limits: SandboxLimits,
         *,
         jobs: int,
         log: process.Log | None = None,
@@ -163,7 +155,7 @@ class Lane:
         """How a command ended in its sandbox, or the limit that it reached. Raises Stopped."""
         sandbox = self.settings.sandbox
         argv = sandbox.argv(command, env=self._environment(jobs), mounts=mounts, workdir=self.source)
-        with guarded(limits, [mount.host for mount in mounts if mount.writable], user=sandbox.uid) as guard:
+        with guarded(limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid) as guard:
             done = process.run(
                 guard.argv(argv),
                 env=sandbox.environment(),
@@ -180,10 +172,10 @@ class Lane:
 
     def _mounts(self) -> list[Mount]:
         return [
-            Mount(host=self._scratch or self._source, seen=_SOURCE, writable=self._scratch is not None),
-            Mount(host=self.output.mount_source, seen=_SOURCE / BUILD, writable=True),
-            Mount(host=self._ccache, seen=_CCACHE, writable=True),
-            Mount(host=self._given, seen=_GIVEN),
+            Mount(source=self._scratch or self._source, target=_SOURCE, writable=self._scratch is not None),
+            Mount(source=self.output.mount_source, target=_SOURCE / BUILD, writable=True),
+            Mount(source=self._ccache, target=_CCACHE, writable=True),
+            Mount(source=self._given, target=_GIVEN),
         ]
 
     def _environment(self, jobs: int) -> dict[str, str]:
@@ -231,65 +223,6 @@ def _tail(log: Path) -> str:
 
 
 def _logged(log: Path, done: process.Finished) -> str:
-    """What a failed build said: the log, which has an end, and the last of its output where that came later."""
+    """The output of a failed build: the log, which has an end, and the last of its output where that came later."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if len(text) < _LOG_BYTES // 2 else text + done.output
-
-
-@contextmanager
-def held_lane(name: str, settings: BuildSettings, given: Path) -> Iterator[Lane]:
-    """Holds a lane: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
-
-    Waits, and says so, while another process builds in it. Raises Stopped.
-    """
-    given.chmod(0o755)
-    for path in given.iterdir():
-        path.chmod(0o644)
-    with (_own_lane if settings.trust == "outside" else _kept_lane)(name, settings) as (folder, ccache):
-        for each in (folder / "source", folder / "output", ccache):
-            each.mkdir(parents=True, exist_ok=True)
-            each.chmod(0o755)
-        for each in (folder / "output", ccache):
-            settings.sandbox.give(each)
-        lane = Lane(folder, ccache, given, settings)
-        try:
-            yield lane
-        finally:
-            lane.discard()
-
-
-@contextmanager
-def _kept_lane(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    sandbox = settings.sandbox
-    user = "" if sandbox.user is None else str(sandbox.user.uid)
-    parts = (name, settings.trust, sandbox.level, sandbox.image or "", user)
-    folder = settings.cache / "lanes" / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    ccache = settings.cache / "ccaches" / settings.trust
-    settings.uses.take(ccache, make=True)
-
-    def waiting() -> None:
-        settings.told(None, "waiting for another build in the same lane")
-
-    with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
-        (folder / MARK).touch()
-        for left in folder.glob("scratch-*"):
-            remove_tree(left)
-        yield folder, ccache / "files"
-
-
-@contextmanager
-def _own_lane(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
-    """A lane for one build. Those of processes that were killed go first: they hold their locks no longer."""
-    del name
-    lanes = settings.cache / "lanes"
-    lanes.mkdir(parents=True, exist_ok=True)
-    for left in lanes.glob(f"{_FOR_ONE_BUILD}*"):
-        with suppress(OSError):
-            remove_unused(left, "lock")
-    folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=lanes))
-    with locked(folder / "lock", waiting=lambda: None, should_stop=settings.should_stop):
-        (folder / MARK).touch()
-        try:
-            yield folder, folder / "ccache"
-        finally:
-            remove_tree(folder)

@@ -11,16 +11,17 @@ import rich_click as click
 from cliffwatch.byte_sizes import size_text
 from cliffwatch.exits import Exit
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.listing import KINDS, Entry, Kind, Listing, list_cache
+from cliffwatch_runner.build.cache.listing import KINDS, CacheEntry, EntryKind, Listing, list_cache
 from cliffwatch_runner.build.cache.pruning import KEEP_BYTES, remove, to_remove
 from cliffwatch_runner.command.cache_folder import Size, cache_option
+from cliffwatch_runner.command.failures import echo_failure
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.writable_folders import open_cache, owner_name
 
-_TITLES: dict[Kind, str] = {
+_TITLES: dict[EntryKind, str] = {
     "kernel": "kernels",
     "bench": "benches",
-    "lane": "lanes",
+    "worktree": "worktrees",
     "ccache": "ccache",
     "mirror": "mirror of trees",
     "failure": "logs of failures",
@@ -30,9 +31,9 @@ _SHORT = 12
 
 
 @click.group(invoke_without_command=True)
-@cache_option("The folder to look at; default: ~/.cache/cliffwatch.")
-@click.option("--entries", is_flag=True, help="Every entry, the most recently used first.")
-@click.option("--json", "as_json", is_flag=True, help="Everything that was found, for programs.")
+@cache_option("Cache folder; default: ~/.cache/cliffwatch.")
+@click.option("--entries", is_flag=True, help="List of every entry, the most recently used first.")
+@click.option("--json", "as_json", is_flag=True, help="All entries as JSON, for programs.")
 @click.pass_context
 def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> None:
     """Show what builds left on the disk, and when it was last used.
@@ -50,12 +51,12 @@ def cache(ctx: click.Context, cache: Path, *, entries: bool, as_json: bool) -> N
 
 
 @cache.command()
-@cache_option("The folder to prune; default: ~/.cache/cliffwatch.")
-@click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="The size that may stay.")
+@cache_option("Cache folder; default: ~/.cache/cliffwatch.")
+@click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="Size that stays.")
 @click.option(
-    "--older-than", type=click.FloatRange(0), metavar="DAYS", help="Remove what was not used for so long, too."
+    "--older-than", type=click.FloatRange(0), metavar="DAYS", help="Days without use after which an entry goes as well."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="List of what would go; nothing is removed.")
 @click.pass_context
 def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, *, dry_run: bool) -> NoReturn:
     """Remove what was not used for longest, until the rest fits. What a run uses now stays."""
@@ -63,18 +64,18 @@ def prune(ctx: click.Context, cache: Path, keep: int, older_than: float | None, 
     if source is not None and source.name == "DEFAULT" and isinstance(ctx.obj, Path):
         cache = ctx.obj  # `cliffwatch cache --cache DIR prune` means the same
     listed = _listed(cache)
-    shut = open_cache(cache)
-    if shut is not None:
-        raise SystemExit(_refused(shut))
+    unwritable = open_cache(cache)
+    if unwritable is not None:
+        raise SystemExit(echo_failure(unwritable))
     now = clock.now()
     since = None if older_than is None else now - timedelta(days=older_than)
     chosen = to_remove(listed.entries, keep=keep, unused_since=since, now=now)
     if dry_run:
-        _tell("would remove", chosen)
+        _echo_entries("would remove", chosen)
         click.echo(_summed("Would remove", chosen, listed))
         raise SystemExit(Exit.DONE)
     pruned = remove(chosen)
-    _tell("removed", pruned.removed)
+    _echo_entries("removed", pruned.removed)
     for entry, reason in pruned.refused:
         click.echo(f"cliffwatch: {_named(entry)} cannot be removed: {reason}", err=True)
     click.echo(_summed("Removed", pruned.removed, listed))
@@ -88,18 +89,18 @@ def _listed(cache: Path) -> Listing:
     try:
         return list_cache(cache)
     except PermissionError as error:
-        place = Path(error.filename or cache)
+        path = Path(error.filename or cache)
         failure = Failure(
             whose="usage",
-            message=f"the cache {cache} cannot be looked at: {place} belongs to {owner_name(_owner(place))}",
+            message=f"the cache {cache} cannot be looked at: {path} belongs to {owner_name(_owner(path))}",
             next_step="run this as that user, or name a folder of yours with --cache",
         )
-        raise SystemExit(_refused(failure)) from None
+        raise SystemExit(echo_failure(failure)) from None
 
 
-def _owner(place: Path) -> int:
+def _owner(folder: Path) -> int:
     """Of the nearest folder that can be asked."""
-    for path in (place, *place.parents):
+    for path in (folder, *folder.parents):
         try:
             return path.lstat().st_uid
         except OSError:
@@ -107,20 +108,15 @@ def _owner(place: Path) -> int:
     return 0
 
 
-def _refused(failure: Failure) -> Exit:
-    click.echo(f"cliffwatch: {failure.message}\n  {failure.next_step}", err=True)
-    return failure.exit
-
-
 def table_lines(listed: Listing) -> list[str]:
-    """A line for each kind that is there, what lanes are made of, and the sum."""
+    """A line for each kind that is there, what worktrees are made of, and the sum."""
     rows = [("", "entries", "size", "last used (UTC)", "")]
     for kind in KINDS:
-        found = listed.of(kind)
-        if not found:
+        entries = listed.of(kind)
+        if not entries:
             continue
-        rows.append((_TITLES[kind], *_sums(found)))
-        parts = {name: sum(entry.parts.get(name, 0) for entry in found) for name in found[0].parts}
+        rows.append((_TITLES[kind], *_sums(entries)))
+        parts = {name: sum(entry.parts.get(name, 0) for entry in entries) for name in entries[0].parts}
         rows += [(f"  {name}", "", size_text(size), "", "") for name, size in parts.items()]
     rows.append(("all", *_sums(listed.entries)) if listed.entries else ("all", "0", size_text(0), "", ""))
     names, counts = (max(len(row[column]) for row in rows) for column in (0, 1))
@@ -130,10 +126,10 @@ def table_lines(listed: Listing) -> list[str]:
         for name, count, size, used, note in rows
     ]
     free = f"{size_text(listed.free_bytes)} are free on its file system."
-    return [f"{listed.cache}: {free}", "", *lines, "", "`cliffwatch cache prune --dry-run` says what would go."]
+    return [f"{listed.cache}: {free}", "", *lines, "", "`cliffwatch cache prune --dry-run` lists what would go."]
 
 
-def _sums(entries: Sequence[Entry]) -> tuple[str, str, str, str]:
+def _sums(entries: Sequence[CacheEntry]) -> tuple[str, str, str, str]:
     used = sum(entry.in_use for entry in entries)
     latest = max(entry.last_used for entry in entries)
     return (
@@ -152,17 +148,17 @@ def _entry_lines(listed: Listing) -> Iterator[str]:
         yield f"{named}  {size_text(entry.bytes):>8}  {_time(entry.last_used)}  {note:<6}  {entry.about}".rstrip()
 
 
-def _tell(verb: str, entries: Sequence[Entry]) -> None:
+def _echo_entries(verb: str, entries: Sequence[CacheEntry]) -> None:
     for entry in entries:
         click.echo(f"{verb} {_named(entry)}, {size_text(entry.bytes)}, last used {_time(entry.last_used)} UTC")
 
 
-def _named(entry: Entry) -> str:
+def _named(entry: CacheEntry) -> str:
     about = f" ({entry.about})" if entry.about else ""
     return f"{entry.kind} {entry.name[:_SHORT]}{about}"
 
 
-def _summed(verb: str, entries: Sequence[Entry], listed: Listing) -> str:
+def _summed(verb: str, entries: Sequence[CacheEntry], listed: Listing) -> str:
     gone = sum(entry.bytes for entry in entries)
     used = sum(entry.bytes for entry in listed.entries if entry.in_use)
     note = f", {size_text(used)} of it in use" if used else ""

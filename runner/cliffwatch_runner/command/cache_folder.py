@@ -17,14 +17,14 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cliffwatch"
 
 
-def cache_option(told: str) -> Callable[[_Command], _Command]:
+def cache_option(help_text: str) -> Callable[[_Command], _Command]:
     """`--cache`, as a whole path."""
 
     def whole(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
         return (value or default_cache()).expanduser().resolve()
 
     return click.option(
-        "--cache", type=click.Path(path_type=Path, file_okay=False), callback=whole, metavar="DIR", help=told
+        "--cache", type=click.Path(path_type=Path, file_okay=False), callback=whole, metavar="DIR", help=help_text
     )
 
 

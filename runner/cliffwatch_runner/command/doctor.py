@@ -1,9 +1,8 @@
-"""`cliffwatch doctor`: is this host fit, item by item, and how to mend it."""
+"""`cliffwatch doctor`: is this host fit, item by item, and how to fix it."""
 
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +16,7 @@ from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
-from cliffwatch_runner.doctor.examination import asked, checks, to_mend, verdict
+from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
@@ -41,69 +40,69 @@ _TITLES: dict[Group, str] = {
 @click.option(
     "--mode",
     type=click.Choice(["icount", "walltime"]),
-    help="The kind of run to judge for; walltime where KVM is usable, else icount.",
+    help="Mode of runs to judge for; default: walltime where KVM is usable, else icount.",
 )
-@cache_option("The folder that runs keep their builds in; default: ~/.cache/cliffwatch.")
-@click.option("--json", "as_json", is_flag=True, help="Everything that was found, for programs.")
+@cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
+@click.option("--json", "as_json", is_flag=True, help="All checks as JSON, for programs.")
 @click.option(
-    "--restore", is_flag=True, help="Put back what a walltime run that was killed left tuned, and do no more."
+    "--restore", is_flag=True, help="Recovery of a host that a killed walltime run left tuned, and nothing else."
 )
 @click.option(
     "--tuning-helper",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the helper that tunes this host for users who are not root, and do no more.",
+    help="File to write the helper to that tunes this host for users who are not root; nothing else is done.",
 )
 def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None) -> None:
-    """Say whether this host is fit for runs, item by item, and how to mend what is not.
+    """Check whether this host is fit for runs, item by item, and show how to fix what is not.
 
     Ends with 0 where it is fit for the mode, else with 4. docs/host.md explains every item.
     """
     console = terminal.console()
     if tuning_helper is not None:
         write_helper(tuning_helper)
-        console.print(Text(f"{tuning_helper} is written; docs/host.md says how root installs it."), soft_wrap=True)
+        console.print(Text(f"{tuning_helper} is written; docs/host.md has how root installs it."), soft_wrap=True)
         sys.exit(Exit.DONE)
     if restore:
         _restore(console)
     facts = gather(cache)
     chosen: Mode = mode if mode is not None else "walltime" if facts.kvm.usable else "icount"
-    found = tuple(checks(facts))
+    results = tuple(checks(facts))
     if as_json:
-        click.echo(as_document(found, chosen))
+        click.echo(as_document(results, chosen))
     else:
-        show(console, found, chosen)
-    sys.exit(Exit.HOST_FAILED if to_mend(found, chosen) else Exit.DONE)
+        show(console, results, chosen)
+    sys.exit(Exit.HOST_FAILED if to_fix(results, chosen) else Exit.DONE)
 
 
-def as_document(found: Sequence[Check], mode: Mode) -> str:
+def as_document(results: Sequence[Check], mode: Mode) -> str:
     """`{mode, fit, verdict, to_mend: {icount, walltime}, checks: [{name, group, status, found, why, mend[]}]}` as JSON."""
     document = {
         "mode": mode,
-        "fit": to_mend(found, mode) == 0,
-        "verdict": verdict(found, mode),
-        "to_mend": {"icount": to_mend(found, "icount"), "walltime": to_mend(found, "walltime")},
-        "checks": [asdict(check) for check in asked(found, mode)],
+        "fit": to_fix(results, mode) == 0,
+        "verdict": verdict(results, mode),
+        "to_mend": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
+        "checks": [check.document() for check in for_mode(results, mode)],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def show(console: Console, found: Sequence[Check], mode: Mode) -> None:
-    """A line for each item, and for each that is not well why it matters and how to mend it. Lines are never broken,
+def show(console: Console, results: Sequence[Check], mode: Mode) -> None:
+    """A line for each item, and for each that is not well why it matters and how to fix it. Lines are never broken,
     so that commands can be copied.
     """
-    width = max(len(check.name) for check in found)
-    for group, members in groupby(asked(found, mode), key=lambda check: check.group):
+    width = max(len(check.name) for check in results)
+    for group, members in groupby(for_mode(results, mode), key=lambda check: check.group):
         console.print(Text(_TITLES[group], style="bold"), soft_wrap=True)
         for check in members:
             _show_check(console, check, width)
         console.print()
-    console.print(Text(verdict(found, mode), style="bold"), soft_wrap=True)
+    console.print(Text(verdict(results, mode), style="bold"), soft_wrap=True)
 
 
 def _show_check(console: Console, check: Check, width: int) -> None:
     symbol, style = _SYMBOLS[check.status]
-    line = Text.assemble("  ", (symbol, style), f" {check.name:<{width}}  ", check.found.splitlines()[0])
+    line = Text.assemble("  ", (symbol, style), f" {check.name:<{width}}  ", check.finding.splitlines()[0])
     if check.status == "skip":
         line.stylize("dim")
     console.print(line, soft_wrap=True)
@@ -111,23 +110,23 @@ def _show_check(console: Console, check: Check, width: int) -> None:
         return
     indent = " " * (width + 6)
     console.print(Text(f"{indent}{check.why}", style="dim"), soft_wrap=True)
-    for step in check.mend:
+    for step in check.fixes:
         console.print(Text(f"{indent}{step}"), soft_wrap=True)
 
 
 def _restore(console: Console) -> NoReturn:
-    """Holds the host's lock alone, so that no run is measuring on the values that are put back."""
+    """Takes the host's lock alone, so that no run is measuring on the values that are put back."""
 
-    def tell(text: str) -> None:
+    def show_line(text: str) -> None:
         console.print(Text(text), soft_wrap=True)
 
     what = "cliffwatch doctor --restore"
-    with host_lock("walltime", what=what, waiting=tell, should_stop=lambda: False, path=lock_path()) as lock:
+    with host_lock("walltime", what=what, waiting=show_line, should_stop=lambda: False, path=lock_path()) as lock:
         if isinstance(lock, Failure):
-            tell(f"{lock.message} {lock.next_step}")
+            show_line(f"{lock.message} {lock.next_step}")
             sys.exit(lock.exit)
         problems = restore_from_journal(JOURNAL)
     for problem in problems:
-        tell(problem)
-    tell("Not everything could be put back; run this again as root." if problems else "The host is as it was.")
+        show_line(problem)
+    show_line("Not everything could be put back; run this again as root." if problems else "The host is as it was.")
     sys.exit(Exit.HOST_FAILED if problems else Exit.DONE)

@@ -12,9 +12,9 @@ from rich.console import Console
 from cliffwatch.command import terminal
 from cliffwatch.counting import counted
 from cliffwatch.exits import Exit
-from cliffwatch.reports.styles import visible
 from cliffwatch.tree_addresses import has_credentials
-from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.command.failures import echo_failure
+from cliffwatch_runner.failure import Failure, Party
 from cliffwatch_runner.source.access import fetching
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
@@ -25,34 +25,43 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 
 
 @click.command()
-@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="The service.")
+@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file with the token, readable by you alone.",
+    help="File with the token, readable by you alone.",
 )
-@click.option("--tree", required=True, help="The URL of a git repository that the hosts can reach.")
-@click.option("--base", required=True, help="A branch, a tag or a whole commit.")
-@click.option("--head", required=True, help="A branch, a tag or a whole commit.")
-@click.option("--on", "targets", multiple=True, required=True, metavar="PLATFORM:MODE", help="Where; may be repeated.")
-@click.option("--suite", "suites", default="local-storage", show_default=True, help="Suites with commas between them.")
+@click.option("--tree", required=True, help="Kernel tree: URL of a git repository that the hosts can reach.")
+@click.option("--base", required=True, help="Revision to compare with: branch, tag or whole commit.")
+@click.option("--head", required=True, help="Revision with the change: branch, tag or whole commit.")
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    required=True,
+    metavar="PLATFORM:MODE",
+    help="Target to measure on; may be repeated.",
+)
+@click.option("--suite", "suites", default="local-storage", show_default=True, help="Suites, with commas between them.")
 @click.option("--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True)
-@click.option("--boots", default="auto", show_default=True, help="As of `cliffwatch run`.")
+@click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as of `cliffwatch run`.")
 @click.option("--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True)
-@click.option("--key", help="The same key asks once; default: made of the request itself and today.")
-@click.option("--detach", is_flag=True, help="Ask and do not wait.")
-def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **asked: Any) -> NoReturn:
-    """Ask a service to measure base..head on its hosts, and print what they find."""
+@click.option(
+    "--key", help="Key under which the service takes the request once; default: a digest of it and of today's date."
+)
+@click.option("--detach", is_flag=True, help="Request alone, without waiting for its jobs.")
+def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **options: Any) -> NoReturn:
+    """Ask a service to measure base..head on its hosts, and print the comparison."""
     console = terminal.console(stderr=True, soft_wrap=True)
     token = read_token(token_file)
     if isinstance(token, Failure):
-        raise SystemExit(_failed(token.message, token.next_step, Exit.USAGE))
+        raise SystemExit(echo_failure(token))
     body = {
-        **{name: asked[name] for name in ("tree", "profile", "boots", "priority")},
-        "base": _commit(asked["tree"], asked["base"]),
-        "head": _commit(asked["tree"], asked["head"]),
-        "targets": [_target(target) for target in asked["targets"]],
-        "suites": [name.strip() for name in asked["suites"].split(",") if name.strip()],
+        **{name: options[name] for name in ("tree", "profile", "boots", "priority")},
+        "base": _commit(options["tree"], options["base"]),
+        "head": _commit(options["tree"], options["head"]),
+        "targets": [_target(target) for target in options["targets"]],
+        "suites": [name.strip() for name in options["suites"].split(",") if name.strip()],
     }
     key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
     client = Client(url, token)
@@ -80,20 +89,20 @@ def _commit(tree: str, name: str) -> str:
     if has_credentials(tree):
         raise SystemExit(
             _failed(
+                "usage",
                 "the address of the tree carries credentials",
                 "name it without them: hosts fetch what anybody may, or what an administrator allows",
-                Exit.USAGE,
             )
         )
     if len(name) == 40 and all(letter in "0123456789abcdef" for letter in name):
         return name
     reach = fetching(tree, "own")
     if isinstance(reach, Failure):
-        raise SystemExit(_failed(reach.message, reach.next_step, Exit.USAGE))
+        raise SystemExit(echo_failure(reach))
     listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
     rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
     if not rows:
-        raise SystemExit(_failed(f"{tree} has no {name!r}", "name a branch, a tag or a whole commit", Exit.USAGE))
+        raise SystemExit(_failed("usage", f"{tree} has no {name!r}", "name a branch, a tag or a whole commit"))
     return next((row[0] for row in rows if row[1].endswith("^{}")), rows[0][0])
 
 
@@ -101,43 +110,41 @@ def _answered(reply: Reply) -> Any:
     if isinstance(reply, Answered):
         return reply.body
     if isinstance(reply, Refused):
-        code = Exit.USAGE if reply.status < 500 else Exit.HOST_FAILED
-        raise SystemExit(_failed(f"the service refuses: {reply.detail}", "change the request and ask again", code))
-    raise SystemExit(_failed(reply.reason, "ask again when the service answers", Exit.HOST_FAILED))
+        whose: Party = "usage" if reply.status < 500 else "host"
+        raise SystemExit(_failed(whose, f"the service refuses: {reply.detail}", "change the request and ask again"))
+    raise SystemExit(_failed("host", reply.reason, "ask again when the service answers"))
 
 
 def _follow(client: Client, job: str, console: Console) -> Any:
     """Prints a job's events as they come; the job as it is at its end."""
-    seen = 0
-    told = ""
+    last_event = 0
+    printed = ""
     while True:
         whole = _answered(client.get(f"/jobs/{job}"))
-        for event in _answered(client.get(f"/jobs/{job}/events", after=seen))["items"]:
-            seen = event["id"]
+        for event in _answered(client.get(f"/jobs/{job}/events", after=last_event))["items"]:
+            last_event = event["id"]
             text = event["data"].get("text") or " ".join(str(value) for value in event["data"].values() if value)
             console.print(f"{whole['platform']} {event['kind']:9} {text}", markup=False)
         if whole["state"] in _ENDED:
             return whole
-        told = _tell_place(client, job, told, console)
+        printed = _print_position(client, job, printed, console)
         time.sleep(_LOOK_EVERY)
 
 
-def _tell_place(client: Client, job: str, told: str, console: Console) -> str:
-    """Where a job stands that waits, said once for each place."""
+def _print_position(client: Client, job: str, printed: str, console: Console) -> str:
+    """The position of a waiting job in the queue, printed when it changes; the text that was printed last."""
     rows = _answered(client.get("/queue"))["items"]
     expected = next((row["expected"] for row in rows if row["job"] == job), None)
     if expected is None or not expected["position"]:
-        return told
+        return printed
     seconds = expected["seconds"]
     when = (
-        f"done in about {counted(max(1, round(seconds / 60)), 'minute')}"
-        if seconds is not None
-        else "no telling how long"
+        f"done in about {counted(max(1, round(seconds / 60)), 'minute')}" if seconds is not None else "duration unknown"
     )
-    now = f"place {expected['position']} in the queue, {counted(expected['hosts'], 'host')} at work, {when}"
-    if now != told:
-        console.print(now)
-    return now
+    text = f"position {expected['position']} in the queue, {counted(expected['hosts'], 'host')} at work, {when}"
+    if text != printed:
+        console.print(text)
+    return text
 
 
 def _report(client: Client, body: dict[str, Any], jobs: list[Any], console: Console) -> Exit:
@@ -175,6 +182,5 @@ def _compared(client: Client, jobs: list[Any]) -> list[Any]:
     return rows
 
 
-def _failed(message: str, next_step: str, code: Exit) -> Exit:
-    click.echo(visible(f"cliffwatch: {message}\n  {next_step}"), err=True)
-    return code
+def _failed(whose: Party, message: str, next_step: str) -> Exit:
+    return echo_failure(Failure(whose=whose, message=message, next_step=next_step))

@@ -14,14 +14,15 @@ import rich_click as click
 from cliffwatch.exits import Exit
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
-from cliffwatch_runner.doctor.examination import asked, checks, verdict
+from cliffwatch_runner.command.failures import echo_failure
+from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.upload.client import Client
-from cliffwatch_runner.worker.job import Host
-from cliffwatch_runner.worker.limits import Limits
+from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
 from cliffwatch_runner.worker.secret import read_token, shut_memory
 from cliffwatch_runner.worker.spool import Spool
@@ -39,28 +40,37 @@ _FOR_CHILDREN = (
 
 
 @click.command()
-@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="The service.")
-@click.option("--platform", required=True, help="What kind of machine this is, such as amd-rome.")
-@click.option("--name", default=socket.gethostname, help="This host's name; default: what the machine calls itself.")
+@click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
+@click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
+@click.option("--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself.")
 @click.option(
-    "--mode", "modes", multiple=True, type=click.Choice(["walltime", "icount"]), required=True, help="May be repeated."
+    "--mode",
+    "modes",
+    multiple=True,
+    type=click.Choice(["walltime", "icount"]),
+    required=True,
+    help="Mode of its jobs; may be repeated.",
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file with the token, readable by you alone.",
+    help="File with the token, readable by you alone.",
 )
-@cache_option("Kernels and build output; default: ~/.cache/cliffwatch.")
+@cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
     "--spool",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Results until the service has them; default: beside the cache.",
+    help="Folder of results until the service has them; default: beside the cache.",
 )
 @click.option(
-    "--hours", type=click.FloatRange(0.01, 240), default=8.0, show_default=True, help="The longest that a job may take."
+    "--hours",
+    type=click.FloatRange(0.01, 240),
+    default=8.0,
+    show_default=True,
+    help="Hours that a job may take at most.",
 )
-@click.option("--build-image", help="Build in this container image, with its tools.")
-@click.option("--jobs", type=click.IntRange(1), help="End after so many jobs.")
+@click.option("--build-image", help="Container image to build in, with its tools.")
+@click.option("--jobs", type=click.IntRange(1), help="Jobs after which the worker ends.")
 def worker(
     url: str,
     platform: str,
@@ -79,21 +89,21 @@ def worker(
     """
     wrong = next(platform_problem(platform), None)
     if wrong is not None:
-        raise SystemExit(_failed(wrong))
+        raise SystemExit(echo_failure(wrong))
     shut_memory()
     token = read_token(token_file, seen_by_builds=(cache,))
     if isinstance(token, Failure):
-        raise SystemExit(_failed(token))
+        raise SystemExit(echo_failure(token))
     sandbox = choose_sandbox("auto", build_image)
     guest_sandbox = choose_guest_sandbox("auto")
     for each in (sandbox, guest_sandbox):
         if isinstance(each, Failure):
-            raise SystemExit(_failed(each))
+            raise SystemExit(echo_failure(each))
     spool = spool or cache.parent / "cliffwatch-spool"
     home = spool / "home"
     for folder in (cache, home):
         folder.mkdir(parents=True, exist_ok=True)
-    host = Host(
+    host = WorkerHost(
         name=name,
         platform=platform,
         modes=tuple(sorted(set(modes))),
@@ -101,7 +111,7 @@ def worker(
         command=(sys.executable, "-m", "cliffwatch.command"),
         env=_clean_environment(home),
         build_image=build_image,
-        limits=Limits(seconds=hours * 3600),
+        limits=JobLimits(seconds=hours * 3600),
         about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
     )
     drain, stop = _signals()
@@ -111,17 +121,17 @@ def worker(
         ended = work(client, host, Spool(spool / "jobs"), drain=drain, stop=stop, say=say, jobs=jobs)
     finally:
         client.close()
-    raise SystemExit(Exit.DONE if ended is None else _failed(ended))
+    raise SystemExit(Exit.DONE if ended is None else echo_failure(ended))
 
 
 def findings(facts: HostFacts, mode: Mode) -> dict[str, Any]:
-    """What `cliffwatch doctor` finds: its sentence, and the checks that are not well, for the service's hosts page."""
-    found = tuple(checks(facts))
-    bad = [check for check in asked(found, mode) if check.status in ("warn", "fail")]
+    """The findings of `cliffwatch doctor`: its verdict, and the checks that are not well, for the service's hosts page."""
+    results = tuple(checks(facts))
+    bad = [check for check in for_mode(results, mode) if check.status in ("warn", "fail")]
     return {
-        "verdict": verdict(found, mode),
+        "verdict": verdict(results, mode),
         "checks": [
-            {"name": check.name, "status": check.status, "found": check.found[:500], "mend": list(check.mend)}
+            {"name": check.name, "status": check.status, "found": check.finding[:500], "mend": list(check.fixes)}
             for check in bad
         ],
     }
@@ -142,7 +152,7 @@ def _signals() -> tuple[threading.Event, threading.Event]:
     """Drained by the first signal, stopped by the second."""
     drain, stop = threading.Event(), threading.Event()
 
-    def asked(_: int, __: FrameType | None) -> None:
+    def on_signal(_: int, __: FrameType | None) -> None:
         if drain.is_set():
             stop.set()
         else:
@@ -150,10 +160,5 @@ def _signals() -> tuple[threading.Event, threading.Event]:
         drain.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked)
+        signal.signal(number, on_signal)
     return drain, stop
-
-
-def _failed(failure: Failure) -> Exit:
-    click.echo(f"cliffwatch: {failure.message}\n  {failure.next_step}", err=True)
-    return Exit.USAGE if failure.whose == "usage" else Exit.HOST_FAILED

@@ -1,1 +1,1 @@
-"""Is this host fit for runs, item by item, and how to mend what is not."""
+"""Is this host fit for runs, item by item, and how to fix what is not."""

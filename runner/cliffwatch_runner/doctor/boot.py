@@ -26,9 +26,9 @@ def qemu(facts: HostFacts) -> Check:
         name="qemu",
         group="boot",
         status=status,
-        found=version if version is not None else "qemu-system-x86_64 is not installed",
+        finding=version if version is not None else "qemu-system-x86_64 is not installed",
         why="It runs the guest. QEMU 7.2 is the oldest that Cliffwatch was tried with.",
-        mend={"fail": ("sudo apt install qemu-system-x86",), "warn": (newer,)}.get(status, ()),
+        fixes={"fail": ("sudo apt install qemu-system-x86",), "warn": (newer,)}.get(status, ()),
     )
 
 
@@ -40,9 +40,9 @@ def virtme_ng(facts: HostFacts) -> Check:
         name="virtme-ng",
         group="boot",
         status="ok" if good else "fail",
-        found=f"{version}{without}" if version is not None else "not installed",
+        finding=f"{version}{without}" if version is not None else "not installed",
         why="It starts the guest on the host's own root file system. Older versions lack options that runs use.",
-        mend=() if good else ("make setup  # or: pip install 'virtme-ng>=1.42'",),
+        fixes=() if good else ("make setup  # or: pip install 'virtme-ng>=1.42'",),
     )
 
 
@@ -51,9 +51,9 @@ def udev(facts: HostFacts) -> Check:
         name="udev",
         group="boot",
         status="ok" if facts.udev is not None else "fail",
-        found=facts.udev or "not installed",
+        finding=facts.udev or "not installed",
         why="The guest runs the host's udev. Without it the guest's output is lost and every boot ends with 255.",
-        mend=() if facts.udev is not None else ("sudo apt install udev",),
+        fixes=() if facts.udev is not None else ("sudo apt install udev",),
     )
 
 
@@ -63,9 +63,9 @@ def busybox(facts: HostFacts) -> Check:
         name="busybox",
         group="boot",
         status="ok" if facts.busybox is not None else "warn",
-        found=facts.busybox or "not installed",
+        finding=facts.busybox or "not installed",
         why="virtme-ng boots kernels that need an initial RAM disk with it.",
-        mend=() if facts.busybox is not None else ("sudo apt install busybox-static",),
+        fixes=() if facts.busybox is not None else ("sudo apt install busybox-static",),
     )
 
 
@@ -74,8 +74,8 @@ def lock(facts: HostFacts) -> Check:
     return Check(
         name="host-lock",
         group="boot",
-        status="warn" if facts.lock.held else "ok",
-        found=f"held by {names}" if facts.lock.held else "free",
+        status="warn" if facts.lock.locked else "ok",
+        finding=f"held by {names}" if facts.lock.locked else "free",
         why="A walltime run has the host for itself; icount runs share it.",
-        mend=("Wait: a run that is started now waits for it and says so.",) if facts.lock.held else (),
+        fixes=("Wait: a run that is started now waits for it and reports it.",) if facts.lock.locked else (),
     )

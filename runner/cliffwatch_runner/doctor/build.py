@@ -43,9 +43,9 @@ def python(facts: HostFacts) -> Check:
         name="python",
         group="build",
         status="ok" if good else "fail",
-        found=facts.python,
+        finding=facts.python,
         why="Cliffwatch is written for Python 3.11 and newer.",
-        mend=() if good else ("sudo apt install python3.11 python3.11-venv && make setup PYTHON=python3.11",),
+        fixes=() if good else ("sudo apt install python3.11 python3.11-venv && make setup PYTHON=python3.11",),
     )
 
 
@@ -56,26 +56,26 @@ def _tool(facts: HostFacts, name: str, package: str, why: str) -> Check:
         name=name,
         group="build",
         status="fail" if missing else "ok",
-        found="not installed" if missing else version or "installed",
+        finding="not installed" if missing else version or "installed",
         why=f"{why[0].upper()}{why[1:]}.",
-        mend=(f"sudo apt install {package}",) if missing else (),
+        fixes=(f"sudo apt install {package}",) if missing else (),
     )
 
 
 def llvm(facts: HostFacts) -> Check:
     """A clang with llc and llvm-strip of its own version; the newest whole set is the one that counts."""
-    whole = next((found for found in facts.llvms if found.whole), None)
+    whole = next((each for each in facts.llvms if each.whole), None)
     return Check(
         name="llvm",
         group="build",
         status="fail" if whole is None else "ok",
-        found=_llvm_found(facts.llvms, whole),
+        finding=_llvm_finding(facts.llvms, whole),
         why="clang compiles the BPF programs of bench; llc and llvm-strip must be of its version.",
-        mend=() if whole is not None else ("sudo apt install clang-19 llvm-19 lld-19",),
+        fixes=() if whole is not None else ("sudo apt install clang-19 llvm-19 lld-19",),
     )
 
 
-def _llvm_found(llvms: tuple[Llvm, ...], whole: Llvm | None) -> str:
+def _llvm_finding(llvms: tuple[Llvm, ...], whole: Llvm | None) -> str:
     if whole is not None:
         return f"{whole.clang} (clang{whole.suffix}, llc{whole.suffix}, llvm-strip{whole.suffix})"
     if not llvms:
@@ -98,12 +98,12 @@ def pahole(facts: HostFacts) -> Check:
         name="pahole",
         group="build",
         status=status,
-        found=version or "not installed",
+        finding=version or "not installed",
         why=(
             "It writes the kernel's BTF. Without 1.22 `make olddefconfig` drops BTF silently;"
             " without 1.27 the bench of linux 7 does not build."
         ),
-        mend={"ok": (), "warn": (newer,), "fail": ("sudo apt install dwarves", newer)}[status],
+        fixes={"ok": (), "warn": (newer,), "fail": ("sudo apt install dwarves", newer)}[status],
     )
 
 
@@ -114,9 +114,9 @@ def headers(facts: HostFacts) -> Check:
         name="headers",
         group="build",
         status="fail" if missing else "ok",
-        found=f"missing: {', '.join(missing)}" if missing else "libelf, libssl, zlib",
+        finding=f"missing: {', '.join(missing)}" if missing else "libelf, libssl, zlib",
         why="The kernel's own build tools, libbpf and bpftool are compiled against them.",
-        mend=(f"sudo apt install {packages}",) if missing else (),
+        fixes=(f"sudo apt install {packages}",) if missing else (),
     )
 
 
@@ -126,9 +126,9 @@ def ccache(facts: HostFacts) -> Check:
         name="ccache",
         group="build",
         status="ok" if version is not None else "warn",
-        found=version if version is not None else "not installed",
+        finding=version if version is not None else "not installed",
         why="It saves most of a second build when a header of the kernel changes.",
-        mend=() if version is not None else ("sudo apt install ccache",),
+        fixes=() if version is not None else ("sudo apt install ccache",),
     )
 
 
@@ -139,11 +139,11 @@ def disk(facts: HostFacts) -> Check:
         name="disk",
         group="build",
         status="ok" if good else "fail",
-        found=f"{facts.cache} is on no file system"
+        finding=f"{facts.cache} is on no file system"
         if free is None
         else f"{free / 2**30:.0f} GiB free for {facts.cache}",
         why="Two kernels with debugging information and the compiler's cache take up to 12 GiB.",
-        mend=() if good else ("Free some space there, or choose another folder with --cache DIR.",),
+        fixes=() if good else ("Free some space there, or choose another folder with --cache DIR.",),
     )
 
 
@@ -155,7 +155,7 @@ def memory(facts: HostFacts) -> Check:
         name="memory",
         group="build",
         status=status,
-        found="unknown" if available is None else f"{available / 2**20:.1f} GiB available",
+        finding="unknown" if available is None else f"{available / 2**20:.1f} GiB available",
         why="Linking a kernel with BTF and running a guest each take a few GiB.",
-        mend=() if status == "ok" else ("Stop what uses the memory: ps -eo rss,args --sort=-rss | head",),
+        fixes=() if status == "ok" else ("Stop what uses the memory: ps -eo rss,args --sort=-rss | head",),
     )

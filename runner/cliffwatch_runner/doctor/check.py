@@ -9,16 +9,27 @@ Status = Literal["ok", "warn", "fail", "skip"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was found, why it matters and how to mend it.
+    """The finding, why it matters and how to fix it.
 
     `fail` makes the host unfit for what `group` is needed for; `warn` does not; `skip` is an item that nobody asked for.
-    `mend` are command lines, or a sentence where no command can do it; never empty for `warn` and `fail`.
+    `fixes` are command lines, or a sentence where no command can do it; never empty for `warn` and `fail`.
     `name` is the item's heading in docs/host.md.
     """
 
     name: str
     group: Group
     status: Status
-    found: str
+    finding: str
     why: str
-    mend: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, object]:
+        """The check as JSON has it."""
+        return {
+            "name": self.name,
+            "group": self.group,
+            "status": self.status,
+            "found": self.finding,
+            "why": self.why,
+            "mend": list(self.fixes),
+        }

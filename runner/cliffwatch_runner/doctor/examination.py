@@ -20,22 +20,22 @@ def checks(facts: HostFacts) -> Iterator[Check]:
     yield from walltime_checks(facts)
 
 
-def asked(found: Sequence[Check], mode: Mode) -> tuple[Check, ...]:
+def for_mode(results: Sequence[Check], mode: Mode) -> tuple[Check, ...]:
     """The same checks, with those that `mode` does not need as `skip`: shown, and neither good nor bad."""
-    return tuple(check if check.group in NEEDED[mode] else replace(check, status="skip") for check in found)
+    return tuple(check if check.group in NEEDED[mode] else replace(check, status="skip") for check in results)
 
 
-def to_mend(found: Sequence[Check], mode: Mode) -> int:
+def to_fix(results: Sequence[Check], mode: Mode) -> int:
     """How many failed checks stand between this host and runs in `mode`; 0 is fit."""
-    return sum(check.status == "fail" and check.group in NEEDED[mode] for check in found)
+    return sum(check.status == "fail" and check.group in NEEDED[mode] for check in results)
 
 
-def verdict(found: Sequence[Check], mode: Mode) -> str:
+def verdict(results: Sequence[Check], mode: Mode) -> str:
     """One sentence on the mode that was asked for, with a clause on the other one."""
     other: Mode = "walltime" if mode == "icount" else "icount"
-    here, there = to_mend(found, mode), to_mend(found, other)
-    fit = f"not fit for {mode} runs: {_things(here)} to mend" if here else f"fit for {mode} runs"
-    return f"This host is {fit}; for {other}: {_things(there)} to mend."
+    here, there = to_fix(results, mode), to_fix(results, other)
+    fit = f"not fit for {mode} runs: {_things(here)} to fix" if here else f"fit for {mode} runs"
+    return f"This host is {fit}; for {other}: {_things(there)} to fix."
 
 
 def _things(count: int) -> str:

@@ -33,11 +33,11 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """What was seen of one host.
+    """The facts of one host.
 
-    `record` is what `host_record` gives; `programs` what `program_versions` gives. `bwrap_refusal` is what bubblewrap said
-    when it could not make namespaces, null where it could; `namespace_switches` are what usually forbids it. `may_tune` says that
-    this user can write /sys, or may have it done by the tuning helper.
+    `record` is what `host_record` gives; `programs` what `program_versions` gives. `bwrap_refusal` is what bubblewrap printed
+    when it could not make namespaces, null where it could; `namespace_switches` are what usually forbids it. `may_tune`: this
+    user can write /sys, or may have it done by the tuning helper.
     `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
     lives is none.
     """
@@ -65,22 +65,22 @@ class HostFacts:
 
     def at(self, *keys: str) -> object:
         """One value of the record; null where the record has none."""
-        found: object = self.record
+        value: object = self.record
         for key in keys:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
 
     def number(self, *keys: str) -> int | None:
-        found = self.at(*keys)
-        return found if isinstance(found, int) else None
+        value = self.at(*keys)
+        return value if isinstance(value, int) else None
 
     def word(self, *keys: str) -> str | None:
-        found = self.at(*keys)
-        return found if isinstance(found, str) else None
+        value = self.at(*keys)
+        return value if isinstance(value, str) else None
 
     def words(self, *keys: str) -> tuple[str, ...]:
-        found = self.at(*keys)
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        value = self.at(*keys)
+        return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
@@ -130,12 +130,11 @@ def _user() -> str:
 
 
 def _free_bytes(folder: Path) -> int | None:
-    existing = next((place for place in (folder, *folder.absolute().parents) if os.path.exists(place)), None)  # noqa: PTH110 - of a folder that may not be looked into it says no, and does not raise
+    existing = next((path for path in (folder, *folder.absolute().parents) if os.path.exists(path)), None)  # noqa: PTH110 - false for a folder that may not be looked into, without raising
     return None if existing is None else shutil.disk_usage(existing).free
 
 
 def _leftover(journal: Path) -> Journal | str | None:
-    found = read_journal(journal)
-    if isinstance(found, Journal) and Path(f"/proc/{found.pid}").exists():
-        return None
-    return found
+    left = read_journal(journal)
+    running = isinstance(left, Journal) and Path(f"/proc/{left.pid}").exists()
+    return None if running else left

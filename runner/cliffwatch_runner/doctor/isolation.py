@@ -9,7 +9,7 @@ _PROFILE = (
     r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n  userns,\n}\n'"
     " | sudo tee /etc/apparmor.d/bwrap && sudo apparmor_parser -r /etc/apparmor.d/bwrap"
 )
-_MENDS: Mapping[tuple[str, str], str] = {
+_FIXES: Mapping[tuple[str, str], str] = {
     ("kernel/unprivileged_userns_clone", "0"): (
         "echo kernel.unprivileged_userns_clone=1 | sudo tee /etc/sysctl.d/60-namespaces.conf && sudo sysctl --system"
     ),
@@ -27,19 +27,19 @@ _IN_A_CONTAINER = (
 
 
 def isolation(facts: HostFacts) -> Check:
-    """Without namespaces neither builds nor guests run, unless the user says --isolation none."""
+    """Without namespaces neither builds nor guests run, unless the user gives --isolation none."""
     missing = facts.programs.get("bwrap") is None
     good = not missing and facts.bwrap_refusal is None
     return Check(
         name="isolation",
         group="build",
         status="ok" if good else "fail",
-        found="bubblewrap is not installed" if missing else facts.bwrap_refusal or "bubblewrap makes namespaces",
+        finding="bubblewrap is not installed" if missing else facts.bwrap_refusal or "bubblewrap makes namespaces",
         why="A tree's Makefiles and its kernel are kept from your files and from the network by it.",
-        mend=() if good else ("sudo apt install bubblewrap",) if missing else _mends(facts),
+        fixes=() if good else ("sudo apt install bubblewrap",) if missing else _fixes(facts),
     )
 
 
-def _mends(facts: HostFacts) -> tuple[str, ...]:
-    found = tuple(mend for (name, value), mend in _MENDS.items() if facts.namespace_switches.get(name) == value)
-    return found or _IN_A_CONTAINER
+def _fixes(facts: HostFacts) -> tuple[str, ...]:
+    fixes = tuple(fix for (name, value), fix in _FIXES.items() if facts.namespace_switches.get(name) == value)
+    return fixes or _IN_A_CONTAINER

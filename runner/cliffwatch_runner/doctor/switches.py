@@ -1,4 +1,4 @@
-"""What a walltime run turns itself, where it may: to be mended only by those who run without that right."""
+"""What a walltime run turns itself, where it may: to be fixed only by those who run without that right."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,35 +9,35 @@ from cliffwatch_runner.doctor.facts import HostFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """Something that a run turns itself where it may. `found` is null where this host does not show it.
+    """Something that a run turns itself where it may. `finding` is null where this host does not show it.
 
-    `turning` says what a run does, after "a walltime run". `unmended` is the status where it is not as wanted and this user may not turn it; `absent` where it is not shown.
+    `turning` is what a run does, after "a walltime run". `unfixed` is the status where it is not as wanted and this user may not turn it; `absent` where it is not shown.
     """
 
     name: str
-    found: str | None
+    finding: str | None
     good: bool
     turning: str
     why: str
-    mend: str
-    unmended: Status = "warn"
+    fix: str
+    unfixed: Status = "warn"
     absent: Status = "ok"
-    absent_mend: str = ""
+    absent_fix: str = ""
 
 
 def switch_check(switch: Switch, facts: HostFacts) -> Check:
-    if switch.found is None:
-        mend = (switch.absent_mend,) if switch.absent_mend else ()
-        return _switched(switch, switch.absent, "this host has no such switch", mend)
+    if switch.finding is None:
+        fixes = (switch.absent_fix,) if switch.absent_fix else ()
+        return _switched(switch, switch.absent, "this host has no such switch", fixes)
     if switch.good:
-        return _switched(switch, "ok", switch.found, ())
+        return _switched(switch, "ok", switch.finding, ())
     if facts.may_tune:
-        return _switched(switch, "ok", f"{switch.found}; a walltime run {switch.turning}", ())
-    return _switched(switch, switch.unmended, switch.found, (switch.mend,))
+        return _switched(switch, "ok", f"{switch.finding}; a walltime run {switch.turning}", ())
+    return _switched(switch, switch.unfixed, switch.finding, (switch.fix,))
 
 
-def _switched(switch: Switch, status: Status, found: str, mend: tuple[str, ...]) -> Check:
-    return Check(name=switch.name, group="walltime", status=status, found=found, why=switch.why, mend=mend)
+def _switched(switch: Switch, status: Status, finding: str, fixes: tuple[str, ...]) -> Check:
+    return Check(name=switch.name, group="walltime", status=status, finding=finding, why=switch.why, fixes=fixes)
 
 
 def switches(facts: HostFacts) -> Iterator[Switch]:
@@ -53,36 +53,36 @@ def _clock_switches(facts: HostFacts) -> Iterator[Switch]:
     )
     yield Switch(
         name="smt",
-        found=smt,
+        finding=smt,
         good=smt in {"off", "forceoff", "notsupported", "notimplemented"},
         turning="turns it off and on again",
         why="A sibling thread takes execution units and caches from the measured one.",
-        mend="echo off | sudo tee /sys/devices/system/cpu/smt/control",
-        unmended="fail",
+        fix="echo off | sudo tee /sys/devices/system/cpu/smt/control",
+        unfixed="fail",
     )
     yield Switch(
         name="boost",
-        found=boost,
+        finding=boost,
         good=boost == "off",
         turning="turns it off and on again",
         why="The clock would rise and fall with temperature and with what other cores do.",
-        mend="echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+        fix="echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
         if no_turbo
         else "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
-        unmended="fail",
+        unfixed="fail",
         absent="warn",
-        absent_mend="Turn off Turbo Boost (Intel) or Core Performance Boost (AMD) in the BIOS.",
+        absent_fix="Turn off Turbo Boost (Intel) or Core Performance Boost (AMD) in the BIOS.",
     )
     yield Switch(
         name="governor",
-        found=", ".join(governors) or None,
+        finding=", ".join(governors) or None,
         good=governors == ("performance",),
         turning="sets performance and puts it back",
         why="Other governors change the clock with the load.",
-        mend="echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
-        unmended="fail",
+        fix="echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+        unfixed="fail",
         absent="warn",
-        absent_mend="Give the operating system control of the processor's power in the BIOS.",
+        absent_fix="Give the operating system control of the processor's power in the BIOS.",
     )
 
 
@@ -91,41 +91,41 @@ def _background_switches(facts: HostFacts) -> Iterator[Switch]:
     numa = facts.word("numa", "balancing")
     yield Switch(
         name="irqbalance",
-        found="running" if facts.irqbalance else "not running",
+        finding="running" if facts.irqbalance else "not running",
         good=not facts.irqbalance,
         turning="stops it and starts it again",
         why="It moves interrupts onto the measured CPUs.",
-        mend="sudo systemctl stop irqbalance",
+        fix="sudo systemctl stop irqbalance",
     )
     yield Switch(
         name="ksm",
-        found=ksm,
+        finding=ksm,
         good=ksm in {"0", "2"},
         turning="sets 0 and puts it back",
         why="Its thread scans and merges the guest's pages while it runs.",
-        mend="echo 0 | sudo tee /sys/kernel/mm/ksm/run",
+        fix="echo 0 | sudo tee /sys/kernel/mm/ksm/run",
     )
     yield Switch(
         name="numa-balancing",
-        found=numa,
+        finding=numa,
         good=numa == "0",
         turning="sets 0 and puts it back",
         why="It unmaps the guest's pages to see who uses them, and moves them.",
-        mend="sudo sysctl kernel.numa_balancing=0",
+        fix="sudo sysctl kernel.numa_balancing=0",
     )
     yield Switch(
         name="thp",
-        found=thp,
+        finding=thp,
         good=thp == "never",
         turning="sets never and puts it back",
         why="How much of a guest lies in huge pages would differ from boot to boot.",
-        mend="echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        fix="echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     )
     yield Switch(
         name="watchdogs",
-        found=facts.nmi_watchdog,
+        finding=facts.nmi_watchdog,
         good=facts.nmi_watchdog == "0",
         turning="sets 0 and puts it back",
         why="The NMI watchdog interrupts every CPU and takes a performance counter.",
-        mend="sudo sysctl kernel.nmi_watchdog=0",
+        fix="sudo sysctl kernel.nmi_watchdog=0",
     )

@@ -32,13 +32,13 @@ def kvm(facts: HostFacts) -> Check:
         name="kvm",
         group="walltime",
         status="ok" if facts.kvm.usable else "fail",
-        found=facts.kvm.reason,
+        finding=facts.kvm.reason,
         why="Walltime guests run on the processor itself. That /dev/kvm opens does not show that a guest runs.",
-        mend=() if facts.kvm.usable else _kvm_mend(facts.kvm.reason),
+        fixes=() if facts.kvm.usable else _kvm_fixes(facts.kvm.reason),
     )
 
 
-def _kvm_mend(reason: str) -> tuple[str, ...]:
+def _kvm_fixes(reason: str) -> tuple[str, ...]:
     if "not installed" in reason:
         return ("sudo apt install qemu-system-x86",)
     if "Permission denied" in reason:
@@ -54,9 +54,9 @@ def bare_metal(facts: HostFacts) -> Check:
         name="bare-metal",
         group="walltime",
         status="fail" if virtual else "ok",
-        found="this host is a virtual machine itself" if virtual else "no hypervisor",
+        finding="this host is a virtual machine itself" if virtual else "no hypervisor",
         why="Neighbours on the same machine take time that nothing here can see.",
-        mend=("Use a machine of your own for walltime runs; --mode icount is exact here as well.",) if virtual else (),
+        fixes=("Use a machine of your own for walltime runs; --mode icount is exact here as well.",) if virtual else (),
     )
 
 
@@ -67,7 +67,7 @@ def processor(facts: HostFacts) -> Check:
         name="processor",
         group="walltime",
         status="ok",
-        found=f"{platform} ({facts.word('cpu', 'model_name') or 'model unknown'})",
+        finding=f"{platform} ({facts.word('cpu', 'model_name') or 'model unknown'})",
         why="Series are kept by platform and never compared across. --platform NAME names it otherwise.",
     )
 
@@ -77,14 +77,14 @@ def microcode(facts: HostFacts) -> Check:
     old = (facts.word("vulnerabilities", "old_microcode") or "").startswith("Vulnerable")
     good = len(revisions) == 1 and not old
     package = "amd64-microcode" if facts.word("cpu", "vendor") == "AuthenticAMD" else "intel-microcode"
-    found = " and ".join(revisions) or "unknown"
+    finding = " and ".join(revisions) or "unknown"
     return Check(
         name="microcode",
         group="walltime",
         status="ok" if good else "warn",
-        found=f"{found}, which the kernel calls old" if old else found,
+        finding=f"{finding}, which the kernel calls old" if old else finding,
         why="An update can change how fast kernels are; a new revision starts a new epoch of every series.",
-        mend=() if good else (f"sudo apt install {package} && sudo reboot",),
+        fixes=() if good else (f"sudo apt install {package} && sudo reboot",),
     )
 
 
@@ -94,12 +94,12 @@ def clock_source(facts: HostFacts) -> Check:
         name="clock-source",
         group="walltime",
         status="ok" if source == "tsc" else "fail",
-        found=source or "unknown",
+        finding=source or "unknown",
         why="Guests read the time from the host's TSC; another source is slow to read and shows that the TSC is broken.",
-        mend=()
+        fixes=()
         if source == "tsc"
         else (
-            "sudo dmesg | grep -i tsc  # says why; update the BIOS, then try tsc=reliable on the kernel command line",
+            "sudo dmesg | grep -i tsc  # shows why; update the BIOS, then try tsc=reliable on the kernel command line",
         ),
     )
 
@@ -109,22 +109,22 @@ def tuning(facts: HostFacts) -> Check:
         name="tuning",
         group="walltime",
         status="ok" if facts.may_tune else "warn",
-        found=f"{facts.user} may tune this host" if facts.may_tune else f"{facts.user} may not tune this host",
+        finding=f"{facts.user} may tune this host" if facts.may_tune else f"{facts.user} may not tune this host",
         why="A run sets what follows and puts it back, as root or by a helper that sudo starts and that can do nothing else.",
-        mend=() if facts.may_tune else lines_to_allow(facts.user),
+        fixes=() if facts.may_tune else lines_to_allow(facts.user),
     )
 
 
 def c_states(facts: HostFacts) -> Check:
     states = ", ".join(facts.words("idle", "states")) or "none shown"
-    held = "; a walltime run keeps CPUs out of the deep ones"
+    kept_out = "; a walltime run keeps CPUs out of the deep ones"
     return Check(
         name="c-states",
         group="walltime",
         status="ok" if facts.may_hold_latency else "fail",
-        found=states + (held if facts.may_hold_latency else ""),
+        finding=states + (kept_out if facts.may_hold_latency else ""),
         why="Leaving a deep idle state takes up to hundreds of microseconds and cools the caches.",
-        mend=()
+        fixes=()
         if facts.may_hold_latency
         else ("sudo chown $USER /dev/cpu_dma_latency  # or processor.max_cstate=1 intel_idle.max_cstate=1",),
     )
@@ -136,9 +136,9 @@ def isolated_cpus(facts: HostFacts) -> Check:
         name="isolated-cpus",
         group="walltime",
         status="ok" if isolated else "warn",
-        found=f"{isolated} (without the tick: {tickless or 'none'})" if isolated else "none",
+        finding=f"{isolated} (without the tick: {tickless or 'none'})" if isolated else "none",
         why="On an isolated CPU the host schedules nothing but the guest that is pinned there.",
-        mend=()
+        fixes=()
         if isolated
         else (
             'GRUB_CMDLINE_LINUX="isolcpus=4-7 nohz_full=4-7 rcu_nocbs=4-7"  # in /etc/default/grub; whole cores of one node',
@@ -153,9 +153,9 @@ def swap(facts: HostFacts) -> Check:
         name="swap",
         group="walltime",
         status="warn" if size else "ok",
-        found=f"{size / 2**20:.1f} GiB" if size else "none",
+        finding=f"{size / 2**20:.1f} GiB" if size else "none",
         why="A guest whose memory was swapped out waits for the disk.",
-        mend=("sudo swapoff -a",) if size else (),
+        fixes=("sudo swapoff -a",) if size else (),
     )
 
 
@@ -167,22 +167,22 @@ def load(facts: HostFacts) -> Check:
         name="load",
         group="walltime",
         status="warn" if busy else "ok",
-        found="unknown" if latest is None else f"{latest:.2f} over the last minute",
+        finding="unknown" if latest is None else f"{latest:.2f} over the last minute",
         why="Whatever else runs here takes caches, memory bandwidth and time.",
-        mend=("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",) if busy else (),
+        fixes=("ps -eo pcpu,args --sort=-pcpu | head  # stop what is there, then wait a minute",) if busy else (),
     )
 
 
 def leftover(facts: HostFacts) -> Check:
-    found = facts.leftover
-    text = _left_by(found) if isinstance(found, Journal) else found
+    left = facts.leftover
+    text = _left_by(left) if isinstance(left, Journal) else left
     return Check(
         name="leftover-tuning",
         group="walltime",
-        status="ok" if found is None else "fail",
-        found="none" if text is None else text,
+        status="ok" if left is None else "fail",
+        finding="none" if text is None else text,
         why="What a killed run changed stays changed until somebody puts it back.",
-        mend=() if found is None else ('sudo "$(command -v cliffwatch)" doctor --restore',),
+        fixes=() if left is None else ('sudo "$(command -v cliffwatch)" doctor --restore',),
     )
 
 

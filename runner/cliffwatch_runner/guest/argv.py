@@ -21,7 +21,7 @@ GUEST_RESULTS = Path("/run/cliffwatch/results")
 
 ROOT_FILE_SYSTEM = "9p"
 HOST_BRIDGE = "0x29c0"
-"""PCI device of the Q35 machine's host bridge, by which the guest tells that it runs on that machine."""
+"""PCI device of the Q35 machine's host bridge, by which the guest knows that machine."""
 
 LARGEST_FILE_BYTES = 64 << 20
 """What a guest may write into one result file."""
@@ -32,7 +32,7 @@ class GuestShape:
     """What every guest of a run has in common. Results of different shapes are not compared.
 
     `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead of the
-    host's own, `kernel_arguments` come after ours on the kernel's command line.
+    host's own.
     """
 
     mode: Mode
@@ -40,7 +40,6 @@ class GuestShape:
     memory_mib: int
     pin: tuple[int, ...] = ()
     root: Path | None = None
-    kernel_arguments: tuple[str, ...] = ()
 
     def wanted(self) -> dict[str, str]:
         """What the guest itself must show before anything is measured in it."""
@@ -55,14 +54,14 @@ class GuestShape:
             "memory_mib": self.memory_mib,
             "pin": list(self.pin),
             "own_root": self.root is not None,
-            "kernel_arguments": [*_kernel_arguments(self)],
+            "kernel_arguments": [*_kernel_arguments()],
         }
 
 
-def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
+def _kernel_arguments() -> Sequence[str]:
     """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents."""
     fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
-    return (_ROOT_FLAGS, *fixed, *shape.kernel_arguments)
+    return (_ROOT_FLAGS, *fixed)
 
 
 _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,cache=loose"
@@ -89,26 +88,26 @@ class GuestFolders:
     monitor: Path
 
 
-SEEN = GuestFolders(
+SANDBOX_FOLDERS = GuestFolders(
     kernel=Path("/cliffwatch/kernel"),
     input=Path("/cliffwatch/input"),
     results=Path("/cliffwatch/results"),
     monitor=Path("/cliffwatch/monitor"),
 )
-"""Where the view that QEMU runs in has the boot's folders."""
+"""The boot's folders in the sandbox that QEMU runs in."""
 
-_SEEN_ROOT = Path("/cliffwatch/root")
+_SANDBOX_ROOT = Path("/cliffwatch/root")
 
 
 def vng_argv(shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str]) -> list[str]:
-    """The `vng` call for one guest, with folders and root file system under the paths that vng sees."""
+    """The `vng` call for one guest, with folders and root file system under their paths for vng."""
     argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
     argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
-    argv += ["--append", " ".join(_kernel_arguments(shape))]
+    argv += ["--append", " ".join(_kernel_arguments())]
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
     argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
     return [*argv, "--exec", shlex.join(command)]
@@ -124,20 +123,23 @@ def guest_argv(
     """
     path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
     env = {"PATH": path, "HOME": str(HOME), "LANG": "C.UTF-8"}
-    seen, root = (SEEN, _SEEN_ROOT) if sandbox.fixed_paths else (folders, shape.root)
-    mounts = [Mount(host=folder, seen=folder) for folder in programs]
+    inside, root = (SANDBOX_FOLDERS, _SANDBOX_ROOT) if sandbox.fixed_paths else (folders, shape.root)
+    mounts = [Mount(source=folder, target=folder) for folder in programs]
     if shape.mode == "walltime":
-        mounts.append(Mount(host=KVM, seen=KVM, device=True))
+        mounts.append(Mount(source=KVM, target=KVM, device=True))
     if shape.root is not None:
-        mounts.append(Mount(host=shape.root, seen=_SEEN_ROOT))
-    mounts += [Mount(host=folders.kernel, seen=SEEN.kernel), Mount(host=folders.input, seen=SEEN.input)]
+        mounts.append(Mount(source=shape.root, target=_SANDBOX_ROOT))
     mounts += [
-        Mount(host=folders.results, seen=SEEN.results, writable=True),
-        Mount(host=folders.monitor, seen=SEEN.monitor, writable=True),
+        Mount(source=folders.kernel, target=SANDBOX_FOLDERS.kernel),
+        Mount(source=folders.input, target=SANDBOX_FOLDERS.input),
     ]
-    command = vng_argv(shape, seen, None if shape.root is None else root, agent_command())
-    inside = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
-    return limited(inside, cpus=cpus)
+    mounts += [
+        Mount(source=folders.results, target=SANDBOX_FOLDERS.results, writable=True),
+        Mount(source=folders.monitor, target=SANDBOX_FOLDERS.monitor, writable=True),
+    ]
+    command = vng_argv(shape, inside, None if shape.root is None else root, agent_command())
+    sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
+    return limited(sandboxed, cpus=cpus)
 
 
 def _groups(mode: Mode) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Boots one guest, watches it, and says how it ended."""
+"""One boot of a guest: started, watched, and what it left."""
 
 import math
 import shutil
@@ -19,7 +19,8 @@ from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file,
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
 from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
-from cliffwatch_runner.sandbox.limits import Limits, guarded, host_limits
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import SandboxLimits, host_limits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 
@@ -40,7 +41,7 @@ class GuestCase:
     """A case as the agent knows it: a name that is a file name, and bench's arguments.
 
     `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of bench. Under icount the clock of a guest that
-    waits for its host runs ahead by hours, so that only the CPU time says how long a case has worked.
+    waits for its host runs ahead by hours, so that only the CPU time shows how long a case has worked.
     """
 
     name: str
@@ -151,7 +152,7 @@ class _LeftBehind:
     limit: Failure | None
 
 
-def _host_limits(order: BootOrder) -> Limits:
+def _host_limits(order: BootOrder) -> SandboxLimits:
     """An emulator's: its guest's memory and half of it again, and no time, which the watch has an eye on."""
     memory = (order.shape.memory_mib << 20) * 3 // 2 + _EMULATOR_BYTES
     return replace(host_limits(math.inf), memory_bytes=memory, disk_bytes=_GUEST_DISK_BYTES)

@@ -1,7 +1,7 @@
 """Takes what a guest wrote, as what it is: files of someone else's making.
 
 Whatever lies in a folder that a guest can write is opened through here and nowhere else. A name is walked from the folder's own
-descriptor, a part at a time, and no link is followed; of what is found only regular files are opened, so that a pipe is not
+descriptor, a part at a time, and no link is followed; of what lies there only regular files are opened, so that a pipe is not
 waited for and a device not woken. No walk is a recursion, and each has an end, however deep and wide the guest built.
 """
 
@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from cliffwatch_runner.sandbox.untrusted_files import open_below
 
 LARGEST_BYTES = 8 << 20
 """Of one file, as far as the host reads or keeps it."""
@@ -62,17 +64,10 @@ def open_regular(folder: Path, name: str) -> Iterator[int | None]:
 
 @contextmanager
 def _opened_way(folder: Path, parts: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor that says what lies at the end of `parts` and opens nothing; None where a folder on the way is none."""
-    way: int | None = None
+    """A descriptor of what lies at the end of `parts`, which is not opened; None where a folder on the way is none."""
     try:
-        way = os.open(folder, _WAY | os.O_DIRECTORY)
-        for place, part in enumerate(parts):
-            inner = os.open(part, _WAY | (os.O_DIRECTORY if place < len(parts) - 1 else 0), dir_fd=way)
-            os.close(way)
-            way = inner
+        way = open_below(folder, parts, way=_WAY | os.O_DIRECTORY, end=_WAY)
     except OSError:
-        if way is not None:
-            os.close(way)
         way = None
     try:
         yield way
@@ -97,7 +92,7 @@ def _reopened(way: int, flags: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FolderEntry:
     """A name below a folder, its parts with slashes between them, and what it is."""
 
     name: str
@@ -110,7 +105,7 @@ class Entry:
         return max(full, self.about.st_blocks * 512)
 
 
-def entries_below(folder: Path) -> Iterator[Entry | None]:
+def entries_below(folder: Path) -> Iterator[FolderEntry | None]:
     """All that lies below a folder, level by level; None for a folder that cannot be looked into, or lies too deep for it.
 
     Endless, as far as anybody knows: the caller stops at a number.
@@ -124,7 +119,7 @@ def entries_below(folder: Path) -> Iterator[Entry | None]:
                 yield None
             else:
                 for name, about in _listed(listing):
-                    yield Entry(name="/".join((*parts, name)), about=about)
+                    yield FolderEntry(name="/".join((*parts, name)), about=about)
                     if stat.S_ISDIR(about.st_mode):
                         pending.append((*parts, name))
             if listing is not None:
@@ -154,7 +149,7 @@ def beyond_limits(folder: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files that were cut; `cut` says
+    """What was taken of a guest's folder. `left_out` are names that it should not have, escaped, and files that were cut; `cut` means
     that a file was larger than it may be, or all of them together.
     """
 

@@ -1,7 +1,7 @@
 """How far a running guest is: seconds by its own clock, and the work that its host has put into it.
 
-A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock says nothing of a guest
-that counts instructions. What says something is the emulator's CPU time; and the time in which it slept although nothing kept
+A host that has other work to do runs an emulator slower, or not at all for a while, so its wall clock shows nothing of a guest
+that counts instructions. What does is the emulator's CPU time; and the time in which it slept although nothing kept
 it from running, for then its guest waits for something that does not come.
 """
 
@@ -21,7 +21,7 @@ _LOOK_EVERY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class GuestProgress:
     """Seconds since the guest began: `work` of the host's CPUs for it, `idle` in which it could have run and had nothing to run."""
 
     work: float
@@ -35,7 +35,7 @@ class Meter(Protocol):
     is measured, so only a guest that has gone quiet is asked.
     """
 
-    def look(self, now: float) -> Progress: ...
+    def look(self, now: float) -> GuestProgress: ...
     def guest_clock(self, now: float) -> float | None: ...
     def close(self) -> None: ...
 
@@ -46,8 +46,8 @@ class WallMeter:
     def __init__(self, now: float) -> None:
         self._began = now
 
-    def look(self, now: float) -> Progress:
-        return Progress(work=now - self._began, idle=0.0)
+    def look(self, now: float) -> GuestProgress:
+        return GuestProgress(work=now - self._began, idle=0.0)
 
     def guest_clock(self, now: float) -> float | None:
         return now
@@ -65,9 +65,9 @@ class EmulatorMeter:
         self._last_look = now
         self._ticks: dict[int, int] = {}
         self._idle = 0.0
-        self._progress = Progress(work=0.0, idle=0.0)
+        self._progress = GuestProgress(work=0.0, idle=0.0)
 
-    def look(self, now: float) -> Progress:
+    def look(self, now: float) -> GuestProgress:
         """The progress as of now; processes are looked at every two seconds at most."""
         passed = now - self._last_look
         if passed < _LOOK_EVERY_SECONDS:
@@ -79,7 +79,7 @@ class EmulatorMeter:
         ticks = sum(self._ticks.values())
         if family and ticks == before and not _kept_from_running(self._proc, family):
             self._idle += passed
-        self._progress = Progress(work=ticks / _TICKS, idle=self._idle)
+        self._progress = GuestProgress(work=ticks / _TICKS, idle=self._idle)
         return self._progress
 
     def guest_clock(self, _: float) -> float | None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cliffwatch_runner import clock
 from cliffwatch_runner.guest.files import beyond_limits, read_guest_file
-from cliffwatch_runner.guest.progress import Meter, Progress
+from cliffwatch_runner.guest.progress import GuestProgress, Meter
 
 _LOOK_EVERY_SECONDS = 1.0
 _LEAST_WORK = 0.5
@@ -29,7 +29,7 @@ class GuestLimits:
     """When a guest is ended for its own doing, and when for its host's.
 
     `quiet` are seconds of the guest's clock without a sign of life; a case may in addition be quiet for as long as it may take,
-    which `cases` says, by its name. `host` are seconds of the host's wall clock after which its host is given up.
+    which `cases` has by its name. `host` are seconds of the host's wall clock after which its host is given up.
     """
 
     quiet: float
@@ -38,7 +38,7 @@ class GuestLimits:
 
 
 class GuestWatch:
-    """Looks at a guest now and then. `reason` says why it is to be ended, once it is, and `too_much` what it made too much of."""
+    """Looks at a guest now and then. `reason` is why it is to be ended, once it is, and `too_much` what it made too much of."""
 
     def __init__(
         self, results: Path, limits: GuestLimits, on_case: Callable[[str], None], asked_to_stop: Callable[[], bool]
@@ -51,7 +51,7 @@ class GuestWatch:
         self._began = self._last_look = clock.monotonic()
         self._case: str | None = None
         self._heard = False
-        self._case_began = self._last_sign = Progress(work=0.0, idle=0.0)
+        self._case_began = self._last_sign = GuestProgress(work=0.0, idle=0.0)
         self._suspected_at: float | None = None
         self.reason: EndReason | None = None
         self.too_much: str | None = None
@@ -83,7 +83,7 @@ class GuestWatch:
             return "too-much-output"
         return "starved" if now - self._began > self._limits.host else None
 
-    def _hangs(self, progress: Progress, guest_clock: Callable[[], float | None]) -> bool:
+    def _hangs(self, progress: GuestProgress, guest_clock: Callable[[], float | None]) -> bool:
         quiet = self._limits.quiet + self._limits.cases.get(self._case or "", 0.0)
         worked = progress.work - self._last_sign.work
         if (
@@ -99,7 +99,7 @@ class GuestWatch:
             self._suspected_at = now
         return now is not None and self._suspected_at is not None and now - self._suspected_at > quiet
 
-    def _take_signs(self, progress: Progress) -> None:
+    def _take_signs(self, progress: GuestProgress) -> None:
         """A case that begins and a line on the console are signs of life."""
         case = (read_guest_file(self._results, "current", limit=200) or "").strip() or None
         if case != self._case:

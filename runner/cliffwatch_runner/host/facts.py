@@ -33,7 +33,7 @@ def host_record(root: Path = Path("/")) -> dict[str, object]:
 def throttle_counters(root: Path = Path("/")) -> dict[str, int | None]:
     """How often heat has slowed this host since it started: of cores (summed) and of packages (the most of any).
 
-    Read before and after a boot; a difference says that the boot was slowed. Null where the processor does not count
+    Read before and after a boot; a difference means that the boot was slowed. Null where the processor does not count
     it (AMD). Source: Documentation/ABI/testing/sysfs-devices-system-cpu, `thermal_throttle`.
     """
 
@@ -161,7 +161,7 @@ def _frequency(root: Path) -> dict[str, object]:
 
 
 def _boost(root: Path) -> str | None:
-    """`on` or `off`, whichever driver says it (intel_pstate counts the other way round); null where none does."""
+    """`on` or `off`, whichever driver shows it (intel_pstate counts the other way round); null where none does."""
     no_turbo = read_line(root / _CPUS / "intel_pstate/no_turbo")
     if no_turbo is not None:
         return "off" if no_turbo == "1" else "on"

@@ -1,4 +1,5 @@
-"""The journal of a tuned host: old values, written down before anything is changed, so that a killed run can be mended.
+"""The journal of a tuned host: old values, written down before anything is changed, so that what a killed run
+changed can be put back.
 
 Whoever restores writes to /sys as root, so the journal is believed only where root (or who restores) owns it, and only
 for the files that are ever tuned.
@@ -27,7 +28,7 @@ _SYSTEMCTL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class JournalEntry:
     """One old value. `target` is a path relative to the root, or the name of a service that was active (`old`)."""
 
     name: str
@@ -38,12 +39,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """What a run found before it changed the host. `boot_id` tells whether the host was started anew since."""
+    """The values of a host before a run changed them. By `boot_id` it is known whether the host was started anew since."""
 
     boot_id: str | None
     pid: int
     written: str
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
 
 class Services(Protocol):
@@ -77,7 +78,7 @@ class Systemctl:
         return None if ended.ok else ended.output.strip() or f"systemctl {verb} ended with status {ended.status}"
 
 
-def write_journal(path: Path, root: Path, entries: Iterable[Entry]) -> None:
+def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> None:
     """Writes the journal so that it is whole and on disk when this returns. Raises OSError where it cannot be kept."""
     journal = Journal(
         boot_id=read_word(root / _BOOT_ID), pid=os.getpid(), written=clock.now().isoformat(), entries=tuple(entries)
@@ -102,7 +103,7 @@ def write_journal(path: Path, root: Path, entries: Iterable[Entry]) -> None:
 
 
 def read_journal(path: Path) -> Journal | str | None:
-    """The journal; null where there is none; a clause that says why where it cannot be believed."""
+    """The journal; null where there is none; a clause with the reason where it cannot be believed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -110,8 +111,8 @@ def read_journal(path: Path) -> Journal | str | None:
     except OSError as error:
         return f"it cannot be opened: {error.strerror}"
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid not in {0, os.geteuid()} or found.st_mode & stat.S_IWOTH:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid not in {0, os.geteuid()} or about.st_mode & stat.S_IWOTH:
             return "it is not a plain file that only its owner, root or this user, can write"
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             text = file.read(_LARGEST)
@@ -132,13 +133,13 @@ def _parsed(raw: dict[str, object]) -> Journal:
             "written": str(written),
             "entries": list(entries),
         }:
-            parsed = tuple(Entry(**entry) for entry in entries)
+            parsed = tuple(JournalEntry(**entry) for entry in entries)
             if all(map(_believable, parsed)):
                 return Journal(boot_id=boot_id, pid=pid, written=written, entries=parsed)
     raise ValueError("not a journal of this version")
 
 
-def _believable(entry: Entry) -> bool:
+def _believable(entry: JournalEntry) -> bool:
     if not all(isinstance(text, str) for text in (entry.name, entry.target, entry.old)):
         return False
     if entry.form == "service":
@@ -150,27 +151,27 @@ def restore_from_journal(journal: Path, root: Path = Path("/"), services: Servic
     """Puts back what the journal holds, last change first, and gives what could not be put back, as sentences.
 
     What could not stays in the journal; the journal goes when nothing is left. A host that was started anew has its own
-    values again, so that such a journal is only removed. Call it while the host's lock is held alone: the journal of a
+    values again, so that such a journal is only removed. Call it under the host's lock, taken alone: the journal of a
     run that still measures is not a leftover.
     """
-    found = read_journal(journal)
-    if found is None:
+    leftover = read_journal(journal)
+    if leftover is None:
         return ()
-    if isinstance(found, str):
-        return (f"The tuning journal {journal} was not used: {found}. Look at it, then remove it.",)
-    if found.boot_id != read_word(root / _BOOT_ID):
+    if isinstance(leftover, str):
+        return (f"The tuning journal {journal} was not used: {leftover}. Look at it, then remove it.",)
+    if leftover.boot_id != read_word(root / _BOOT_ID):
         return _removed(journal)
     started = services if services is not None else Systemctl()
     problems: list[str] = []
-    left: list[Entry] = []
-    for entry in reversed(found.entries):
+    left: list[JournalEntry] = []
+    for entry in reversed(leftover.entries):
         reason = _restored(entry, root, started.start)
         if reason is not None:
             problems.append(f"{entry.name} ({entry.target}) could not be set back to {entry.old}: {reason}.")
             left.insert(0, entry)
     if not left:
         return _removed(journal)
-    if len(left) < len(found.entries):
+    if len(left) < len(leftover.entries):
         write_journal(journal, root, left)
     return tuple(problems)
 
@@ -183,7 +184,7 @@ def _removed(journal: Path) -> tuple[str, ...]:
     return ()
 
 
-def _restored(entry: Entry, root: Path, start: Callable[[str], str | None]) -> str | None:
+def _restored(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
     """Puts one value back; gives the reason where that did not work. What is gone (a CPU taken away) needs nothing."""
     if entry.form == "service":
         return start(entry.target)

@@ -21,7 +21,7 @@ KNOB_FILES = re.compile(
     r"|proc/irq/(default_smp_affinity|[0-9]+/smp_affinity_list)"
     r"|sys/devices/virtual/workqueue/cpumask"
 )
-"""All files that are ever tuned: what restores as root writes to no other, whatever a journal says."""
+"""All files that are ever tuned: what restores as root writes to no other, whatever a journal holds."""
 
 SERVICES = ("irqbalance",)
 
@@ -84,7 +84,7 @@ def primary_threads(root: Path = Path("/")) -> frozenset[int]:
 
 
 def same(left: str, right: str, form: Form) -> bool:
-    """Whether two texts say the same: the kernel writes `0,1` back as `0-1` and pads masks with zeros."""
+    """Whether two texts mean the same: the kernel writes `0,1` back as `0-1` and pads masks with zeros."""
     if form == "cpu-list":
         return parse_cpu_list(left) == parse_cpu_list(right)
     if form == "cpu-mask":
@@ -168,9 +168,9 @@ def _interrupt_knobs(root: Path, bench_cpus: frozenset[int]) -> Iterator[Knob]:
     why = "an interrupt on a measured CPU stops the guest there"
     mask = cpu_mask(others)
     yield Knob(name="irq-affinity", path="proc/irq/default_smp_affinity", wanted=mask, why=why, form="cpu-mask")
-    places = sorted((root / "proc/irq").glob("[0-9]*/smp_affinity_list"))
-    for place in places:
-        path = str(place.relative_to(root))
+    files = sorted((root / "proc/irq").glob("[0-9]*/smp_affinity_list"))
+    for file in files:
+        path = str(file.relative_to(root))
         yield Knob(name="irq-affinity", path=path, wanted=cpu_list(others), why=why, form="cpu-list")
     yield Knob(
         name="workqueues",

@@ -1,9 +1,9 @@
-"""Says whether KVM is usable, by running a guest under it.
+"""Whether KVM is usable, by running a guest under it.
 
 Looking at /dev/kvm is not enough: where virtual machines are nested the device may open and virtual machines may be
 created although their code is only emulated, so slowly that a kernel never boots. The probe is
 therefore a guest with work to do: it has no firmware and no kernel, only a ROM that switches the processor to 64 bits,
-counts down from a hundred million and tells the host. A processor does that in a tenth of a second.
+counts down from a hundred million and signals the host. A processor does that in a tenth of a second.
 """
 
 import shutil
@@ -33,7 +33,7 @@ _RESET_VECTOR = 0xFFF0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvmProbe:
-    """`reason` is a clause that says what was seen, good or bad."""
+    """`reason` is a clause on what happened, good or bad."""
 
     usable: bool
     reason: str
@@ -61,7 +61,7 @@ def probe_guest(qemu: str, accelerator: str) -> KvmProbe:
 def _argv(qemu: str, accelerator: str, rom: Path) -> list[str]:
     machine = ["-accel", accelerator, "-machine", "pc", "-m", "16M", "-bios", str(rom)]
     quiet = ["-nodefaults", "-display", "none", "-no-reboot"]
-    console = ["-chardev", "stdio,id=told", "-device", "isa-debugcon,iobase=0xe9,chardev=told"]
+    console = ["-chardev", "stdio,id=console", "-device", "isa-debugcon,iobase=0xe9,chardev=console"]
     limited = ["prlimit", f"--cpu={CPU_SECONDS}", "--core=0"]
     return [*limited, qemu, *machine, *quiet, *console, "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
 
@@ -72,10 +72,10 @@ def _judged(ended: process.Finished) -> KvmProbe:
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
     overworked = ended.status in (-signal.SIGXCPU, -signal.SIGKILL)
     if not ended.timed_out and not overworked:
-        last = lines[-1] if lines else f"exit status {ended.status} without a word"
+        last = lines[-1] if lines else f"exit status {ended.status} without output"
         return KvmProbe(usable=False, reason=f"QEMU could not run a probe guest: {last}")
-    told = {line for line in lines if line.strip("12") == ""}
-    reached = "".join(sorted(told))
+    marks = {line for line in lines if line.strip("12") == ""}
+    reached = "".join(sorted(marks))
     within = f"within {CPU_SECONDS} s of processor time" if overworked else f"within {DEADLINE_SECONDS:g} s"
     if _LONG_MODE.decode() in reached:
         slow = "the probe guest started but did not finish its hundred million rounds"

@@ -43,7 +43,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLock:
-    """A lock that is held."""
+    """The lock, taken."""
 
     path: Path
     mode: Mode
@@ -51,16 +51,16 @@ class HostLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockState:
-    """What somebody who does not take the lock sees. `holders` may be empty although it is held, by one who named nobody."""
+    """The lock as it is for somebody who does not take it. `holders` may be empty although it is taken, by one who named nobody."""
 
-    held: bool
+    locked: bool
     holders: tuple[Holder, ...]
 
 
 def lock_path(root: Path = Path("/")) -> Path:
     """The host's lock file: in /run/lock where everybody may write there (Debian), else in /tmp.
 
-    Chosen by what the folder is and not by who asks, so that root and an ordinary user meet at one file.
+    ResolvedRequest by what the folder is and not by who asks, so that root and an ordinary user meet at one file.
     """
     run_lock = root / "run/lock"
     open_to_all = run_lock.is_dir() and run_lock.stat().st_mode & stat.S_IWOTH
@@ -79,11 +79,11 @@ def host_lock(
 ) -> Iterator[HostLock | Failure]:
     """Holds the host's lock while the block runs, and waits for it first; gives a Failure where it cannot be had.
 
-    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` is told who holds the lock, again when
+    `what` names this run to others (`icount run of 1a2b3c..4d5e6f`). `waiting` gets who holds the lock, again when
     they change; `should_stop` is asked every second while waiting.
     """
-    place = path if path is not None else lock_path()
-    descriptor = _opened(place)
+    file = path if path is not None else lock_path()
+    descriptor = _opened(file)
     if isinstance(descriptor, Failure):
         yield descriptor
         return
@@ -98,7 +98,7 @@ def host_lock(
         holder = Holder(pid=os.getpid(), since=clock.now(), what=what)
         _sign_in(descriptor, holder, alone=mode == "walltime")
         try:
-            yield HostLock(path=place, mode=mode)
+            yield HostLock(path=file, mode=mode)
         finally:
             _sign_out(descriptor, holder)
     finally:
@@ -107,14 +107,14 @@ def host_lock(
 
 def lock_state(path: Path | None = None) -> LockState:
     """Whether anybody holds the lock, and who."""
-    place = path if path is not None else lock_path()
+    file = path if path is not None else lock_path()
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return LockState(held=False, holders=())
+        return LockState(locked=False, holders=())
     try:
-        held = not _taken(descriptor, fcntl.LOCK_EX)
-        return LockState(held=held, holders=_holders(descriptor) if held else ())
+        locked = not _taken(descriptor, fcntl.LOCK_EX)
+        return LockState(locked=locked, holders=_holders(descriptor) if locked else ())
     finally:
         os.close(descriptor)
 
@@ -127,14 +127,14 @@ def _waited(
     pause: Callable[[float], None],
 ) -> bool:
     operation = fcntl.LOCK_EX if mode == "walltime" else fcntl.LOCK_SH
-    told: str | None = None
+    reported: str | None = None
     while not _taken(descriptor, operation):
         if should_stop():
             return False
         names = "; ".join(map(str, _holders(descriptor))) or "a process that left no name"
-        if names != told:
+        if names != reported:
             waiting(f"Waiting for this host's lock, held by {names}")
-            told = names
+            reported = names
         pause(POLL_SECONDS)
     return True
 
@@ -158,8 +158,8 @@ def _opened(path: Path) -> int | Failure:
         return _not_to_be_had(
             path, "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}"
         )
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
         os.close(descriptor)
         return _not_to_be_had(path, "is not a plain file with one name")
     return descriptor
@@ -174,7 +174,7 @@ def _existing_or_new(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | flags, 0o666)
     except FileExistsError:
-        # Another run made it in between, or it is closed to this user: the second try says which.
+        # Another run made it in between, or it is closed to this user: the second try shows which.
         return os.open(path, os.O_RDONLY | flags)
     os.fchmod(descriptor, 0o666)
     return descriptor
@@ -193,11 +193,11 @@ def _sign_in(descriptor: int, holder: Holder, *, alone: bool) -> None:
     with suppress(OSError):
         if alone:
             os.ftruncate(descriptor, 0)
-        os.write(descriptor, _line(holder, held=True))
+        os.write(descriptor, _line(holder, signed_in=True))
 
 
 def _sign_out(descriptor: int, holder: Holder) -> None:
-    """Takes this holder out of the text: by emptying it where nobody else holds the lock, else by a line that says so.
+    """Takes this holder out of the text: by emptying it where nobody else holds the lock, else by a line with `held` false.
 
     Lines are only ever appended by holders, in one write each, so that those who share the lock do not undo each
     other's.
@@ -206,35 +206,40 @@ def _sign_out(descriptor: int, holder: Holder) -> None:
         if _taken(descriptor, fcntl.LOCK_EX):
             os.ftruncate(descriptor, 0)
             return
-        os.write(descriptor, _line(holder, held=False))
+        os.write(descriptor, _line(holder, signed_in=False))
 
 
-def _line(holder: Holder, *, held: bool) -> bytes:
-    entry = {"held": held, "pid": holder.pid, "since": holder.since.isoformat(), "what": holder.what[:_LONGEST_NAME]}
+def _line(holder: Holder, *, signed_in: bool) -> bytes:
+    entry = {
+        "held": signed_in,
+        "pid": holder.pid,
+        "since": holder.since.isoformat(),
+        "what": holder.what[:_LONGEST_NAME],
+    }
     return json.dumps(entry).encode() + b"\n"
 
 
 def _holders(descriptor: int) -> tuple[Holder, ...]:
     """Those who signed in, did not sign out and are alive. The text is anybody's: what is not understood is passed over."""
-    found: dict[tuple[int, datetime], Holder] = {}
+    holders: dict[tuple[int, datetime], Holder] = {}
     for line in os.pread(descriptor, _LARGEST_TEXT, 0).splitlines():
         entry = _entry(line)
         if entry is None:
             continue
-        held, holder = entry
-        if held:
-            found[(holder.pid, holder.since)] = holder
+        signed_in, holder = entry
+        if signed_in:
+            holders[(holder.pid, holder.since)] = holder
             continue
-        found.pop((holder.pid, holder.since), None)
-    return tuple(holder for holder in found.values() if Path(f"/proc/{holder.pid}").exists())
+        holders.pop((holder.pid, holder.since), None)
+    return tuple(holder for holder in holders.values() if Path(f"/proc/{holder.pid}").exists())
 
 
 def _entry(line: bytes) -> tuple[bool, Holder] | None:
     try:
         match json.loads(line):
-            case {"held": bool(held), "pid": int(pid), "since": str(since), "what": str(what)}:
+            case {"held": bool(signed_in), "pid": int(pid), "since": str(since), "what": str(what)}:
                 name = "".join(filter(str.isprintable, what))[:_LONGEST_NAME]
-                return held, Holder(pid=pid, since=datetime.fromisoformat(since), what=name)
+                return signed_in, Holder(pid=pid, since=datetime.fromisoformat(since), what=name)
     except (ValueError, RecursionError):
         return None
     return None

@@ -47,12 +47,12 @@ class Llvm:
 
 
 def program_versions() -> dict[str, str | None]:
-    """For the environment record: the version that each program itself says, null where it is missing.
+    """For the environment record: the version that each program itself prints, null where it is missing.
 
-    An empty version is a program that is there and says none.
+    An empty version is a program that is there and prints none.
     """
-    found = {name: _version_of(program) for name, program in _ASKED.items()}
-    return {**found, "virtme-ng": _distribution_version("virtme-ng")}
+    versions = {name: _version_of(program) for name, program in _ASKED.items()}
+    return {**versions, "virtme-ng": _distribution_version("virtme-ng")}
 
 
 def installed_llvms() -> tuple[Llvm, ...]:
@@ -76,7 +76,7 @@ def parse_version(text: str | None) -> Version:
 
 
 def version_in(output: str) -> str:
-    """The first version number in what a program says of itself; empty where it says none."""
+    """The first version number in what a program prints of itself; empty where there is none."""
     match = _NUMBERS.search(output)
     return match[1] if match else ""
 
@@ -86,8 +86,8 @@ def find_virtme_run() -> Path | None:
     beside = Path(sys.executable).parent / "virtme-run"
     if beside.exists():
         return beside
-    found = shutil.which("virtme-run")
-    return Path(found) if found else None
+    on_path = shutil.which("virtme-run")
+    return Path(on_path) if on_path else None
 
 
 def find_udev(root: Path = Path("/")) -> Path | None:

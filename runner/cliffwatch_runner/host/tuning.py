@@ -12,8 +12,8 @@ from typing import Literal
 from cliffwatch_runner.host.facts import read_word
 from cliffwatch_runner.host.journal import (
     JOURNAL,
-    Entry,
     Journal,
+    JournalEntry,
     Services,
     Systemctl,
     read_journal,
@@ -24,11 +24,11 @@ from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, same,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class KnobOutcome:
     """What became of one knob.
 
     `state`: changed; already (it had a value that will do); skipped (this host has no such knob); refused (it is not as
-    wanted, `reason` says why). `before` and `after` are what the file read; null where it could not be read.
+    wanted, `reason` is why). `before` and `after` are what the file read; null where it could not be read.
     """
 
     name: str
@@ -41,56 +41,56 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What was tuned. `refused` tells an operator what is not as it should be."""
+    """What was tuned. `refused` is for an operator: what is not as it should be."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[KnobOutcome, ...]
 
     @property
-    def refused(self) -> tuple[Outcome, ...]:
+    def refused(self) -> tuple[KnobOutcome, ...]:
         return tuple(outcome for outcome in self.outcomes if outcome.state == "refused")
 
     def facts(self) -> list[dict[str, object]]:
-        """For the environment record: equal outcomes of one name as one entry, `places` says of how many files."""
+        """For the environment record: equal outcomes of one name as one entry, `places` counts its files."""
         counted = Counter((o.name, o.state, o.before, o.after, o.reason) for o in self.outcomes)
         keys = ("name", "state", "before", "after", "reason")
-        return [{**dict(zip(keys, facts, strict=True)), "places": places} for facts, places in counted.items()]
+        return [{**dict(zip(keys, facts, strict=True)), "places": count} for facts, count in counted.items()]
 
 
 @contextmanager
 def tuned_host(
     plan: TuningPlan,
     *,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     root: Path = Path("/"),
     journal: Path = JOURNAL,
     services: Services | None = None,
 ) -> Iterator[Tuned]:
     """Tunes the host for as long as the block runs. Hold the host's lock alone around it.
 
-    What a killed run left is mended first. Old values are in the journal, on disk, before the first change. A knob that
-    this host lacks, or that refuses, is told and stands in the outcomes; it ends nothing. `tell` gets sentences for
+    What a killed run left is put back first. Old values are in the journal, on disk, before the first change. A knob that
+    this host lacks, or that refuses, is reported and stands in the outcomes; it ends nothing. `report` gets sentences for
     the operator, also on what could not be put back.
     """
     control = services if services is not None else Systemctl()
-    _tell_all(tell, restore_from_journal(journal, root, control))
-    entries, settled = _found(plan, root, control)
+    _report_all(report, restore_from_journal(journal, root, control))
+    entries, settled = _to_change(plan, root, control)
     hindrance = _journal_hindrance(journal, root, entries)
     if hindrance is not None:
         tuned = Tuned(outcomes=(*settled, *(_refused(entry, hindrance) for entry, _ in entries)))
-        _tell_refused(tell, tuned)
+        _report_refused(report, tuned)
         yield tuned
         return
     try:
         applied = [_applied(entry, knob, root, control) for entry, knob in entries]
         with _idle_latency(plan.idle_latency_us, root) as idle:
             tuned = Tuned(outcomes=(*settled, *applied, *idle))
-            _tell_refused(tell, tuned)
+            _report_refused(report, tuned)
             yield tuned
     finally:
-        _tell_all(tell, restore_from_journal(journal, root, control))
+        _report_all(report, restore_from_journal(journal, root, control))
 
 
-def _journal_hindrance(journal: Path, root: Path, entries: list[tuple[Entry, Knob | None]]) -> str | None:
+def _journal_hindrance(journal: Path, root: Path, entries: list[tuple[JournalEntry, Knob | None]]) -> str | None:
     """Writes the old values down; gives the reason where they could not be, and then nothing may be changed.
 
     What a killed run changed and nobody could put back keeps its first old value.
@@ -109,15 +109,17 @@ def _journal_hindrance(journal: Path, root: Path, entries: list[tuple[Entry, Kno
     return None
 
 
-def _found(plan: TuningPlan, root: Path, services: Services) -> tuple[list[tuple[Entry, Knob | None]], list[Outcome]]:
+def _to_change(
+    plan: TuningPlan, root: Path, services: Services
+) -> tuple[list[tuple[JournalEntry, Knob | None]], list[KnobOutcome]]:
     """What has to be changed, with its old value, and what has not."""
-    entries: list[tuple[Entry, Knob | None]] = []
-    settled: list[Outcome] = []
+    entries: list[tuple[JournalEntry, Knob | None]] = []
+    settled: list[KnobOutcome] = []
     for service in plan.services:
         if services.active(service):
-            entries.append((Entry(name=service, target=service, old="active", form="service"), None))
+            entries.append((JournalEntry(name=service, target=service, old="active", form="service"), None))
             continue
-        settled.append(Outcome(name=service, target=service, state="already", before="inactive", after="inactive"))
+        settled.append(KnobOutcome(name=service, target=service, state="already", before="inactive", after="inactive"))
     for knob in plan.knobs:
         value = read_word(root / knob.path)
         if value is None:
@@ -125,16 +127,16 @@ def _found(plan: TuningPlan, root: Path, services: Services) -> tuple[list[tuple
         elif knob.is_set(value):
             settled.append(_outcome(knob, "already", value, value))
         else:
-            entries.append((Entry(name=knob.name, target=knob.path, old=value, form=knob.form), knob))
+            entries.append((JournalEntry(name=knob.name, target=knob.path, old=value, form=knob.form), knob))
     return entries, settled
 
 
-def _applied(entry: Entry, knob: Knob | None, root: Path, services: Services) -> Outcome:
+def _applied(entry: JournalEntry, knob: Knob | None, root: Path, services: Services) -> KnobOutcome:
     if knob is None:
         reason = services.stop(entry.target)
         if reason is not None:
             return _refused(entry, reason)
-        return Outcome(name=entry.name, target=entry.target, state="changed", before="active", after="inactive")
+        return KnobOutcome(name=entry.name, target=entry.target, state="changed", before="active", after="inactive")
     path = root / knob.path
     if read_word(path) is None:
         # Turning SMT off takes CPUs away, and their files with them.
@@ -147,7 +149,7 @@ def _applied(entry: Entry, knob: Knob | None, root: Path, services: Services) ->
 
 
 @contextmanager
-def _idle_latency(microseconds: int | None, root: Path) -> Iterator[list[Outcome]]:
+def _idle_latency(microseconds: int | None, root: Path) -> Iterator[list[KnobOutcome]]:
     """Keeps CPUs out of idle states that take longer to leave, while the device is open: the kernel itself restores."""
     if microseconds is None:
         yield []
@@ -157,16 +159,18 @@ def _idle_latency(microseconds: int | None, root: Path) -> Iterator[list[Outcome
         descriptor = os.open(device, os.O_WRONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         yield [
-            Outcome(name=name, target=LATENCY_DEVICE, state="skipped", before=None, after=None, reason="no such device")
+            KnobOutcome(
+                name=name, target=LATENCY_DEVICE, state="skipped", before=None, after=None, reason="no such device"
+            )
         ]
         return
     except OSError as error:
         reason = error.strerror or str(error)
-        yield [Outcome(name=name, target=LATENCY_DEVICE, state="refused", before=None, after=None, reason=reason)]
+        yield [KnobOutcome(name=name, target=LATENCY_DEVICE, state="refused", before=None, after=None, reason=reason)]
         return
     try:
         os.write(descriptor, struct.pack("=i", microseconds))
-        yield [Outcome(name=name, target=LATENCY_DEVICE, state="changed", before=None, after=f"{microseconds} us")]
+        yield [KnobOutcome(name=name, target=LATENCY_DEVICE, state="changed", before=None, after=f"{microseconds} us")]
     finally:
         os.close(descriptor)
 
@@ -177,23 +181,23 @@ def _outcome(
     before: str | None,
     after: str | None,
     reason: str = "",
-) -> Outcome:
-    return Outcome(name=knob.name, target=knob.path, state=state, before=before, after=after, reason=reason)
+) -> KnobOutcome:
+    return KnobOutcome(name=knob.name, target=knob.path, state=state, before=before, after=after, reason=reason)
 
 
-def _refused(entry: Entry, reason: str) -> Outcome:
-    return Outcome(
+def _refused(entry: JournalEntry, reason: str) -> KnobOutcome:
+    return KnobOutcome(
         name=entry.name, target=entry.target, state="refused", before=entry.old, after=entry.old, reason=reason
     )
 
 
-def _tell_refused(tell: Callable[[str], None], tuned: Tuned) -> None:
+def _report_refused(report: Callable[[str], None], tuned: Tuned) -> None:
     counted = Counter((outcome.name, outcome.reason) for outcome in tuned.refused)
-    for (name, reason), places in counted.items():
-        where = f" in {places} places" if places > 1 else ""
-        tell(f"Not tuned{where}: {name}: {reason}. See `cliffwatch doctor --mode walltime`.")
+    for (name, reason), count in counted.items():
+        files = f" in {count} files" if count > 1 else ""
+        report(f"Not tuned{files}: {name}: {reason}. See `cliffwatch doctor --mode walltime`.")
 
 
-def _tell_all(tell: Callable[[str], None], sentences: tuple[str, ...]) -> None:
+def _report_all(report: Callable[[str], None], sentences: tuple[str, ...]) -> None:
     for sentence in sentences:
-        tell(sentence)
+        report(sentence)

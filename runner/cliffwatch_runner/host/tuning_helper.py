@@ -1,7 +1,7 @@
 """The only part of Cliffwatch that an ordinary user may have run as root: it tunes the host for as long as he listens.
 
 It is installed as one file of root's (`cliffwatch doctor --tuning-helper FILE`) and started by sudo without arguments. One
-line says what to tune, in words of a closed table; no word of it becomes a path, an option or a value. What was tuned is
+line names what to tune, in words of a closed table; no word of it becomes a path, an option or a value. What was tuned is
 put back when standard input ends, however the caller ended; what a killed helper left is in the journal.
 """
 
@@ -62,7 +62,7 @@ def request_line(cpus: frozenset[int]) -> str:
 
 
 def requested_plan(line: str, root: Path) -> TuningPlan | str:
-    """What a line asks for; a clause that says why it is refused."""
+    """What a line asks for; a clause with the reason where it is refused."""
     words = [word.partition("=") for word in line.split(" ")]
     names = [name for name, _, _ in words]
     if len(set(names)) != len(names):
@@ -106,13 +106,13 @@ def serve(
         if hindrance is not None:
             _answer(answers, refused=hindrance)
             return 4
-        told: list[str] = []
-        with tuned_host(plan, tell=told.append, root=root, journal=journal, services=services) as tuned:
-            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], told=told)
-            told.clear()
+        sentences: list[str] = []
+        with tuned_host(plan, report=sentences.append, root=root, journal=journal, services=services) as tuned:
+            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], told=sentences)
+            sentences.clear()
             while requests.read(_LONGEST):
                 pass
-        _answer(answers, told=told)
+        _answer(answers, told=sentences)
     return 0
 
 
@@ -132,9 +132,9 @@ def _answer(answers: IO[bytes], **document: object) -> None:
 @contextmanager
 def _alone(journal: Path) -> Iterator[str | None]:
     """Why this host is not to be tuned now: another run tunes it."""
-    found = read_journal(journal)
-    if isinstance(found, Journal) and found.pid != os.getpid() and Path("/proc", str(found.pid)).exists():
-        yield f"process {found.pid} tunes this host already"
+    left = read_journal(journal)
+    if isinstance(left, Journal) and left.pid != os.getpid() and Path("/proc", str(left.pid)).exists():
+        yield f"process {left.pid} tunes this host already"
         return
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cliffwatch_runner import process
 from cliffwatch_runner.host.knobs import tuning_plan
-from cliffwatch_runner.host.tuning import Outcome, Tuned, tuned_host
+from cliffwatch_runner.host.tuning import KnobOutcome, Tuned, tuned_host
 from cliffwatch_runner.host.tuning_helper import INSTALLED, request_line
 
 _SUDO_SECONDS = 20.0
@@ -35,42 +35,44 @@ def lines_to_allow(user: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def tuned_as_allowed(cpus: frozenset[int], *, tell: Callable[[str], None]) -> Iterator[Tuned]:
+def tuned_as_allowed(cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[Tuned]:
     """Tunes this host for guests on these CPUs for as long as the block runs. Hold the host's lock alone around it."""
     if os.geteuid() != 0 and helper_allowed():
-        with tuned_by_helper(["sudo", "-n", str(INSTALLED)], cpus, tell=tell) as tuned:
+        with tuned_by_helper(["sudo", "-n", str(INSTALLED)], cpus, report=report) as tuned:
             yield tuned
         return
-    with tuned_host(tuning_plan(Path("/"), cpus), tell=tell) as tuned:
+    with tuned_host(tuning_plan(Path("/"), cpus), report=report) as tuned:
         yield tuned
 
 
 @contextmanager
-def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, tell: Callable[[str], None]) -> Iterator[Tuned]:
+def tuned_by_helper(argv: Sequence[str], cpus: frozenset[int], *, report: Callable[[str], None]) -> Iterator[Tuned]:
     """As `tuned_host`, by the helper that `argv` starts. It puts back what it changed when this process ends, too."""
     with process.conversation(argv, patience=_TUNE_SECONDS) as helper:
-        answer = _asked(helper, request_line(cpus))
+        answer = _request(helper, request_line(cpus))
         outcomes = answer.get("outcomes")
         if not isinstance(outcomes, list):
-            tell(
+            report(
                 f"Not tuned: {answer.get('refused', 'the tuning helper gave no answer')}. See `cliffwatch doctor --mode walltime`."
             )
-        _tell(answer, tell)
-        yield Tuned(outcomes=tuple(Outcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ())
-        helper.fall_silent()
-        _tell(_heard(helper), tell)
+        _report(answer, report)
+        yield Tuned(
+            outcomes=tuple(KnobOutcome(**outcome) for outcome in outcomes) if isinstance(outcomes, list) else ()
+        )
+        helper.end_input()
+        _report(_answer(helper), report)
 
 
-def _asked(helper: process.Conversation, line: str) -> dict[str, object]:
+def _request(helper: process.Conversation, line: str) -> dict[str, object]:
     try:
-        helper.say(line)
+        helper.send(line)
     except BrokenPipeError:
         return {}
-    return _heard(helper)
+    return _answer(helper)
 
 
-def _heard(helper: process.Conversation) -> dict[str, object]:
-    line = helper.hear(_TUNE_SECONDS)
+def _answer(helper: process.Conversation) -> dict[str, object]:
+    line = helper.receive(_TUNE_SECONDS)
     try:
         answer = json.loads(line or "")
     except ValueError:
@@ -78,7 +80,7 @@ def _heard(helper: process.Conversation) -> dict[str, object]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _tell(answer: dict[str, object], tell: Callable[[str], None]) -> None:
-    told = answer.get("told")
-    for sentence in told if isinstance(told, list) else ():
-        tell(str(sentence))
+def _report(answer: dict[str, object], report: Callable[[str], None]) -> None:
+    sentences = answer.get("told")
+    for sentence in sentences if isinstance(sentences, list) else ():
+        report(str(sentence))

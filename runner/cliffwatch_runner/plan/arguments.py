@@ -1,4 +1,4 @@
-"""The arguments of a run, checked before anything is fetched, built or written; `places` has the folders."""
+"""The arguments of a run, checked before anything is fetched, built or written; `writable_folders` has the folders."""
 
 import re
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
         if program is not None and isinstance(ask(tool, program), Failure):
             yield Failure(
                 whose="usage",
-                message=f"{option}: there is no program {program!r} here that says its version",
+                message=f"{option}: there is no program {program!r} here that prints its version",
                 next_step=f"name one that is on PATH, or install {installable(tool)}",
             )
 

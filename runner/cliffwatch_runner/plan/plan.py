@@ -30,7 +30,7 @@ class PlannedBoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Blocks of boots: every block boots each arm once. `stages` says when boots are added; None means never.
+    """Blocks of boots: every block boots each arm once. `stages` is when boots are added; None means never.
 
     `notable` is the smallest change that is reported, as a fraction, which the stages decide by; None is each row's default.
     """

@@ -20,7 +20,7 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
-from cliffwatch_runner.sandbox.limits import Limits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -31,7 +31,7 @@ _BUILD_SECONDS = 3 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ResolvedRequest:
     """What a request means on this host. `base` and `head` may be the same revision."""
 
     tree: Tree
@@ -47,20 +47,20 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Equipped:
-    """Tools and configuration, found fit for the revisions."""
+class CheckedTools:
+    """Tools and configuration, checked against what the revisions need."""
 
     toolchain: Toolchain
     fragments: Fragments
     sandbox: Sandbox
     guest_sandbox: Sandbox
-    limits: Limits
+    limits: SandboxLimits
 
 
 Failures = tuple[Failure, ...]
 
 
-def choose(request: RunRequest) -> Chosen | Failures:
+def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
     catalogue = load_catalogue()
     wrong = wrong_arguments(request, catalogue)
@@ -83,7 +83,7 @@ def choose(request: RunRequest) -> Chosen | Failures:
     if isinstance(mode, Failure):
         return (mode,)
     host = {**host_record(), "programs": program_versions()}
-    return Chosen(
+    return ResolvedRequest(
         tree=tree,
         base=base,
         head=head,
@@ -115,35 +115,35 @@ def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
     return "icount", (f"icount, because KVM does not run a guest here: {probe.reason}",)
 
 
-def equip(request: RunRequest, chosen: Chosen) -> Equipped | Failures:
-    """Tools, configuration, isolation and space, held against what the revisions need; all that is wrong at once."""
+def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools | Failures:
+    """Tools, configuration, isolation and space, checked against what the revisions need; all that is wrong at once."""
     toolchain = find_toolchain(request.tools)
     if isinstance(toolchain, tuple):
         return toolchain
     # What only this tree has may need what any suite needs.
-    needing = chosen.catalogue.suites if DISCOVERED in request.suites else chosen.suites
+    needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
     fragments = read_fragments(needing, request.fragments)
     if isinstance(fragments, Failure):
         return (fragments,)
     failures = [
         failure
-        for revision in dict.fromkeys((chosen.base, chosen.head, chosen.bench))
-        for failure in unmet(needs_of(chosen.tree.mirror, revision), toolchain, revision)
+        for revision in dict.fromkeys((resolved.base, resolved.head, resolved.bench))
+        for failure in unmet(needs_of(resolved.tree.mirror, revision), toolchain, revision)
     ]
     failures += _boot_tools()
-    walls, limits = _walls(request), changed(host_limits(_BUILD_SECONDS), request.limits)
-    failures += [each for each in (walls, limits) if isinstance(each, Failure)]
-    if failures or isinstance(walls, Failure) or isinstance(limits, Failure):
+    sandboxes, limits = _sandboxes(request), changed(host_limits(_BUILD_SECONDS), request.limits)
+    failures += [each for each in (sandboxes, limits) if isinstance(each, Failure)]
+    if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
         return tuple(dict.fromkeys(failures))
-    sandbox, guest_sandbox = walls
+    sandbox, guest_sandbox = sandboxes
     # What runs in a container is its engine's child: no limit on our own children reaches it.
     sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
-    return Equipped(
+    return CheckedTools(
         toolchain=toolchain, fragments=fragments, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
     )
 
 
-def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
+def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
     """The sandboxes of builds and of emulators, or what keeps this host from having them."""
     sandbox = choose_sandbox(request.isolation, request.tools.build_image)
     guest_sandbox = choose_guest_sandbox(request.isolation)
@@ -152,32 +152,34 @@ def _walls(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
             return each
     assert isinstance(sandbox, Sandbox)
     assert isinstance(guest_sandbox, Sandbox)
-    places = (request.cache, Path(tempfile.gettempdir()))
-    shut = refused_path(sandbox.level, places) or refusal(sandbox.uid)
+    folders = (request.cache, Path(tempfile.gettempdir()))
+    refused = refused_path(sandbox.level, folders) or refusal(sandbox.uid)
     for each in (sandbox, guest_sandbox):
-        shut = shut or unreachable(each, (*places, (request.out or RESULTS_HOME).absolute().parent, *guest_programs()))
-    return shut if shut is not None else (sandbox, guest_sandbox)
+        refused = refused or unreachable(
+            each, (*folders, (request.out or RESULTS_HOME).absolute().parent, *guest_programs())
+        )
+    return refused if refused is not None else (sandbox, guest_sandbox)
 
 
 def _boot_tools() -> Sequence[Failure]:
     versions = program_versions()
     wanted = {"qemu": ("QEMU", "qemu-system-x86")}
-    found = [
+    missing = [
         Failure(whose="host", message=f"{title} is missing", next_step=f"install {package}, or run `make packages`")
         for name, (title, package) in wanted.items()
         if versions[name] is None
     ]
     if find_virtme_run() is None:
-        found.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
+        missing.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
     if find_udev() is None:
-        found.append(
+        missing.append(
             Failure(
                 whose="host",
                 message="udev is missing, without which a guest's output is lost",
                 next_step="install udev",
             )
         )
-    return found
+    return missing
 
 
 def missing_space(cache: Path, free: int) -> Failure | None:
@@ -187,5 +189,5 @@ def missing_space(cache: Path, free: int) -> Failure | None:
     return Failure(
         whose="host",
         message=f"{free >> 20} MiB are free for builds under {cache}, and a build takes up to {_NEEDED_BYTES >> 30} GiB",
-        next_step="make room, or name another place with --cache",
+        next_step="make room, or name another folder with --cache",
     )

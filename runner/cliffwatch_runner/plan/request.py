@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
@@ -11,8 +10,6 @@ from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.sandbox.isolation import IsolationChoice
 from cliffwatch_runner.source.access import TreeAccess, Trust
 
-Side = Literal["base", "head"]
-
 ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 """Boots an arm under icount: equal kernels repeat, so a second boot only guards against a boot that went wrong."""
 
@@ -20,7 +17,7 @@ ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
-    `explain` names the cases that the report will explain; `tree_access` says by whose word the tree is fetched.
+    `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
     """
 
     tree: str

@@ -12,7 +12,7 @@ from cliffwatch_runner.failure import Failure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The cases to run, and the ones that are told without being run, with their reason."""
+    """The cases to run, and the ones that are reported without being run, with their reason."""
 
     cases: tuple[PlannedCase, ...]
     left_out: tuple[CaseOutcome, ...]

@@ -1,20 +1,19 @@
 """A plan for people: `cliffwatch run --dry-run`."""
 
 from cliffwatch.counting import counted, duration
-from cliffwatch_runner.plan.plan import Plan
-from cliffwatch_runner.plan.prepare import Chosen
-from cliffwatch_runner.plan.selection import Selection
+from cliffwatch_runner.plan.run_plan import PlannedRun
 
 _REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
 _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 
 
-def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
+def plan_text(planned: PlannedRun) -> str:
     """Revisions, cases, boots in their order, and about how long."""
+    resolved, plan, selection = planned.resolved, planned.plan, planned.selection
     lines = [
-        f"base  {chosen.base.short} ({chosen.base.subject}), linux {chosen.base.release}",
-        f"head  {chosen.head.short} ({chosen.head.subject}), linux {chosen.head.release}",
-        f"{chosen.mode} on {chosen.platform}, seed {plan.seed}",
+        f"base  {resolved.base.short} ({resolved.base.subject}), linux {resolved.base.release}",
+        f"head  {resolved.head.short} ({resolved.head.subject}), linux {resolved.head.release}",
+        f"{resolved.mode} on {resolved.platform}, seed {plan.seed}",
         "",
         f"cases ({len(plan.cases)}):",
     ]
@@ -23,11 +22,11 @@ def plan_text(chosen: Chosen, plan: Plan, selection: Selection) -> str:
     lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
-        lines += [f"  then at most {counted(last, 'boot')} more of each kernel, of the cases that these leave open"]
+        lines += [f"  then at most {counted(last, 'more boot')} per kernel, of the cases that these leave open"]
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
-    seconds = plan.guest_seconds() * _REAL_SECONDS[chosen.mode] + len(plan.boots) * _START_SECONDS[chosen.mode]
+    seconds = plan.guest_seconds() * _REAL_SECONDS[resolved.mode] + len(plan.boots) * _START_SECONDS[resolved.mode]
     lines += [
         "",
         f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted",

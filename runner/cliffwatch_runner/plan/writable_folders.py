@@ -1,4 +1,4 @@
-"""The folders that a run writes, found fit before anything is done: what fails after an hour of building is too late."""
+"""The folders that a run writes, checked before anything is done: what fails after an hour of building is too late."""
 
 import os
 import pwd
@@ -11,7 +11,7 @@ from cliffwatch_runner.failure import Failure
 RESULTS_HOME = Path("cliffwatch-results")
 """Where results go that were given no folder."""
 
-_FOLDERS = ("kernels", "benches", "lanes", "locks", "failures", "ccaches", "mirror.git")
+_FOLDERS = ("kernels", "benches", "worktrees", "locks", "failures", "ccaches", "mirror.git")
 
 
 def open_cache(cache: Path) -> Failure | None:
@@ -24,63 +24,63 @@ def open_cache(cache: Path) -> Failure | None:
             message=f"the cache {cache} cannot be made: {error.strerror}",
             next_step="name a folder that you can write with --cache",
         )
-    shut = next((place for place in (cache, *(cache / name for name in _FOLDERS)) if _is_shut(place)), None)
-    return None if shut is None else not_ours(shut, cache)
+    closed = next((path for path in (cache, *(cache / name for name in _FOLDERS)) if _is_closed(path)), None)
+    return None if closed is None else not_ours(closed, cache)
 
 
 def check_results(out: Path) -> Failure | None:
     """A failure where this user cannot write results to `out`, which need not be there yet."""
-    place = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
-    if not place.is_dir():
+    existing = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
+    if not existing.is_dir():
         why = "is no folder"
-    elif not os.access(place, os.W_OK | os.X_OK):
-        why = _why_shut(place)
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        why = _why_closed(existing)
     else:
-        why = _why_refused(place)
+        why = _why_refused(existing)
     if not why:
         return None
     return Failure(
         whose="usage",
-        message=f"results cannot be written to {out}: {place} {why}",
+        message=f"results cannot be written to {out}: {existing} {why}",
         next_step="name a folder that you can write with --out",
     )
 
 
-def _why_refused(place: Path) -> str:
-    """Rights alone do not tell, of root least of all: a file is made that never has a name. Empty where it can be."""
+def _why_refused(folder: Path) -> str:
+    """Rights alone do not show it, of root least of all: a file is made that never has a name. Empty where it can be."""
     try:
-        TemporaryFile(dir=place).close()
+        TemporaryFile(dir=folder).close()
     except OSError as error:
         return f"takes no files ({error.strerror})"
     return ""
 
 
-def not_ours(place: Path, cache: Path) -> Failure:
+def not_ours(path: Path, cache: Path) -> Failure:
     """What somebody reads whose cache holds something of another user."""
     ours = cache.is_dir() and cache.stat().st_uid == os.geteuid()
     take_back = f"sudo chown -R {owner_name(os.geteuid())} {shlex.quote(str(cache))}"
     return Failure(
         whose="usage",
-        message=f"the cache {cache} cannot be used: {place} {_why_shut(place)}",
+        message=f"the cache {cache} cannot be used: {path} {_why_closed(path)}",
         next_step=f"{take_back}, or name another folder with --cache"
         if ours
         else "name a folder of yours with --cache",
     )
 
 
-def _is_shut(place: Path) -> bool:
+def _is_closed(path: Path) -> bool:
     try:
-        place.lstat()
+        path.lstat()
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return not os.access(place, os.R_OK | os.W_OK | os.X_OK)
+    return not os.access(path, os.R_OK | os.W_OK | os.X_OK)
 
 
-def _why_shut(place: Path) -> str:
+def _why_closed(path: Path) -> str:
     try:
-        owner = place.lstat().st_uid
+        owner = path.lstat().st_uid
     except OSError as error:
         return f"cannot be looked at ({error.strerror})"
     if owner == os.geteuid():

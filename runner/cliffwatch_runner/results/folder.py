@@ -10,7 +10,7 @@ from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFolder:
-    """`done` says that the folder holds this very run, complete; `resumed` that it holds a part of it.
+    """`done` means that the folder holds this very run, complete; `resumed` that it holds a part of it.
 
     `created` is when that run began, None for a new one: a run that goes on is the same run. `notable` is the threshold that it
     was given, None for the defaults.

@@ -1,11 +1,11 @@
-"""What the raw outputs of one start of a guest say about its cases."""
+"""The outcomes and samples of cases, read from the raw outputs of one start of a guest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.parsers.bench import parse_bench
+from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.splats import Splat
 from cliffwatch.readings import Parsed, Problem
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
@@ -90,13 +90,13 @@ def _failure(status: int, case: PlannedCase, parsed: Parsed, splat: Splat | None
     if splat is not None:
         return f"the kernel complained while it ran: {splat.title.strip()}"
     if status != 0:
-        return _said(parsed, stderr) or f"bench ended with status {status} and said nothing"
+        return _reason(parsed, stderr) or f"bench ended with status {status} and printed nothing"
     if not parsed.values:
-        return _said(parsed, stderr) or "bench printed nothing that can be read"
+        return _reason(parsed, stderr) or "bench printed nothing that can be read"
     return None
 
 
-def _said(parsed: Parsed, stderr: str) -> str:
+def _reason(parsed: Parsed, stderr: str) -> str:
     if parsed.problems:
         return parsed.problems[0].reason
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]

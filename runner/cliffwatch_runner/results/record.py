@@ -1,4 +1,4 @@
-"""What run.json says: enough to repeat the run and to know what its numbers are numbers of."""
+"""The content of run.json: enough to repeat the run and to know what its numbers are numbers of."""
 
 import hashlib
 import json

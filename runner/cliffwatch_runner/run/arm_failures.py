@@ -1,4 +1,4 @@
-"""Arms whose kernel built and gave nothing: what their boots say of it."""
+"""Arms whose kernel built and gave nothing: why, from their boots."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,10 +7,14 @@ from typing import Any
 
 from cliffwatch_runner.failure import Failure
 
-_TOLD = {
+_FAILURES = {
     "panic": ("kernel", "the kernel panics before it can be measured", "see the console in the boot's folder"),
     "hang": ("kernel", "the guest hangs before it can be measured", "see the console; --hang-after gives it more time"),
-    "lost": ("host", "the guest ended without a word", "see the console in the boot's folder, and `cliffwatch doctor`"),
+    "lost": (
+        "host",
+        "the guest ended without a message",
+        "see the console in the boot's folder, and `cliffwatch doctor`",
+    ),
     "too-much-output": ("kernel", "the guest wrote more than it may", "see what it wrote in the boot's folder"),
 }
 
@@ -43,9 +47,9 @@ def _failure(boot: Mapping[str, Any]) -> Failure | None:
     last = boot["parts"][-1]
     if last["status"] == "refused":
         return _refused(str(last["evidence"]))
-    if last["status"] not in _TOLD:
+    if last["status"] not in _FAILURES:
         return None
-    whose, message, next_step = _TOLD[last["status"]]
+    whose, message, next_step = _FAILURES[last["status"]]
     return Failure(whose=whose, message=message, next_step=next_step, evidence=last["evidence"])  # type: ignore[arg-type]
 
 
@@ -55,6 +59,6 @@ def _refused(evidence: str) -> Failure:
     return Failure(
         whose="host" if of_host else "kernel",
         message="the guest was refused: " + (evidence.splitlines() or ["no reason given"])[0],
-        next_step="see `cliffwatch doctor`" if of_host else "mend the configuration",
+        next_step="see `cliffwatch doctor`" if of_host else "fix the configuration",
         evidence=evidence,
     )

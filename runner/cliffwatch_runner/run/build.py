@@ -8,14 +8,24 @@ from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.capacity import free_disk
-from cliffwatch_runner.plan.prepare import Chosen, Equipped, missing_space
+from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, missing_space
 from cliffwatch_runner.results.record import BuiltArm
-from cliffwatch_runner.run.progress import Teller
+from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.source.revision import Revision
 
 
+@dataclass(frozen=True, slots=True)
+class BuildOrder:
+    """What is built for a run, with what, and where its progress is reported."""
+
+    resolved: ResolvedRequest
+    tools: CheckedTools
+    settings: BuildSettings
+    progress: Progress
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuiltRun:
     """The arms with their kernels, and the bench that serves them all. `bench_from` names the revision it came from."""
 
     arms: dict[str, BuiltArm]
@@ -24,55 +34,47 @@ class Built:
     notes: tuple[str, ...]
 
 
-def build(
-    chosen: Chosen, equipped: Equipped, settings: BuildSettings, teller: Teller, bench_from: str
-) -> Built | tuple[Failure, ...]:
+def build(order: BuildOrder, bench_from: str) -> BuiltRun | tuple[Failure, ...]:
     """Builds both kernels and bench. A kernel that does not build is a result: the other one is measured all the same.
 
     Raises Stopped and OSError as the builds do.
     """
-    short = missing_space(settings.cache, free_disk(settings.cache))
-    new = any(not _is_there(revision, equipped, settings) for revision in (chosen.base, chosen.head))
+    cache, resolved = order.settings.cache, order.resolved
+    short = missing_space(cache, free_disk(cache))
+    new = any(not _in_cache(revision, order) for revision in (resolved.base, resolved.head))
     if short is not None and new:
         return (short,)
     arms: dict[str, BuiltArm] = {}
-    for name, revision in (("base", chosen.base), ("head", chosen.head)):
-        kernel = _kernel(name, revision, chosen, equipped, settings, teller)
+    for name, revision in (("base", resolved.base), ("head", resolved.head)):
+        kernel = _kernel(name, revision, order)
         if isinstance(kernel, Failure) and kernel.whose != "kernel":
             return (kernel,)
         arms[name] = BuiltArm(revision=revision, kernel=kernel)
-    return _with_bench(arms, chosen, equipped, settings, teller, bench_from)
+    return _with_bench(arms, order, bench_from)
 
 
-def _is_there(revision: Revision, equipped: Equipped, settings: BuildSettings) -> bool:
-    digest = kernel_digest(revision, equipped.fragments, equipped.toolchain, settings.trust)
-    return (settings.cache / "kernels" / digest / "kernel.json").exists()
+def _in_cache(revision: Revision, order: BuildOrder) -> bool:
+    digest = kernel_digest(revision, order.tools.fragments, order.tools.toolchain, order.settings.trust)
+    return (order.settings.cache / "kernels" / digest / "kernel.json").exists()
 
 
-def _kernel(
-    name: str, revision: Revision, chosen: Chosen, equipped: Equipped, settings: BuildSettings, teller: Teller
-) -> Kernel | Failure:
-    teller.begin(f"build {name}", f"{revision.short} linux {revision.release}")
+def _kernel(name: str, revision: Revision, order: BuildOrder) -> Kernel | Failure:
+    progress, tools = order.progress, order.tools
+    progress.begin(f"build {name}", f"{revision.short} linux {revision.release}")
     kernel = build_kernel(
-        chosen.tree, revision, fragments=equipped.fragments, toolchain=equipped.toolchain, settings=settings
+        order.resolved.tree, revision, fragments=tools.fragments, toolchain=tools.toolchain, settings=order.settings
     )
     if isinstance(kernel, Failure):
-        teller.end(f"{revision.short}: {kernel.message}")
+        progress.end(f"{revision.short}: {kernel.message}")
     else:
-        teller.end(f"{revision.short} {'was there' if kernel.was_there else 'built'}")
+        progress.end(f"{revision.short} {'was there' if kernel.was_there else 'built'}")
     return kernel
 
 
-def _with_bench(
-    arms: dict[str, BuiltArm],
-    chosen: Chosen,
-    equipped: Equipped,
-    settings: BuildSettings,
-    teller: Teller,
-    bench_from: str,
-) -> Built | tuple[Failure, ...]:
+def _with_bench(arms: dict[str, BuiltArm], order: BuildOrder, bench_from: str) -> BuiltRun | tuple[Failure, ...]:
     """Bench of the wanted revision; of base where head does not build, so that base is measured all the same."""
-    candidates: list[tuple[str, Revision]] = [(bench_from, chosen.bench), ("base", chosen.base)]
+    resolved, progress = order.resolved, order.progress
+    candidates: list[tuple[str, Revision]] = [(bench_from, resolved.bench), ("base", resolved.base)]
     kernels = {name: arm.kernel for name, arm in arms.items() if isinstance(arm.kernel, Kernel)}
     if not kernels:
         return tuple(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Failure))
@@ -81,21 +83,15 @@ def _with_bench(
         kernel = kernels.get(name) or kernels.get("head") or kernels["base"]
         if name == "head" and "head" not in kernels:
             continue
-        teller.begin("build bench", f"of {name}")
-        bench = build_bench(
-            chosen.tree,
-            revision,
-            kernel,
-            toolchain=equipped.toolchain,
-            settings=settings,
-        )
+        progress.begin("build bench", f"of {name}")
+        toolchain, settings = order.tools.toolchain, order.settings
+        bench = build_bench(resolved.tree, revision, kernel, toolchain=toolchain, settings=settings)
         if isinstance(bench, BenchProgram):
-            teller.end(
-                f"of {name} {'was there' if bench.was_there else 'built'}, {counted(len(bench.offered), 'benchmark')}"
-            )
+            how = "was there" if bench.was_there else "built"
+            progress.end(f"of {name} {how}, {counted(len(bench.offered), 'benchmark')}")
             notes = (f"bench is of {name}, as that of {bench_from} does not build",) if name != bench_from else ()
-            return Built(arms=arms, bench=bench, bench_from=name, notes=notes)
-        teller.end(f"of {name}: {bench.message}")
+            return BuiltRun(arms=arms, bench=bench, bench_from=name, notes=notes)
+        progress.end(f"of {name}: {bench.message}")
         failures.append(bench)
         if bench.whose != "kernel":
             break

@@ -27,11 +27,11 @@ _HOST_SECONDS = 12 * 3600.0
 """After half a day a boot is given up as its host's failure, whatever its guest does."""
 
 _MOST_PARTS = 4
-"""After so many starts a boot is given up: a kernel that dies in every case has told what it has to tell."""
+"""After so many starts a boot is given up: one that dies in every case has nothing more to show."""
 
 
-class Listener(Protocol):
-    """Who is told how the measuring goes. Called from several threads."""
+class BootListener(Protocol):
+    """Gets the events of a measurement. Called from several threads."""
 
     def boot_begins(self, boot: PlannedBoot) -> None: ...
     def case_begins(self, boot: PlannedBoot, case: str) -> None: ...
@@ -39,7 +39,7 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class GuestSettings:
     """What every boot of the run needs besides its kernel. `argv` puts isolation and limits around the guest's start."""
 
     programs: tuple[Path, ...]
@@ -50,23 +50,26 @@ class Bench:
     hang_after: float
 
 
-def measure(
-    plan: Plan,
-    kernels: Mapping[str, Path],
-    bench: Bench,
-    folder: Path,
-    *,
-    at_once: int,
-    listener: Listener,
-    stop: threading.Event,
-) -> Failure | None:
-    """Boots what the plan says and is not yet done, `at_once` guests at a time, in the plan's order.
+@dataclass(frozen=True, slots=True)
+class PlanExecution:
+    """A plan that is carried out into a result directory, `folder`; `stop` ends it early."""
+
+    plan: Plan
+    guest: GuestSettings
+    folder: Path
+    listener: BootListener
+    stop: threading.Event
+
+
+def measure(execution: PlanExecution, kernels: Mapping[str, Path], *, at_once: int) -> Failure | None:
+    """Boots what is planned and not yet done, `at_once` guests at a time, in the plan's order.
 
     `kernels` maps each arm to the folder of its image; arms without one are passed over (their kernel did not build).
     Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
     OSError where the host cannot keep the results; what is done by then stays.
     """
-    todo = [boot for boot in plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
+    stop, folder = execution.stop, execution.folder
+    todo = [boot for boot in execution.plan.boots if boot.arm in kernels and not finished_boot(folder, boot)]
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="boot") as pool:
         running: set[Future[Failure | None]] = set()
         failure: Failure | None = None
@@ -74,7 +77,7 @@ def measure(
             while (todo or running) and not (stop.is_set() and not running):
                 while todo and len(running) < at_once and not stop.is_set():
                     boot = todo.pop(0)
-                    running.add(pool.submit(_boot, plan, boot, kernels[boot.arm], bench, folder, listener, stop))
+                    running.add(pool.submit(_boot, execution, boot, kernels[boot.arm]))
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     failure = future.result() or failure
@@ -86,24 +89,23 @@ def measure(
     return failure
 
 
-def _boot(
-    plan: Plan, boot: PlannedBoot, kernel: Path, bench: Bench, folder: Path, listener: Listener, stop: threading.Event
-) -> Failure | None:
+def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: Path) -> Failure | None:
+    stop, listener = execution.stop, execution.listener
     listener.boot_begins(boot)
-    home = folder / "boots" / boot.folder
+    home = execution.folder / "boots" / boot.folder
     set_aside(home)
     parts: list[PartEnd] = []
     began = clock.now()
     remaining = list(boot.cases)
     while remaining and len(parts) < _MOST_PARTS and not stop.is_set():
-        part = _part(plan, boot, remaining, kernel, bench, home / str(len(parts) + 1), listener, stop)
+        part = _part(execution, boot, remaining, kernel, home / str(len(parts) + 1))
         parts.append(part)
         remaining = [case for case in remaining if case not in part.results]
         if not _worth_another(part, remaining):
             break
     starved = bool(parts) and parts[-1].end.status == "starved"
     if not stop.is_set() and not starved:
-        write_boot(home, plan, boot, parts, began=began, ended=clock.now())
+        write_boot(home, execution.plan, boot, parts, began=began, ended=clock.now())
     listener.boot_ends(boot, parts[-1].end if parts else None)
     return _starved(boot, parts[-1].end) if starved else None
 
@@ -122,35 +124,31 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
     return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
 
 
-def _part(
-    plan: Plan,
-    boot: PlannedBoot,
-    cases: list[int],
-    kernel: Path,
-    bench: Bench,
-    folder: Path,
-    listener: Listener,
-    stop: threading.Event,
-) -> PartEnd:
-    order = _order([(index, plan.cases[index]) for index in cases], kernel, bench)
-    end = boot_guest(order, folder, on_case=lambda name: listener.case_begins(boot, name), should_stop=stop.is_set)
-    read = {index: read_case(index, plan.cases[index], folder, end) for index in cases}
-    return PartEnd(end=end, results={index: result for index, result in read.items() if result is not None})
+def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: Path, folder: Path) -> PartEnd:
+    planned, stop = execution.plan.cases, execution.stop
+    order = _order([(index, planned[index]) for index in cases], kernel, execution.guest)
+
+    def on_case(name: str) -> None:
+        execution.listener.case_begins(boot, name)
+
+    end = boot_guest(order, folder, on_case=on_case, should_stop=stop.is_set)
+    results = {index: read_case(index, planned[index], folder, end) for index in cases}
+    return PartEnd(end=end, results={index: result for index, result in results.items() if result is not None})
 
 
-def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, bench: Bench) -> BootOrder:
-    guest_cases = tuple(_guest_case(index, case, bench.shape) for index, case in cases)
+def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, guest: GuestSettings) -> BootOrder:
+    guest_cases = tuple(_guest_case(index, case, guest.shape) for index, case in cases)
     return BootOrder(
         kernel=kernel,
-        programs=bench.programs,
+        programs=guest.programs,
         cases=guest_cases,
-        shape=bench.shape,
-        forbidden=bench.forbidden,
+        shape=guest.shape,
+        forbidden=guest.forbidden,
         limits=GuestLimits(
-            quiet=bench.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
+            quiet=guest.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
         ),
-        sandbox=bench.sandbox,
-        argv=bench.argv,
+        sandbox=guest.sandbox,
+        argv=guest.argv,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tells a person how a run goes: a live line on a terminal, plain lines elsewhere."""
+"""The progress of a run as a person reads it: a live line on a terminal, plain lines elsewhere."""
 
 import threading
 from collections.abc import Callable
@@ -6,7 +6,8 @@ from typing import Protocol, TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
 
 from cliffwatch.counting import duration
 from cliffwatch.reports.styles import plain, visible
@@ -15,8 +16,8 @@ from cliffwatch_runner import clock
 _PLAIN_EVERY_SECONDS = 30.0
 
 
-class Teller(Protocol):
-    """What the parts of a run tell. May be called from several threads. Fractions run from 0 to 1."""
+class Progress(Protocol):
+    """Where the parts of a run report how far they are. May be called from several threads. Fractions run from 0 to 1."""
 
     def begin(self, phase: str, detail: str = "") -> None: ...
     def advance(self, fraction: float | None, detail: str = "") -> None: ...
@@ -82,7 +83,7 @@ class LiveLine:
         self._phase = ""
         self._phase_began = clock.monotonic()
         self._task: TaskID | None = None
-        self._progress = Progress(
+        self._bar = ProgressBar(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[share]:>4}"),
@@ -91,21 +92,21 @@ class LiveLine:
             console=console,
             transient=True,
         )
-        self._progress.start()
+        self._bar.start()
 
     def begin(self, phase: str, detail: str = "") -> None:
         with self._lock:
             self._phase, self._phase_began = phase, clock.monotonic()
             if self._task is not None:
-                self._progress.remove_task(self._task)
-            self._task = self._progress.add_task(phase, total=None, share="", detail=escape(plain(detail)))
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(phase, total=None, share="", detail=escape(plain(detail)))
 
     def advance(self, fraction: float | None, detail: str = "") -> None:
         with self._lock:
             if self._task is None:
                 return
             left = time_left(fraction, clock.monotonic() - self._phase_began)
-            self._progress.update(
+            self._bar.update(
                 self._task,
                 total=1.0 if fraction is not None else None,
                 completed=fraction or 0.0,
@@ -116,24 +117,24 @@ class LiveLine:
     def end(self, detail: str) -> None:
         with self._lock:
             took = duration(clock.monotonic() - self._phase_began)
-            self._progress.console.print(f"  {escape(self._phase)}: {escape(detail)} [dim]({took})", highlight=False)
+            self._bar.console.print(f"  {escape(self._phase)}: {escape(detail)} [dim]({took})", highlight=False)
             if self._task is not None:
-                self._progress.remove_task(self._task)
+                self._bar.remove_task(self._task)
                 self._task = None
 
     def note(self, text: str) -> None:
         with self._lock:
-            self._progress.console.print(f"  {escape(text)}", highlight=False)
+            self._bar.console.print(f"  {escape(text)}", highlight=False)
 
     def close(self) -> None:
-        self._progress.stop()
+        self._bar.stop()
 
 
 class TimedPhases:
-    """Passes on to another teller, and adds up how long each phase took."""
+    """Another display of progress, with the time that each phase took added up."""
 
-    def __init__(self, teller: Teller, monotonic: Callable[[], float] = clock.monotonic) -> None:
-        self._teller = teller
+    def __init__(self, display: Progress, monotonic: Callable[[], float] = clock.monotonic) -> None:
+        self._display = display
         self._monotonic = monotonic
         self._began = monotonic()
         self._phase: tuple[str, float] | None = None
@@ -141,23 +142,23 @@ class TimedPhases:
 
     def begin(self, phase: str, detail: str = "") -> None:
         self._phase = (phase, self._monotonic())
-        self._teller.begin(phase, detail)
+        self._display.begin(phase, detail)
 
     def advance(self, fraction: float | None, detail: str = "") -> None:
-        self._teller.advance(fraction, detail)
+        self._display.advance(fraction, detail)
 
     def end(self, detail: str) -> None:
         if self._phase is not None:
             phase, began = self._phase
             self._seconds[phase] = self._seconds.get(phase, 0.0) + self._monotonic() - began
             self._phase = None
-        self._teller.end(detail)
+        self._display.end(detail)
 
     def note(self, text: str) -> None:
-        self._teller.note(text)
+        self._display.note(text)
 
     def close(self) -> None:
-        self._teller.close()
+        self._display.close()
 
     def summary(self) -> str:
         """`12 min 03 s: tree 15 s, build base 8 min 30 s, …`, phases below a second left out; empty before the first has ended."""
@@ -168,7 +169,7 @@ class TimedPhases:
         return f"{took}: {', '.join(parts)}" if parts else took
 
 
-def teller_for(console: Console) -> Teller:
+def progress_display(console: Console) -> Progress:
     """A live line where somebody watches a terminal that can move its cursor, plain lines elsewhere."""
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveLine(console)

@@ -1,1 +1,1 @@
-"""The wall between a tree's code and this host, and the only way to what lies behind it."""
+"""The isolation of a tree's code from this host, and the only way to what that code writes."""

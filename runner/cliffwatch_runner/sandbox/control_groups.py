@@ -1,4 +1,4 @@
-"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever this process may, found by trying it.
+"""Control groups of sandboxes, in cgroup v2 or v1: made below our own wherever a trial shows that this process may.
 
 The kernel itself then holds everything that a sandbox starts to the limits, and a group can be ended whole.
 """
@@ -128,7 +128,7 @@ def _parents(proc: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _hands_down(parent: Path) -> bool:
-    """Whether groups below `parent` are held to memory and processes."""
+    """Whether groups below `parent` have limits on memory and processes."""
     handed = parent / "cgroup.subtree_control"
     if not os.access(parent / "cgroup.procs", os.W_OK) or not os.access(handed, os.W_OK):
         return False

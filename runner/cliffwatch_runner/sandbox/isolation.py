@@ -1,4 +1,4 @@
-"""Chooses the wall between a tree's code and this host: the strongest that works here; none only on the user's word."""
+"""The choice of isolation between a tree's code and this host: the strongest that works here; none only where the user asks for it."""
 
 import os
 import re
@@ -45,7 +45,7 @@ def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Fail
 
 
 def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
-    """The sandbox in which emulators run: bubblewrap, or none on the user's word. No container: it would have to hold them."""
+    """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. No container: it would have to hold them."""
     if wanted == "container":
         wanted = "auto"
     return choose_sandbox(wanted, None)
@@ -70,7 +70,7 @@ def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
 
 @cache
 def bubblewrap_refusal() -> str | None:
-    """Why bubblewrap does not work here, in its own words, found by trying it; None where it works."""
+    """Why bubblewrap does not work here, in its own words, from a trial; None where it works."""
     sandbox = Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
     try:
         argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
@@ -119,7 +119,7 @@ def refused_path(level: Level, paths: Sequence[Path]) -> Failure | None:
     )
 
 
-def sentence(level: Level) -> str:
+def isolation_sentence(level: Level) -> str:
     """One line for the report."""
     return {
         "bubblewrap": "built without network and without your home (bubblewrap)",

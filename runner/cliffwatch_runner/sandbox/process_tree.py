@@ -1,4 +1,4 @@
-"""What a sandbox's processes use, read from /proc: for hosts whose kernel is not asked to hold them (no control groups)."""
+"""What a sandbox's processes use, read from /proc: for hosts whose kernel does not limit them (no control groups)."""
 
 import os
 import resource
@@ -19,7 +19,7 @@ _PAUSE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SandboxProcess:
     """One process. `number` and `started` (ticks since the host's start) together are given only once."""
 
     number: int
@@ -31,7 +31,7 @@ class Member:
     alive: bool
 
 
-def process_of(number: int, proc: Path = _PROC) -> Member | None:
+def process_of(number: int, proc: Path = _PROC) -> SandboxProcess | None:
     """The process of that number, if there is one."""
     try:
         text = (proc / str(number) / "stat").read_bytes()
@@ -39,7 +39,7 @@ def process_of(number: int, proc: Path = _PROC) -> Member | None:
         return None
     # Fields as proc_pid_stat(5) counts them, from behind the name on, which may hold anything.
     fields = text[text.rindex(b")") + 2 :].split()
-    return Member(
+    return SandboxProcess(
         number=number,
         started=int(fields[19]),
         parent=int(fields[1]),
@@ -50,31 +50,33 @@ def process_of(number: int, proc: Path = _PROC) -> Member | None:
     )
 
 
-def members(root: Member, known: Collection[Member] = (), proc: Path = _PROC) -> dict[int, Member]:
+def members(
+    root: SandboxProcess, known: Collection[SandboxProcess] = (), proc: Path = _PROC
+) -> dict[int, SandboxProcess]:
     """The processes that `root` started, itself among them, by number.
 
     All that a process namespace's processes start stays below its first one. Without such a namespace an orphan goes to
     the host's init: whoever is in `root`'s session or was `known` belongs to it still, and so does what he started.
     """
-    found = {member.number: member for member in _processes(proc)}
+    by_number = {member.number: member for member in _processes(proc)}
     children = defaultdict(list)
-    for member in found.values():
+    for member in by_number.values():
         children[member.parent].append(member.number)
     seen = {member.number: member.started for member in (root, *known)}
-    waiting = [number for number, member in found.items() if seen.get(number) == member.started]
-    if root.number not in found or root.number in waiting:
+    waiting = [number for number, member in by_number.items() if seen.get(number) == member.started]
+    if root.number not in by_number or root.number in waiting:
         # The kernel gives the number to nobody else as long as the session has anybody in it.
-        waiting += [number for number, member in found.items() if member.session == root.number]
-    tree: dict[int, Member] = {}
+        waiting += [number for number, member in by_number.items() if member.session == root.number]
+    tree: dict[int, SandboxProcess] = {}
     while waiting:
         number = waiting.pop()
         if number not in tree:
-            tree[number] = found[number]
+            tree[number] = by_number[number]
             waiting.extend(children[number])
     return tree
 
 
-def memory_used(tree: Iterable[Member], limit: int, proc: Path = _PROC) -> int:
+def memory_used(tree: Iterable[SandboxProcess], limit: int, proc: Path = _PROC) -> int:
     """Bytes of memory of these processes. Exact only above the limit: shared pages are then counted once, which takes long."""
     each = {member.number: member.resident for member in tree}
     total = sum(each.values())
@@ -85,34 +87,34 @@ def memory_used(tree: Iterable[Member], limit: int, proc: Path = _PROC) -> int:
     return total
 
 
-def in_memory_files(tree: Iterable[Member], proc: Path = _PROC) -> int:
+def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
     """Bytes in the sandbox's own file systems in memory (/tmp, /dev/shm): they are no process's.
 
     All of a sandbox's processes have one view, which the first of them that has another than ours shows.
     """
     ours = dict(_memory_mounts(proc / "self"))
     for member in tree:
-        place = proc / str(member.number)
-        own = {device: path for device, path in _memory_mounts(place) if device not in ours}
+        folder = proc / str(member.number)
+        own = {device: path for device, path in _memory_mounts(folder) if device not in ours}
         if own:
-            return sum(_filled(f"{place}/root{path}") for path in own.values())
+            return sum(_filled(f"{folder}/root{path}") for path in own.values())
     return 0
 
 
 def threads_of(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
     count = 0
-    for place in proc.glob("[0-9]*/status"):
+    for status in proc.glob("[0-9]*/status"):
         with suppress(OSError):
             about = dict(
-                line.split(":\t", 1) for line in place.read_text(errors="replace").splitlines() if ":\t" in line
+                line.split(":\t", 1) for line in status.read_text(errors="replace").splitlines() if ":\t" in line
             )
             if about["Uid"].split()[0] == str(user):
                 count += int(about["Threads"])
     return count
 
 
-def send(member: Member, number: signal.Signals, proc: Path = _PROC) -> None:
+def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> None:
     """Sends this process a signal, and nobody who has got its number since."""
     try:
         descriptor = os.pidfd_open(member.number)
@@ -128,10 +130,10 @@ def send(member: Member, number: signal.Signals, proc: Path = _PROC) -> None:
         os.close(descriptor)
 
 
-def end_tree(root: Member, known: Collection[Member] = ()) -> int:
+def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> int:
     """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be seen.
 
-    `root` is asked: bubblewrap goes at once, and the kernel with it ends all in its namespace; a container's client has
+    `root` gets SIGTERM: bubblewrap goes at once, and the kernel with it ends all in its namespace; a container's client has
     its container ended. The others are stopped, all of them, before any is killed: a bomb starts them faster.
     """
     began = clock.monotonic()
@@ -144,8 +146,8 @@ def end_tree(root: Member, known: Collection[Member] = ()) -> int:
         threads = max(threads, sum(member.threads for member in known))
         if not any(member.alive for member in known):
             break
-        asked = root.number if passed < _GRACE_SECONDS else 0
-        living = [member for member in known if member.alive and member.number != asked]
+        terminating = root.number if passed < _GRACE_SECONDS else 0
+        living = [member for member in known if member.alive and member.number != terminating]
         fresh = [member for member in living if (member.number, member.started) not in stopped]
         for member in fresh or living:
             send(member, signal.SIGSTOP if fresh else signal.SIGKILL)
@@ -154,7 +156,7 @@ def end_tree(root: Member, known: Collection[Member] = ()) -> int:
     return threads
 
 
-def _processes(proc: Path) -> Iterator[Member]:
+def _processes(proc: Path) -> Iterator[SandboxProcess]:
     for entry in os.scandir(proc):
         if entry.name.isdigit():
             member = process_of(int(entry.name), proc)
@@ -162,10 +164,10 @@ def _processes(proc: Path) -> Iterator[Member]:
                 yield member
 
 
-def _proportional(place: Path, resident: int) -> int:
+def _proportional(folder: Path, resident: int) -> int:
     """The process's share of its memory; all of it where it keeps that to itself."""
     with suppress(OSError):
-        for line in (place / "smaps_rollup").read_text().splitlines():
+        for line in (folder / "smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) << 10
     return resident
@@ -179,11 +181,11 @@ def _filled(path: str) -> int:
     return (about.f_blocks - about.f_bfree) * about.f_frsize
 
 
-def _memory_mounts(place: Path) -> list[tuple[str, str]]:
+def _memory_mounts(folder: Path) -> list[tuple[str, str]]:
     """Device and path of each tmpfs in a process's view."""
     mounts = []
     with suppress(OSError):
-        for line in (place / "mountinfo").read_text(errors="replace").splitlines():
+        for line in (folder / "mountinfo").read_text(errors="replace").splitlines():
             fields = line.split()
             if fields[fields.index("-") + 1] == "tmpfs":
                 mounts.append((fields[2], fields[4]))

@@ -1,4 +1,4 @@
-"""Puts a wall around a command that runs somebody else's code: what it sees, whom it runs as, what it may ask of the kernel."""
+"""The sandbox of a command that runs somebody else's code: its file systems, its user, its system calls."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -46,17 +46,17 @@ _KEPT_BY_SETPRIV = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A folder of the host, and where the command sees it."""
+    """A folder of the host, and its path in the sandbox."""
 
-    host: Path
-    seen: Path
+    source: Path
+    target: Path
     writable: bool = False
     device: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """The wall that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's;
+    """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's;
     `calls` holds the filter of system calls that bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
     """
 
@@ -86,7 +86,7 @@ class Sandbox:
         workdir: Path,
         groups: tuple[int, ...] = (),
     ) -> list[str]:
-        """The command with the wall around it. Later mounts lie over earlier ones.
+        """The command in its sandbox. Later mounts lie over earlier ones.
 
         Start it with `environment()`: what surrounds the command shows its own environment to it.
         """
@@ -98,7 +98,7 @@ class Sandbox:
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
     def environment(self) -> dict[str, str]:
-        """All that the program which makes the wall gets of the environment: nothing that the command may not read."""
+        """All that the program which makes the sandbox gets of the environment: nothing that the command may not read."""
         if self.level == "container":
             return {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
         return {"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}
@@ -119,11 +119,11 @@ class Sandbox:
         argv = view_of_host(self.user)
         for name, value in env.items():
             argv += ["--setenv", name, value]
-        for folder in dict.fromkeys(above for mount in mounts for above in reversed(mount.seen.parents[:-1])):
+        for folder in dict.fromkeys(above for mount in mounts for above in reversed(mount.target.parents[:-1])):
             argv += ["--dir", str(folder)]  # made on the way, it would be closed to the user who runs in the view
         for mount in mounts:
             how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind"
-            argv += [how, str(mount.host), str(mount.seen)]
+            argv += [how, str(mount.source), str(mount.target)]
         argv += ["--remount-ro", "/", "--chdir", str(workdir), "--"]
         inner = list(command)
         argv += inner if self.user is None else self.user.argv(inner, groups=groups)
@@ -137,11 +137,20 @@ class Sandbox:
         volumes = [
             word
             for mount in mounts
-            for word in ("--volume", f"{mount.host}:{mount.seen}" + ("" if mount.writable else ":ro"))
+            for word in ("--volume", f"{mount.source}:{mount.target}" + ("" if mount.writable else ":ro"))
         ]
         ids = (self.user.uid, self.user.gid) if self.user is not None else (os.getuid(), os.getgid())
-        walls = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-        head = [self.engine, "run", "--rm", "--init", *walls, *self.engine_options, "--tmpfs", f"{HOME}:exec,mode=1777"]
+        isolation = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+        head = [
+            self.engine,
+            "run",
+            "--rm",
+            "--init",
+            *isolation,
+            *self.engine_options,
+            "--tmpfs",
+            f"{HOME}:exec,mode=1777",
+        ]
         return [
             *head,
             *("--user", f"{ids[0]}:{ids[1]}", *settings, *volumes, "--workdir", str(workdir)),

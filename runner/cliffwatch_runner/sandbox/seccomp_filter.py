@@ -67,15 +67,6 @@ def filter_program(machine: str | None = None) -> bytes | None:
     return b"".join(_program()) if (machine or platform.machine()) == "x86_64" else None
 
 
-def write_filter(path: Path) -> bool:
-    """Writes the program into a fresh file; False where this machine has none. Raises OSError where it cannot."""
-    program = filter_program()
-    if program is None:
-        return False
-    path.write_bytes(program)
-    return True
-
-
 def filtered(bwrap: Sequence[str], program: Path) -> list[str]:
     """A bubblewrap call (its first word is `bwrap`) under the filter that `program` holds.
 

@@ -45,7 +45,7 @@ def unprivileged_user(process: Path = Path("/proc/self")) -> User | None:
 
 
 def _exists(number: int, numbers: Path) -> bool:
-    """Whether a user namespace has that number; each line says from which one on, as which one outside, how many."""
+    """Whether a user namespace has that number; each line has the first number, the one outside that it is, and how many follow."""
     rows = (map(int, line.split()) for line in numbers.read_text().splitlines())
     return any(first <= number < first + count for first, _, count in rows)
 

@@ -6,7 +6,7 @@ folder, or larger than the memory. So an `UntrustedFolder` shows nobody its path
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -20,8 +20,8 @@ _REMOVAL_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotTaken:
-    """A file that was not taken, and why, in words that come after its name."""
+class UnfitFile:
+    """A file that is not copied, and why, in words that come after its name."""
 
     name: str
     reason: str
@@ -33,41 +33,52 @@ class UntrustedFolder:
 
     mount_source: Path
 
-    def read(self, name: str, *, limit: int) -> bytes | NotTaken:
+    def read(self, name: str, *, limit: int) -> bytes | UnfitFile:
         """The content of a regular file of at most `limit` bytes."""
         try:
             with self._opened(name) as file:
                 return _content(file, name, limit)
         except OSError as error:
-            return NotTaken(name=name, reason=_why(error))
+            return UnfitFile(name=name, reason=_why(error))
 
-    def copy(self, name: str, to: Path, *, limit: int, mode: int = 0o644) -> NotTaken | None:
+    def copy(self, name: str, to: Path, *, limit: int, mode: int = 0o644) -> UnfitFile | None:
         """Copies a regular file of at most `limit` bytes to a new file of the host. Raises OSError where that cannot be written."""
         try:
             with self._opened(name) as file:
                 wrong = _unfit(file, name, limit)
                 return wrong if wrong is not None else _copied(file, name, to, limit, mode)
         except _Unreadable as error:
-            return NotTaken(name=name, reason=_why(error.cause))
+            return UnfitFile(name=name, reason=_why(error.cause))
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[int]:
         """A descriptor of the file under a relative name, reached folder by folder without following a link."""
         parts = PurePosixPath(name).parts
+        assert parts, name
         assert not {"..", "/"} & set(parts), name
-        descriptors: list[int] = []
         try:
-            try:
-                descriptors.append(os.open(self.mount_source, _FOLDER))
-                for part in parts[:-1]:
-                    descriptors.append(os.open(part, _FOLDER, dir_fd=descriptors[-1]))
-                descriptors.append(os.open(parts[-1], _FILE, dir_fd=descriptors[-1]))
-            except OSError as error:
-                raise _Unreadable(error) from error
-            yield descriptors[-1]
+            descriptor = open_below(self.mount_source, parts, way=_FOLDER, end=_FILE)
+        except OSError as error:
+            raise _Unreadable(error) from error
+        try:
+            yield descriptor
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            os.close(descriptor)
+
+
+def open_below(folder: Path, parts: Sequence[str], *, way: int, end: int) -> int:
+    """Opens what lies at the end of `parts`, each from the descriptor of the one before: with `way` the folders, with `end` the last.
+
+    No link on the way is followed where the flags have O_NOFOLLOW. Raises OSError.
+    """
+    descriptor = os.open(folder, way)
+    for index, part in enumerate(parts):
+        above = descriptor
+        try:
+            descriptor = os.open(part, end if index == len(parts) - 1 else way, dir_fd=above)
+        finally:
+            os.close(above)
+    return descriptor
 
 
 class _Unreadable(OSError):
@@ -78,16 +89,16 @@ class _Unreadable(OSError):
         self.cause = cause
 
 
-def _unfit(file: int, name: str, limit: int) -> NotTaken | None:
+def _unfit(file: int, name: str, limit: int) -> UnfitFile | None:
     about = os.fstat(file)
     if not stat.S_ISREG(about.st_mode):
-        return NotTaken(name=name, reason="is no regular file")
+        return UnfitFile(name=name, reason="is no regular file")
     if about.st_size > limit:
-        return NotTaken(name=name, reason=f"has {about.st_size} bytes, more than the {limit} that one may have")
+        return UnfitFile(name=name, reason=f"has {about.st_size} bytes, more than the {limit} that one may have")
     return None
 
 
-def _content(file: int, name: str, limit: int) -> bytes | NotTaken:
+def _content(file: int, name: str, limit: int) -> bytes | UnfitFile:
     wrong = _unfit(file, name, limit)
     if wrong is not None:
         return wrong
@@ -95,17 +106,17 @@ def _content(file: int, name: str, limit: int) -> bytes | NotTaken:
     while piece := os.read(file, _PIECE):
         content += piece
         if len(content) > limit:
-            return NotTaken(name=name, reason=f"grew beyond the {limit} bytes that one may have")
+            return UnfitFile(name=name, reason=f"grew beyond the {limit} bytes that one may have")
     return bytes(content)
 
 
-def _copied(file: int, name: str, to: Path, limit: int, mode: int) -> NotTaken | None:
-    taken = 0
+def _copied(file: int, name: str, to: Path, limit: int, mode: int) -> UnfitFile | None:
+    copied = 0
     with to.open("xb") as sink:
         while piece := os.read(file, _PIECE):
-            taken += len(piece)
-            if taken > limit:
-                return NotTaken(name=name, reason=f"grew beyond the {limit} bytes that one may have")
+            copied += len(piece)
+            if copied > limit:
+                return UnfitFile(name=name, reason=f"grew beyond the {limit} bytes that one may have")
             sink.write(piece)
     to.chmod(mode)
     return None

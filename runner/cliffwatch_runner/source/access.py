@@ -1,4 +1,4 @@
-"""How git may fetch a tree, by whose word its address is.
+"""How git may fetch a tree, by the right of whoever named its address.
 
 A user who names a tree by hand fetches it with all that is his. A job's tree is named by somebody else: it is fetched without any
 key, credential or setting of this host's user, from the address that was checked and no other.
@@ -17,7 +17,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.failure import Failure
 
 TreeAccess = Literal["own", "allowed", "public"]
-"""Whose word the tree's address is: this user's; an administrator's, so that it may be anywhere; anybody's, so that it must be public."""
+"""Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so that it must be public."""
 
 Trust = Literal["followed", "local", "outside"]
 """Whose tree it is: of a branch that an administrator follows, of the user at this keyboard, or of anybody."""
@@ -101,7 +101,7 @@ def _public(address: TreeAddress) -> Fetching | Failure:
             wanted = ".".join(map(str, _PINNING))
             return Failure(
                 whose="host",
-                message=f"git is older than {wanted} and cannot be held to the address that was checked",
+                message=f"git is older than {wanted} and cannot be kept to the address that was checked",
                 next_step=f"install git {wanted} or newer",
             )
         where = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
@@ -115,7 +115,7 @@ def _public(address: TreeAddress) -> Fetching | Failure:
 
 def _looked_up(address: TreeAddress) -> list[str] | Failure:
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         return Failure(
             whose="host",
@@ -123,7 +123,7 @@ def _looked_up(address: TreeAddress) -> list[str] | Failure:
             next_step="check the address and the network",
             evidence=str(error),
         )
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    return list(dict.fromkeys(str(each[4][0]) for each in answers))
 
 
 def is_closed(address: str) -> bool:
@@ -144,9 +144,9 @@ def _is_ours(address: str) -> bool:
 
 @cache
 def _git_version() -> tuple[int, ...]:
-    told = process.run(["git", "--version"], deadline=60)
-    found = re.search(r"(\d+)\.(\d+)", told.output)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    ended = process.run(["git", "--version"], deadline=60)
+    version = re.search(r"(\d+)\.(\d+)", ended.output)
+    return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
 def _refused(message: str, next_step: str) -> Failure:

@@ -42,7 +42,7 @@ def git(
     fetching: Fetching | None = None,
     readable: bool = False,
 ) -> process.Finished:
-    """Runs git and returns how it ended. Only a call with a `fetching` reaches out, as that one says.
+    """Runs git and returns how it ended. Only a call with a `fetching` reaches out.
 
     `readable`: all users may read what it writes, whatever our own umask is.
     """
@@ -61,5 +61,5 @@ def git(
 
 def git_argv(arguments: Sequence[str], git_dir: Path | None, settings: Sequence[str] = ()) -> list[str]:
     """The call of git with the settings that leave a hostile repository nothing to run."""
-    place = [f"--git-dir={git_dir}"] if git_dir is not None else []
-    return ["git", *(word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)), *place, *arguments]
+    directory = [f"--git-dir={git_dir}"] if git_dir is not None else []
+    return ["git", *(word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)), *directory, *arguments]

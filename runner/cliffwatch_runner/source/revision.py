@@ -13,7 +13,7 @@ from cliffwatch_runner.source.git import git
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One commit, with its objects in the mirror. `release` is what the tree's Makefile says, such as "6.12.117"."""
+    """One commit, with its objects in the mirror. `release` is that of the tree's Makefile, such as "6.12.117"."""
 
     commit: str
     tree: str
@@ -75,7 +75,7 @@ def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, ke
             next_step="give it another name",
         )
     source.mkdir(parents=True, exist_ok=True)
-    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the lane's lock is ours
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the worktree's lock is ours
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
     done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env, readable=True)
     if done.ok:
@@ -90,8 +90,8 @@ def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, ke
 
 def blob(mirror: Path, revision: Revision, path: str) -> str | None:
     """The text of a file at a revision, or None."""
-    found = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
-    return found.output if found.ok else None
+    shown = git(["cat-file", "blob", f"{revision.commit}:{path}"], git_dir=mirror)
+    return shown.output if shown.ok else None
 
 
 def mentions(mirror: Path, revision: Revision, word: str, folders: Sequence[str]) -> bool:
@@ -102,8 +102,8 @@ def mentions(mirror: Path, revision: Revision, word: str, folders: Sequence[str]
 
 def object_name(mirror: Path, revision: Revision, path: str) -> str | None:
     """The hash of a file or folder at a revision, or None."""
-    found = git(["rev-parse", "--verify", "--quiet", f"{revision.commit}:{path}"], git_dir=mirror)
-    return found.output.strip() if found.ok else None
+    parsed = git(["rev-parse", "--verify", "--quiet", f"{revision.commit}:{path}"], git_dir=mirror)
+    return parsed.output.strip() if parsed.ok else None
 
 
 def commit_tree(mirror: Path, tree: str, subject: str, *, parent: str | None = None) -> str:

@@ -21,13 +21,13 @@ _RANGE = re.compile(r"\.\.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A kernel tree. `kind` is repository, url or imported; `place` is the path, the URL or the imported commit; `access` is by whose
-    word it is fetched.
+    """A kernel tree. `kind` is repository, url or imported; `location` is the path, the URL or the imported commit; `access` is the
+    right by which it is fetched.
     """
 
     spec: str
     kind: str
-    place: str
+    location: str
     mirror: Path
     access: TreeAccess
 
@@ -41,28 +41,28 @@ class Tree:
 
     def _commit(self, name: str) -> str | Failure:
         if self.kind == "imported":
-            if name in ("HEAD", self.place) or (len(name) >= 7 and self.place.startswith(name)):
-                return self.place
+            if name in ("HEAD", self.location) or (len(name) >= 7 and self.location.startswith(name)):
+                return self.location
             return _unknown(name, self.spec, "an imported folder or archive has one revision: HEAD")
         if self.kind == "url":
             return self._fetch_named(name)
-        repository = Path(self.place)
-        found = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=repository)
-        if not found.ok:
+        repository = Path(self.location)
+        parsed = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=repository)
+        if not parsed.ok:
             return _unknown(name, self.spec, _near(repository, name))
-        return self._fetch(str(repository), found.output.strip().splitlines()[-1])
+        return self._fetch(str(repository), parsed.output.strip().splitlines()[-1])
 
     def _fetch_named(self, name: str) -> str | Failure:
         if _HASH.fullmatch(name):
-            return self._fetch(self.place, name)
-        reach = fetching(self.place, self.access)
+            return self._fetch(self.location, name)
+        reach = fetching(self.location, self.access)
         if isinstance(reach, Failure):
             return reach
         listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
         if not listed.ok:
             return Failure(
                 whose="host",
-                message=f"{self.place} cannot be reached",
+                message=f"{self.location} cannot be reached",
                 next_step="check the address and the network, or clone it and name the clone",
                 evidence=listed.output[-2000:],
             )
@@ -72,7 +72,7 @@ class Tree:
                 name, self.spec, "a URL can be asked for branches, tags and whole hashes; for others name a clone"
             )
         peeled = [row[0] for row in rows if row[1].endswith("^{}")]
-        return self._fetch(self.place, peeled[0] if peeled else rows[0][0])
+        return self._fetch(self.location, peeled[0] if peeled else rows[0][0])
 
     def _fetch(self, source: str, commit: str) -> str | Failure:
         if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(self.mirror, commit):
@@ -135,7 +135,7 @@ class Tree:
 def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
     """The tree that a path or URL names. Folders and archives without git are imported here.
 
-    Only a URL that may be fetched by this `access` is one; a path is this user's own word.
+    Only a URL that may be fetched by this `access` is one; a path is named by this user.
     """
     if access != "own" or _URL.match(spec):
         reach = fetching(spec, access)
@@ -146,7 +146,7 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
         mirror.parent.mkdir(parents=True, exist_ok=True)
         git(["init", "--quiet", "--bare", str(mirror)])
     if _URL.match(spec):
-        return Tree(spec=spec, kind="url", place=spec, mirror=mirror, access=access)
+        return Tree(spec=spec, kind="url", location=spec, mirror=mirror, access=access)
     path = Path(spec).expanduser()
     if not os.access(path, os.R_OK):
         return _no_tree(spec, path)
@@ -154,7 +154,7 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
         return _archive(path.resolve(), spec, mirror)
     top = git(["rev-parse", "--absolute-git-dir"], cwd=path if path.is_dir() else path.parent)
     if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
-        return Tree(spec=spec, kind="repository", place=str(path.resolve()), mirror=mirror, access="own")
+        return Tree(spec=spec, kind="repository", location=str(path.resolve()), mirror=mirror, access="own")
     return _folder(path.resolve(), spec, mirror)
 
 
@@ -189,7 +189,7 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     name = f"refs/imports/{mark}"
     known = git(["rev-parse", "--verify", "--quiet", name], git_dir=mirror)
     if known.ok:
-        return Tree(spec=spec, kind="imported", place=known.output.strip(), mirror=mirror, access="own")
+        return Tree(spec=spec, kind="imported", location=known.output.strip(), mirror=mirror, access="own")
     tree = import_archive(path, mirror)
     if isinstance(tree, Failure):
         return tree
@@ -198,7 +198,7 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     if "PATCHLEVEL" not in makefile.output:
         return _no_kernel_tree(spec)
     git(["update-ref", name, commit], git_dir=mirror)
-    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror, access="own")
+    return Tree(spec=spec, kind="imported", location=commit, mirror=mirror, access="own")
 
 
 def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
@@ -225,7 +225,7 @@ def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
         )
     tree = git(["write-tree"], git_dir=mirror, env={"GIT_INDEX_FILE": str(index)}).output.strip()
     commit = commit_tree(mirror, tree, f"Import of {path.name}")
-    return Tree(spec=spec, kind="imported", place=commit, mirror=mirror, access="own")
+    return Tree(spec=spec, kind="imported", location=commit, mirror=mirror, access="own")
 
 
 def _no_kernel_tree(spec: str) -> Failure:

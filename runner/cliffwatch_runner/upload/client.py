@@ -23,7 +23,7 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The service answered and says no. `detail` says what is wrong and what to do."""
+    """The service answered with a refusal. `detail` is what is wrong and what to do."""
 
     status: int
     title: str
@@ -107,10 +107,10 @@ def _reply(response: httpx2.Response) -> Reply:
         body = None
     if response.is_success:
         return Answered(status=response.status_code, body=body)
-    held = body if isinstance(body, dict) else {}
+    problem = body if isinstance(body, dict) else {}
     return Refused(
         status=response.status_code,
-        title=str(held.get("title", response.reason_phrase)),
-        detail=str(held.get("detail", response.text[:300])),
-        body=held,
+        title=str(problem.get("title", response.reason_phrase)),
+        detail=str(problem.get("detail", response.text[:300])),
+        body=problem,
     )

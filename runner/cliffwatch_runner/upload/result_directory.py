@@ -4,7 +4,6 @@ import io
 import json
 import stat
 import tarfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,11 +28,10 @@ _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploaded:
-    """What an upload came to: boots sent now and boots that were there, and what the service would not take."""
+    """What an upload came to: boots that had to be sent, and what the service would not take."""
 
     run: str
     sent: int
-    there: int
     refused: tuple[str, ...] = ()
 
 
@@ -43,11 +41,10 @@ def upload_run(
     host: str,
     *,
     job: str | None = None,
-    told: Callable[[str], object] = lambda _: None,
 ) -> Uploaded | Refused | Unreached:
-    """Sends what `folder` holds by now. Called again, it goes on: the service is asked which boots it has.
+    """Sends what `folder` holds by now. Called again, it goes on: boots that the service has are not sent.
 
-    A file that a crash has damaged is told among what was refused; the others are sent all the same.
+    A file that a crash has damaged is reported among what was refused; the others are sent all the same.
     """
     try:
         record = _read(folder, "run.json")
@@ -61,7 +58,7 @@ def upload_run(
     if not isinstance(known, Answered):
         return known
     here = {boot["number"]: boot for boot in known.body["boots"]}
-    sent = there = 0
+    sent = 0
     refused: list[str] = []
     for boot in sorted((folder / "boots").glob("*/boot.json")):
         outcome = _boot(client, run, boot.parent, here)
@@ -70,10 +67,8 @@ def upload_run(
         if isinstance(outcome, Refused):
             refused.append(f"{boot.parent.name}: {outcome.detail}")
             continue
-        sent, there = sent + outcome, there + (not outcome)
-        if outcome:
-            told(f"boot {boot.parent.name} uploaded")
-    return Uploaded(run=run, sent=sent, there=there, refused=tuple(refused))
+        sent += outcome
+    return Uploaded(run=run, sent=sent, refused=tuple(refused))
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
@@ -110,12 +105,12 @@ def _boot(client: Client, run: str, folder: Path, here: dict[int, dict[str, Any]
     return stored is None
 
 
-def boot_body(about: dict[str, Any], environment: dict[str, Any], held: dict[str, Any]) -> bytes:
+def boot_body(about: dict[str, Any], environment: dict[str, Any], measured: dict[str, Any]) -> bytes:
     """What the service takes of a boot: its three files in one."""
     content = {
         "boot": about,
         "environment": environment,
-        **{name: held[name] for name in ("samples", "outcomes", "problems")},
+        **{name: measured[name] for name in ("samples", "outcomes", "problems")},
     }
     return json.dumps(content, sort_keys=True).encode()
 
@@ -141,7 +136,7 @@ def raw_archive(folder: Path) -> bytes:
 
 
 def _raw_names(folder: Path) -> list[str]:
-    found = [
+    names = [
         entry.name
         for entry in islice(entries_below(folder), MOST_ENTRIES)
         if entry is not None
@@ -150,4 +145,4 @@ def _raw_names(folder: Path) -> list[str]:
         and entry.name.isprintable()
         and len(entry.name) <= _LONGEST_NAME
     ]
-    return sorted(found, key=lambda name: name.split("/"))
+    return sorted(names, key=lambda name: name.split("/"))

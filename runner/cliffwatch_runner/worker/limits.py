@@ -12,10 +12,10 @@ _GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class JobLimits:
     """`seconds` of a job; bytes of one file; bytes that must stay free on the disks and in memory, or the job is ended.
 
-    What a tree's code uses is limited where it runs (cliffwatch_runner.sandbox.limits). A systemd scope around the whole job
+    What a tree's code uses is limited where it runs (cliffwatch_runner.sandbox.guard). A systemd scope around the whole job
     holds it to `memory` bytes and `processes` besides, so that its builds and guests together leave the host its share.
     """
 

@@ -1,4 +1,4 @@
-"""Takes one job after the other until it is told to stop."""
+"""Takes one job after the other until it is asked to stop."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -7,15 +7,17 @@ from typing import Any
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
-from cliffwatch_runner.worker.job import Host, do_job, give_up, redeliver
+from cliffwatch_runner.worker.delivery import give_up, redeliver
+from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
+from cliffwatch_runner.worker.job import do_job
 from cliffwatch_runner.worker.spool import Spool
 
-_TOLD = ("job", "lease", "base", "head", "tree", "mode")
+_PRINTED = ("job", "lease", "base", "head", "tree", "mode")
 
 
 def work(
     client: Client,
-    host: Host,
+    host: WorkerHost,
     spool: Spool,
     *,
     drain: threading.Event,
@@ -26,23 +28,23 @@ def work(
 ) -> Failure | None:
     """Works until `drain` (takes no further job) or `stop` (leaves the one under way) is set, or `jobs` are done.
 
-    Answers why it gave up, where the service will have nothing of this host.
+    Returns why it gave up, where the service will have nothing of this host.
     """
+    worker = Worker(client, host, say)
     while not drain.is_set() and not stop.is_set() and jobs != 0:
         reply = client.post("/offers", _offer(host))
         if isinstance(reply, Refused) and reply.status in (401, 403, 409):
             return Failure(
-                whose="usage", message=f"the service refuses: {reply.detail}", next_step="mend that and start again"
+                whose="usage", message=f"the service refuses: {reply.detail}", next_step="fix that and start again"
             )
-        if not isinstance(reply, Answered) or reply.body is None or not _whole(reply.body):
-            _idle(client, host, spool, reply, say)
+        if not isinstance(reply, Answered) or reply.body is None or not _is_whole(reply.body):
+            _idle(worker, spool, reply)
             drain.wait(idle)
             continue
-        job = reply.body
-        say(
-            f"job {job['job']}: {job['base'][:12]}..{job['head'][:12]} of {without_credentials(job['tree'])}, {job['mode']}"
-        )
-        done = _attempt(client, host, job, spool, stop, say)
+        offer = reply.body
+        revisions = f"{offer['base'][:12]}..{offer['head'][:12]}"
+        say(f"job {offer['job']}: {revisions} of {without_credentials(offer['tree'])}, {offer['mode']}")
+        done = _attempt(worker, offer, spool, stop)
         if done is None:
             drain.wait(idle)
         elif done and jobs is not None:
@@ -50,41 +52,34 @@ def work(
     return None
 
 
-def _whole(job: Any) -> bool:
-    """Whether an answer is a job, with all that is told of one before it is begun."""
-    return isinstance(job, dict) and all(isinstance(job.get(name), str) for name in _TOLD)
+def _is_whole(offer: Any) -> bool:
+    """Whether an answer is a job, with all that is printed of one before it is begun."""
+    return isinstance(offer, dict) and all(isinstance(offer.get(name), str) for name in _PRINTED)
 
 
-def _attempt(
-    client: Client,
-    host: Host,
-    job: Mapping[str, Any],
-    spool: Spool,
-    stop: threading.Event,
-    say: Callable[[str], object],
-) -> bool | None:
+def _attempt(worker: Worker, offer: Mapping[str, Any], spool: Spool, stop: threading.Event) -> bool | None:
     """Whether a job is done and delivered; None where this host failed at it. Whatever one job does, the next one is taken."""
     spooled = None
     try:
-        spooled = spool.begin(job)
-        return do_job(client, host, job, spooled, stop, say)
+        spooled = spool.begin(offer)
+        return do_job(LeasedJob(worker, offer, spooled, stop))
     except OSError as error:
-        say(f"job {job['job']}: this host failed: {error}")
-        client.post(f"/leases/{job['lease']}/complete", {"outcome": "host-failed", "reason": str(error)})
+        worker.say(f"job {offer['job']}: this host failed: {error}")
+        worker.client.post(f"/leases/{offer['lease']}/complete", {"outcome": "host-failed", "reason": str(error)})
     except Exception as error:  # noqa: BLE001 - a job's own failure never ends the worker
-        give_up(client, job, spooled, error, say)
+        give_up(worker, offer, spooled, error)
     return None
 
 
-def _idle(client: Client, host: Host, spool: Spool, reply: Reply, say: Callable[[str], object]) -> None:
+def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
     """Nothing to do, or nobody to ask."""
     if isinstance(reply, Answered):
-        redeliver(client, host, spool.waiting(), say)
+        redeliver(worker, spool.waiting())
     else:
-        say(f"no word from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
+        worker.say(f"no answer from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
 
 
-def _offer(host: Host) -> dict[str, Any]:
+def _offer(host: WorkerHost) -> dict[str, Any]:
     return {
         "host": host.name,
         "platform": host.platform,

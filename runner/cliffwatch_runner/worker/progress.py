@@ -1,4 +1,4 @@
-"""Tells the service how a job goes; what it cannot be told now it is told later, and the log on disk has it all."""
+"""Reports to the service how a job goes; what cannot be sent now is sent later, and the log on disk has it all."""
 
 import queue
 from collections.abc import Mapping
@@ -13,26 +13,26 @@ NEVER_TAKEN = (400, 413, 422)
 """What the service answers where the same would be refused again."""
 
 
-class Telling:
-    """The events of one lease. `tell` may be called from any thread, `send` from one."""
+class JobEvents:
+    """The events of the lease at the path `lease`. `add` may be called from any thread, `send` from one."""
 
     def __init__(self, client: Client, lease: str) -> None:
-        self._client, self._lease = client, lease
+        self._client, self._path = client, f"{lease}/events"
         self._waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._held: list[dict[str, Any]] = []
+        self._unsent: list[dict[str, Any]] = []
         self._number = 0
 
-    def tell(self, kind: str, data: Mapping[str, Any]) -> None:
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
         if self._waiting.qsize() < _MOST_WAITING:
             self._waiting.put({"kind": kind, "at": clock.now().isoformat(), "data": dict(data)})
 
     def send(self) -> None:
         """Sends what waits, a batch at a time; stays quiet where the service is away."""
-        while self._held or not self._waiting.empty():
-            while len(self._held) < _AT_ONCE and not self._waiting.empty():
-                self._held.append({"number": self._number, **self._waiting.get()})
+        while self._unsent or not self._waiting.empty():
+            while len(self._unsent) < _AT_ONCE and not self._waiting.empty():
+                self._unsent.append({"number": self._number, **self._waiting.get()})
                 self._number += 1
-            reply = self._client.post(f"/leases/{self._lease}/events", {"events": self._held})
+            reply = self._client.post(self._path, {"events": self._unsent})
             if not isinstance(reply, Answered) and not (isinstance(reply, Refused) and reply.status in NEVER_TAKEN):
                 return
-            self._held = []  # also what the service will never take: it must not keep back what comes after it
+            self._unsent = []  # also what the service will never take: it must not keep back what comes after it

@@ -1,4 +1,4 @@
-"""The worker's token: read once, held in this process alone."""
+"""The worker's token: read once, kept in this process alone."""
 
 import ctypes
 import os
@@ -17,11 +17,11 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
 
     A file where a build could see it is refused.
     """
-    held = _taken_from_environment()
+    token = _token_of_environment()
     named = os.environ.pop(FILE_VARIABLE, None)
     file = file or (Path(named) if named else None)
     if file is None:
-        return held or _failure("there is no token", f"name a file that holds one: --token-file or {FILE_VARIABLE}")
+        return token or _failure("there is no token", f"name a file that holds one: --token-file or {FILE_VARIABLE}")
     try:
         mode = file.stat().st_mode
         text = file.read_text().strip()
@@ -29,24 +29,24 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
         return _failure(f"{file} cannot be read: {error}", "check the path")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return _failure(f"others can read {file}", f"chmod 600 {file}")
-    place = file.resolve()
-    if any(folder in place.parents for folder in (*_SEEN_BY_BUILDS, *seen_by_builds)):
+    path = file.resolve()
+    if any(folder in path.parents for folder in (*_SEEN_BY_BUILDS, *seen_by_builds)):
         return _failure(f"builds can see {file}", "move it out of /usr, /etc and the cache")
     return text or _failure(f"{file} is empty", "write the token into it")
 
 
-def _taken_from_environment() -> str | None:
+def _token_of_environment() -> str | None:
     """The variable's value, wiped where the kernel shows it as /proc/PID/environ for as long as the process lives."""
-    held = os.environ.get(VARIABLE)
-    if held is None:
+    token = os.environ.get(VARIABLE)
+    if token is None:
         return None
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p
-    place = libc.getenv(VARIABLE.encode())
-    if place:
-        ctypes.memset(place, 0, len(os.fsencode(held)))
+    address = libc.getenv(VARIABLE.encode())
+    if address:
+        ctypes.memset(address, 0, len(os.fsencode(token)))
     del os.environ[VARIABLE]
-    return held
+    return token
 
 
 def shut_memory() -> None:

@@ -31,10 +31,10 @@ class Spooled:
     def job(self) -> Mapping[str, Any] | None:
         """The job as it was offered; None where a crash left half of it."""
         try:
-            held = json.loads((self.folder / "job.json").read_text())
+            offer = json.loads((self.folder / "job.json").read_text())
         except (OSError, ValueError, RecursionError):
             return None
-        return held if isinstance(held, dict) and "job" in held else None
+        return offer if isinstance(offer, dict) and "job" in offer else None
 
     def deliver(self) -> None:
         """Marks the job as one that the service has. The results stay until an operator removes them."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, StringConstraints, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.ingest.free_form import Moment
 
 LARGEST_PLAN = 5000

@@ -10,7 +10,7 @@ from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES, CaseSpec
 from cliffwatch.comparing.ordering import natural_key
-from cliffwatch.parsers.kinds import KIND_METRICS
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere

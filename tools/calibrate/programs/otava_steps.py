@@ -6,5 +6,5 @@ import sys
 from otava.analysis import compute_change_points
 
 series = json.load(sys.stdin)
-found = [compute_change_points(values, window_len=50, max_pvalue=0.001, min_magnitude=0.0)[0] for values in series]
-json.dump([[int(point.index) for point in points] for points in found], sys.stdout)
+changes = [compute_change_points(values, window_len=50, max_pvalue=0.001, min_magnitude=0.0)[0] for values in series]
+json.dump([[int(point.index) for point in points] for points in changes], sys.stdout)

@@ -8,5 +8,5 @@ from signal_processing_algorithms.energy_statistics.energy_statistics import e_d
 
 np.random.seed(1)  # noqa: NPY002 - its permutations draw from the global generator
 series = json.load(sys.stdin)
-found = [e_divisive(np.array(values), pvalue=0.05, permutations=100) for values in series]
-json.dump([sorted(int(index) for index in indexes) for indexes in found], sys.stdout)
+changes = [e_divisive(np.array(values), pvalue=0.05, permutations=100) for values in series]
+json.dump([sorted(int(index) for index in indexes) for indexes in changes], sys.stdout)

@@ -21,11 +21,11 @@ def locked(path: Path, *, waiting: Callable[[], None], should_stop: Callable[[],
 
     The lock ends with the process that holds it, however that ends; the file stays and means nothing.
     """
-    told = False
+    waited = False
     while (descriptor := _locked_now(path)) is None:
-        if not told:
+        if not waited:
             waiting()
-            told = True
+            waited = True
         if should_stop():
             raise Stopped
         clock.pause(0.2)
@@ -70,15 +70,15 @@ def open_to_read(folder: Path) -> None:
 
 
 @contextmanager
-def new_entry(place: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `place` in one step when the block ends well, and is removed when it does not."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+def new_entry(folder: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `folder` in one step when the block ends well, and is removed when it does not."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         yield temporary
         open_to_read(temporary)
-        if place.exists():
-            shutil.rmtree(place)
-        temporary.replace(place)
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.replace(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -11,24 +11,24 @@ from typing import Literal, get_args
 from cliffwatch_runner.build.cache.uses import MARK, is_used, last_used
 from cliffwatch_runner.sandbox.untrusted_files import disk_bytes
 
-Kind = Literal["kernel", "bench", "lane", "ccache", "mirror", "failure", "leftover"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+EntryKind = Literal["kernel", "bench", "worktree", "ccache", "mirror", "failure", "leftover"]
+KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 
-_FOLDERS: Mapping[Kind, str] = {"kernel": "kernels", "bench": "benches"}
-LOCKS: Mapping[Kind, str] = {"kernel": MARK, "bench": MARK, "lane": "lock", "ccache": MARK, "mirror": MARK}
+_FOLDERS: Mapping[EntryKind, str] = {"kernel": "kernels", "bench": "benches"}
+LOCKS: Mapping[EntryKind, str] = {"kernel": MARK, "bench": MARK, "worktree": "lock", "ccache": MARK, "mirror": MARK}
 """What is locked by those who use an entry of a kind; the other kinds are nobody's any more."""
 
 _PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CacheEntry:
     """One thing that can be removed. `parts` are sizes within `bytes`; `about` is for people and may be empty.
 
     `leftover` is what a build that was killed had begun to store.
     """
 
-    kind: Kind
+    kind: EntryKind
     name: str
     path: Path
     bytes: int
@@ -43,14 +43,14 @@ class Listing:
     """A cache as it is now. `free_bytes` is of its file system."""
 
     cache: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[CacheEntry, ...]
     free_bytes: int
 
     @property
     def bytes(self) -> int:
         return sum(entry.bytes for entry in self.entries)
 
-    def of(self, kind: Kind) -> tuple[Entry, ...]:
+    def of(self, kind: EntryKind) -> tuple[CacheEntry, ...]:
         return tuple(entry for entry in self.entries if entry.kind == kind)
 
     def document(self) -> dict[str, object]:
@@ -61,24 +61,24 @@ class Listing:
         return {"cache": str(self.cache), "bytes": self.bytes, "free_bytes": self.free_bytes, "entries": entries}
 
 
-def list_cache(cache: Path, kinds: Sequence[Kind] = KINDS) -> Listing:
+def list_cache(cache: Path, kinds: Sequence[EntryKind] = KINDS) -> Listing:
     """Looks at a cache, which must be there. Entries that others remove meanwhile are passed over."""
-    found: list[Entry] = []
+    entries: list[CacheEntry] = []
     for kind in kinds:
         for path in _paths(cache, kind):
             try:
-                found.append(_entry(kind, path))
+                entries.append(_entry(kind, path))
             except FileNotFoundError:
                 continue
-    return Listing(cache=cache, entries=tuple(found), free_bytes=shutil.disk_usage(cache).free)
+    return Listing(cache=cache, entries=tuple(entries), free_bytes=shutil.disk_usage(cache).free)
 
 
-def _paths(cache: Path, kind: Kind) -> Iterator[Path]:
+def _paths(cache: Path, kind: EntryKind) -> Iterator[Path]:
     match kind:
         case "kernel" | "bench":
             yield from _children(cache / _FOLDERS[kind], hidden=False)
-        case "lane":
-            yield from _children(cache / "lanes", hidden=False)
+        case "worktree":
+            yield from _children(cache / "worktrees", hidden=False)
         case "ccache":
             yield from _children(cache / "ccaches", hidden=False)
         case "mirror":
@@ -89,7 +89,7 @@ def _paths(cache: Path, kind: Kind) -> Iterator[Path]:
         case "leftover":
             if (cache / "ccache").is_dir():  # where it lay when builds of every trust shared one
                 yield cache / "ccache"
-            for folder in (cache, cache / "lanes", *(cache / name for name in _FOLDERS.values())):
+            for folder in (cache, cache / "worktrees", *(cache / name for name in _FOLDERS.values())):
                 yield from _children(folder, hidden=True)
 
 
@@ -99,9 +99,9 @@ def _children(folder: Path, *, hidden: bool) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.startswith(".") == hidden and not path.is_symlink())
 
 
-def _entry(kind: Kind, path: Path) -> Entry:
-    parts = {name: disk_bytes(path / part) for name, part in _PARTS.items()} if kind == "lane" else {}
-    return Entry(
+def _entry(kind: EntryKind, path: Path) -> CacheEntry:
+    parts = {name: disk_bytes(path / part) for name, part in _PARTS.items()} if kind == "worktree" else {}
+    return CacheEntry(
         kind=kind,
         name=path.name.removesuffix(".log") if kind == "failure" else path.name,
         path=path,

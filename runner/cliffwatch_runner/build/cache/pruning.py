@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from cliffwatch_runner.build.cache.listing import LOCKS, Entry, list_cache
+from cliffwatch_runner.build.cache.listing import LOCKS, CacheEntry, list_cache
 from cliffwatch_runner.build.cache.uses import MARK, remove_unused
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 
@@ -21,11 +21,10 @@ _LEFTOVER_AGE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed, what a run began to use meanwhile, and what could not be removed, with the reason."""
+    """What was removed; what could not be removed, with the reason."""
 
-    removed: tuple[Entry, ...]
-    used: tuple[Entry, ...]
-    refused: tuple[tuple[Entry, str], ...]
+    removed: tuple[CacheEntry, ...]
+    refused: tuple[tuple[CacheEntry, str], ...]
 
     @property
     def bytes(self) -> int:
@@ -33,14 +32,14 @@ class Pruned:
 
 
 def to_remove(
-    entries: Sequence[Entry], *, keep: int, unused_since: datetime | None, now: datetime
-) -> tuple[Entry, ...]:
+    entries: Sequence[CacheEntry], *, keep: int, unused_since: datetime | None, now: datetime
+) -> tuple[CacheEntry, ...]:
     """Entries in the order in which they go: those last used before `unused_since`, and others until `keep` bytes are left.
 
     Entries in use count towards `keep` and stay.
     """
     left = sum(entry.bytes for entry in entries)
-    chosen: list[Entry] = []
+    chosen: list[CacheEntry] = []
     for entry in sorted(entries, key=lambda each: (each.last_used, each.name)):
         if entry.in_use:
             continue
@@ -54,20 +53,20 @@ def to_remove(
     return tuple(chosen)
 
 
-def remove(entries: Sequence[Entry]) -> Pruned:
+def remove(entries: Sequence[CacheEntry]) -> Pruned:
     """Removes entries one after the other; one that cannot be removed keeps no other one back."""
-    removed: list[Entry] = []
-    used: list[Entry] = []
-    refused: list[tuple[Entry, str]] = []
+    removed: list[CacheEntry] = []
+    refused: list[tuple[CacheEntry, str]] = []
     for entry in entries:
         try:
-            (removed if _removed(entry) else used).append(entry)
+            if _removed(entry):  # else a run has begun to use it meanwhile
+                removed.append(entry)
         except OSError as error:
             refused.append((entry, f"{error.filename or entry.path}: {error.strerror}"))
-    return Pruned(removed=tuple(removed), used=tuple(used), refused=tuple(refused))
+    return Pruned(removed=tuple(removed), refused=tuple(refused))
 
 
-def _removed(entry: Entry) -> bool:
+def _removed(entry: CacheEntry) -> bool:
     if entry.kind == "failure":
         entry.path.unlink(missing_ok=True)
         return True

@@ -26,22 +26,22 @@ class Uses:
     def __init__(self) -> None:
         self._descriptors: list[int] = []
 
-    def take(self, place: Path, *, make: bool = False) -> bool:
+    def take(self, folder: Path, *, make: bool = False) -> bool:
         """Holds an entry until the run ends, one that is not there yet as well if it is to `make` it; False where it is not
         there. Raises OSError where it may not be written.
         """
         while True:
             if make:
-                place.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True)
             try:
-                descriptor = os.open(place / MARK, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
+                descriptor = os.open(folder / MARK, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
             except FileNotFoundError:
                 if make:  # it was removed in this moment
                     continue
                 return False
             # Somebody who looks or removes has it for a moment only.
             fcntl.flock(descriptor, fcntl.LOCK_SH)
-            if is_at(descriptor, place / MARK):
+            if is_at(descriptor, folder / MARK):
                 os.utime(descriptor)
                 self._descriptors.append(descriptor)
                 return True
@@ -62,17 +62,17 @@ def cache_uses() -> Iterator[Uses]:
         uses.let_go()
 
 
-def last_used(place: Path) -> datetime:
+def last_used(folder: Path) -> datetime:
     """When an entry was last taken; of one that never was, when it was made."""
-    mark = place / MARK
-    seconds = (mark if mark.exists() else place).lstat().st_mtime
+    mark = folder / MARK
+    seconds = (mark if mark.exists() else folder).lstat().st_mtime
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def is_used(place: Path, lock: str = MARK) -> bool:
+def is_used(folder: Path, lock: str = MARK) -> bool:
     """Whether a living process holds the entry, whose lock is that file. What cannot be looked into counts as used."""
     try:
-        descriptor = os.open(place / lock, os.O_RDONLY | _FLAGS)
+        descriptor = os.open(folder / lock, os.O_RDONLY | _FLAGS)
     except FileNotFoundError:
         return False
     except OSError:
@@ -83,16 +83,16 @@ def is_used(place: Path, lock: str = MARK) -> bool:
         os.close(descriptor)
 
 
-def remove_unused(place: Path, lock: str = MARK) -> bool:
+def remove_unused(folder: Path, lock: str = MARK) -> bool:
     """Removes an entry in one step, as others see it; False where somebody uses it by now. Raises OSError."""
     with suppress(FileNotFoundError):
-        descriptor = os.open(place / lock, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
+        descriptor = os.open(folder / lock, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
         try:
             if not lock_alone(descriptor):
                 return False
-            if is_at(descriptor, place / lock):
-                aside = Path(tempfile.mkdtemp(prefix=".removed-", dir=place.parent))
-                place.rename(aside / place.name)
+            if is_at(descriptor, folder / lock):
+                aside = Path(tempfile.mkdtemp(prefix=".removed-", dir=folder.parent))
+                folder.rename(aside / folder.name)
                 remove_tree(aside)
         finally:
             os.close(descriptor)

@@ -11,7 +11,7 @@ from toy import TESTS, request, run_toy, toy_repository
 
 from cliffwatch.results import Run
 from cliffwatch_runner.build.cache.uses import MARK
-from cliffwatch_runner.command.run import _host_failure
+from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.sandbox.isolation import refused_path
@@ -64,7 +64,7 @@ def test_a_file_that_root_left_in_the_cache_is_told_too(repository: Path, tmp_pa
     (tmp_path / "cache").mkdir()
     lock = tmp_path / "cache" / "locks" / "1a2b3c"
 
-    failure = _host_failure(PermissionError(13, "Permission denied", str(lock)), wanted)
+    failure = host_failure(PermissionError(13, "Permission denied", str(lock)), wanted)
 
     assert failure.whose == "usage"
     assert str(lock) in failure.message
@@ -136,7 +136,7 @@ def test_without_a_sandbox_spaces_are_refused_before_anything_is_built(repositor
     assert ended[0].whose == "host"
     assert "my cache" in ended[0].message
     assert "use bubblewrap" in ended[0].next_step
-    assert not (tmp_path / "my cache" / "lanes").exists()
+    assert not (tmp_path / "my cache" / "worktrees").exists()
 
 
 def test_plain_paths_are_not_refused_anywhere() -> None:
@@ -176,8 +176,8 @@ except OSError as error:
     print("no attributes here")
 import toy
 from cliffwatch_runner.plan import prepare as preparing
-from cliffwatch_runner.run import run as running
-running.guest_programs = lambda: (toy.FAKEVNG,)
+from cliffwatch_runner.run import prepared_run
+prepared_run.guest_programs = lambda: (toy.FAKEVNG,)
 preparing._NEEDED_BYTES = 0
 print(type(toy.run_toy(toy.request(toy.toy_repository(folder), folder))).__name__)
 """

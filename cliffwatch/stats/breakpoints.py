@@ -1,6 +1,6 @@
-"""Where a sweep bends: the parameter value from which on a cost climbs.
+"""The breakpoint of a sweep: the parameter value from which on a cost climbs.
 
-A continuous curve of two straight pieces in log-log space against one straight piece. The place of the bend comes from least
+A continuous curve of two straight pieces in log-log space against one straight piece. The breakpoint comes from least
 squares (Hinkley, Journal of the American Statistical Association 66, 1971), that there is one from an F-test at `SURE`; the
 interval is of measured parameters, from the points that the first piece does not explain. Points carry the noise of their
 boots; a sweep of one boot is judged by its residuals, never below `GRAIN`.
@@ -25,11 +25,11 @@ _GRID = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bend:
+class Breakpoint:
     """Up to the measured parameter `low` the curve keeps its first course, by `high` it has surely left it.
 
     Slopes are of log cost over log parameter: 0 is flat, 1 proportional. `step` is how much the cost at `high` lies above
-    (or below) the first course, as a fraction; `p` that there is no bend.
+    (or below) the first course, as a fraction; `p` that there is no breakpoint.
     """
 
     low: float
@@ -41,29 +41,29 @@ class Bend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoBend:
-    """Why no bend is named."""
+class NoBreakpoint:
+    """Why no breakpoint is named."""
 
     reason: str
 
 
-def bend(parameters: Values, costs: Values, spreads: Values | None = None) -> Bend | NoBend:
+def find_breakpoint(parameters: Values, costs: Values, spreads: Values | None = None) -> Breakpoint | NoBreakpoint:
     """Of a sweep: positive parameters and costs, (points,); `spreads` are standard errors as fractions of the costs."""
     order = np.argsort(parameters)
     x, y = np.log(parameters[order]), np.log(costs[order])
     if len(np.unique(x)) < FEWEST:
-        return NoBend(reason=f"too few points to tell a bend: {len(np.unique(x))}, and {FEWEST} are the least")
+        return NoBreakpoint(reason=f"too few points for a breakpoint: {len(np.unique(x))}, and {FEWEST} are the least")
     noise = np.full_like(x, GRAIN) if spreads is None else np.hypot(spreads[order], GRAIN)
-    place, coefficients, p = _sharpest(x, y, noise)
+    position, coefficients, p = _sharpest(x, y, noise)
     if p > SURE:
-        return NoBend(reason=f"one straight line in log space fits as well (p = {p:.2g})")
+        return NoBreakpoint(reason=f"one straight line in log space fits as well (p = {p:.2g})")
     if abs(coefficients[2]) < LEAST_SLOPE:
-        return NoBend(reason=f"its slope changes by {coefficients[2]:+.2f} only")
-    left = _departure(x, y, noise, place, float(np.sign(coefficients[2])))
+        return NoBreakpoint(reason=f"its slope changes by {coefficients[2]:+.2f} only")
+    left = _departure(x, y, noise, position, float(np.sign(coefficients[2])))
     if left is None:
-        return NoBend(reason="the points before the bend are too uneven to say where it is")
+        return NoBreakpoint(reason="the points before the breakpoint are too uneven to say where it is")
     low, high, step = left
-    return Bend(
+    return Breakpoint(
         low=float(parameters[order][low]),
         high=float(parameters[order][high]),
         step=float(np.expm1(step)),
@@ -74,20 +74,20 @@ def bend(parameters: Values, costs: Values, spreads: Values | None = None) -> Be
 
 
 def _sharpest(x: Values, y: Values, noise: Values) -> tuple[float, Values, float]:
-    """The best place for a bend in two pieces that meet, its coefficients, and the F-test's p against one piece."""
+    """The best breakpoint of two pieces that meet, its coefficients, and the F-test's p against one piece."""
     straight, _ = _fit(np.column_stack([np.ones_like(x), x]), y, noise)
-    places = np.linspace(x[1], x[-2], _GRID)
-    fits = [_fit(_stick(x, place), y, noise) for place in places]
+    positions = np.linspace(x[1], x[-2], _GRID)
+    fits = [_fit(_stick(x, position), y, noise) for position in positions]
     best = int(np.argmin([misfit for misfit, _ in fits]))
     misfit, coefficients = fits[best]
     from scipy import special  # noqa: PLC0415 - half a second to load, for sweeps alone
 
     freedom = max(1, len(x) - 4)
     p = float(special.fdtrc(2, freedom, (straight - misfit) / 2 / max(1.0, misfit / freedom)))
-    return float(places[best]), coefficients, p
+    return float(positions[best]), coefficients, p
 
 
-def _departure(x: Values, y: Values, noise: Values, place: float, sign: float) -> tuple[int, int, float] | None:
+def _departure(x: Values, y: Values, noise: Values, position: float, sign: float) -> tuple[int, int, float] | None:
     """The last point on the first course, the first surely off it, and by how much; in the direction of `sign`.
 
     On the course is what lies no higher than the points before it; off it what no further point of the course would reach
@@ -95,7 +95,7 @@ def _departure(x: Values, y: Values, noise: Values, place: float, sign: float) -
     """
     from scipy import special  # noqa: PLC0415 - see above
 
-    count = max(2, int((x <= place + 1e-9).sum()))
+    count = max(2, int((x <= position + 1e-9).sum()))
     rest = sign * (y - _course(x, y, count))
     while count < len(x) and rest[count] <= rest[:count].max() + noise[count]:
         count += 1
@@ -116,15 +116,8 @@ def _course(x: Values, y: Values, count: int) -> Values:
     return np.asarray(slope * x if abs(slope) >= LEAST_SLOPE else np.zeros_like(x))
 
 
-def less_overhead(
-    costs: Values, overheads: Values, cost_spreads: Values, overhead_spreads: Values
-) -> tuple[Values, Values]:
-    """Costs less those of the empty loop, and the standard errors of the difference, all in the unit of the costs."""
-    return costs - overheads, np.hypot(cost_spreads, overhead_spreads)
-
-
-def _stick(x: Values, place: float) -> Values:
-    return np.column_stack([np.ones_like(x), x, np.maximum(0.0, x - place)])
+def _stick(x: Values, position: float) -> Values:
+    return np.column_stack([np.ones_like(x), x, np.maximum(0.0, x - position)])
 
 
 def _fit(design: Values, y: Values, noise: Values) -> tuple[float, NDArray[np.float64]]:

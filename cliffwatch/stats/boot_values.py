@@ -1,4 +1,4 @@
-"""One metric of both arms as the statistics see it: one value a boot, on a log scale, with the block it was measured in."""
+"""One metric of both arms as the statistics take it: one value a boot, on a log scale, with the block it was measured in."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ RELATED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class BootValues:
     """Logs of the boots' values, (n,) and (m,), and the plan's block of each; a block holds each arm at most once."""
 
     base: Values
@@ -27,15 +27,15 @@ class Measured:
     base_blocks: Blocks
     head_blocks: Blocks
 
-    def paired(self) -> "Measured":
+    def paired(self) -> "BootValues":
         """The boots whose block holds both arms, in the order of blocks."""
         if np.array_equal(self.base_blocks, self.head_blocks):
             return self
         both, ours, theirs = np.intersect1d(self.base_blocks, self.head_blocks, return_indices=True)
-        return Measured(base=self.base[ours], head=self.head[theirs], base_blocks=both, head_blocks=both)
+        return BootValues(base=self.base[ours], head=self.head[theirs], base_blocks=both, head_blocks=both)
 
     def related(self) -> bool:
-        """Whether boots of one block move together so much that comparing within blocks sees more."""
+        """Whether boots of one block move together so much that comparing within blocks detects more."""
         if not len(self.base) or not len(self.head) or self.base_blocks.max() < self.head_blocks.min():
             return False
         twins = self.paired()
@@ -49,20 +49,20 @@ class Measured:
         twins = self.paired()
         return pairs(twins.base, twins.head)
 
-    def joined(self, other: "Measured") -> "Measured":
+    def joined(self, other: "BootValues") -> "BootValues":
         """Both stages together; blocks of the second come after those of the first."""
         after = 1 + max(self.base_blocks.max(initial=-1), self.head_blocks.max(initial=-1))
-        return Measured(
+        return BootValues(
             base=np.concatenate([self.base, other.base]),
             head=np.concatenate([self.head, other.head]),
             base_blocks=np.concatenate([self.base_blocks, other.base_blocks + after]),
             head_blocks=np.concatenate([self.head_blocks, other.head_blocks + after]),
         )
 
-    def first(self, boots: int) -> "Measured":
+    def first(self, boots: int) -> "BootValues":
         """The first so many boots of each arm, in the order of blocks."""
         ours, theirs = np.argsort(self.base_blocks)[:boots], np.argsort(self.head_blocks)[:boots]
-        return Measured(
+        return BootValues(
             base=self.base[ours],
             head=self.head[theirs],
             base_blocks=self.base_blocks[ours],
@@ -70,7 +70,7 @@ class Measured:
         )
 
 
-def alike(rows: Sequence[Measured]) -> Iterator[tuple[list[int], Values, Values]]:
+def alike(rows: Sequence[BootValues]) -> Iterator[tuple[list[int], Values, Values]]:
     """Rows with the same numbers of boots together: their indexes, and both arms as (rows, boots)."""
     groups: dict[tuple[int, int], list[int]] = {}
     for index, row in enumerate(rows):
@@ -83,15 +83,15 @@ def alike(rows: Sequence[Measured]) -> Iterator[tuple[list[int], Values, Values]
         )
 
 
-def ranked_alike(rows: Sequence[Measured], in_pairs: Sequence[bool]) -> Iterator[tuple[list[int], Ranked]]:
+def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[list[int], Ranked]]:
     """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its ranks in their order."""
     for paired, compare in ((True, pairs), (False, two_samples)):
         chosen = [index for index, each in enumerate(in_pairs) if each == paired]
         used = [rows[index].paired() if paired else rows[index] for index in chosen]
-        for places, base, head in alike(used):
-            yield [chosen[place] for place in places], compare(base, head)
+        for positions, base, head in alike(used):
+            yield [chosen[position] for position in positions], compare(base, head)
 
 
-def measured(base: Values, head: Values) -> Measured:
+def boot_values(base: Values, head: Values) -> BootValues:
     """Of plain logs whose n-th boots share a block."""
-    return Measured(base=base, head=head, base_blocks=np.arange(len(base)), head_blocks=np.arange(len(head)))
+    return BootValues(base=base, head=head, base_blocks=np.arange(len(base)), head_blocks=np.arange(len(head)))

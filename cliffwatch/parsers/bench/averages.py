@@ -1,0 +1,85 @@
+"""From the readings of one run of a benchmark to its values: means, and latencies sharpened by the Summary."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from cliffwatch.parsers.bench.kind import BenchOutput, MetricValue, MetricValues, Reading
+
+STEP = 0.001
+"""bench prints three decimals: two rates that differ by less may be equal."""
+
+DOUBTFUL = 0.01
+"""The relative difference between Summary and Iter lines from which on they do not tell the same."""
+
+_NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
+
+
+def mean_of(
+    output: BenchOutput, kept: Sequence[Reading], metric: str, name: str, *, step: float = STEP
+) -> MetricValues:
+    """The mean of a field over the readings, else its Summary; nothing where neither has it."""
+    readings = tuple(each.fields[name] for each in kept if name in each.fields)
+    if not readings and name not in output.summary:
+        return
+    value = sum(readings) / len(readings) if readings else output.summary[name]
+    yield MetricValue(metric=metric, value=value, samples=readings, resolution=step)
+
+
+def mean_over_cpus(metric: str, name: str, step: float) -> Callable[[BenchOutput, Sequence[Reading]], MetricValues]:
+    """For kinds of a final line a CPU: the mean over the CPUs that ran, one sample each."""
+
+    def values(output: BenchOutput, _: Sequence[Reading]) -> MetricValues:
+        samples = tuple(fields[name] for _, fields in output.finals)
+        if samples:
+            yield MetricValue(metric=metric, value=sum(samples) / len(samples), samples=samples, resolution=step)
+
+    return values
+
+
+def rate_and_latency(
+    output: BenchOutput,
+    kept: Sequence[Reading],
+    rates: Sequence[float],
+    metrics: tuple[str, str],
+    producers: int = 1,
+    scale: float = 1.0,
+) -> MetricValues:
+    """Rate and latency of a kind whose Summary prints both; `scale` makes million operations a second of the printed rate.
+
+    An Iter line shows a rate to three decimals: 0.063M/s is known to 0.8 %. The Summary's latency has more digits
+    (15789.474 ns) but counts nominal seconds, so it is put right by the intervals that the Iter lines print.
+    """
+    if not all(map(math.isfinite, rates)):
+        yield MetricValue(metric=metrics[0], value=math.inf, samples=tuple(rates))
+        return
+    latency = _sharp_latency(output, kept, rates, producers)
+    resolution = STEP * _NS_PER[output.units.get("time", "ns")]
+    if latency is None and rates and all(rates):
+        latency = 1000 * producers * len(rates) / sum(rates)
+        resolution = latency * STEP * scale * len(rates) / sum(rates)
+    if latency is None:
+        return
+    latencies = tuple(1000 * producers / rate for rate in rates if rate)
+    rate = 1000 * producers / latency if latency else math.inf
+    step = rate * resolution / latency if latency else 0.0
+    yield MetricValue(metric=metrics[0], value=rate, samples=tuple(rates), resolution=step)
+    yield MetricValue(metric=metrics[1], value=latency, samples=latencies, resolution=resolution)
+
+
+def _sharp_latency(
+    output: BenchOutput, kept: Sequence[Reading], rates: Sequence[float], producers: int
+) -> float | None:
+    """The Summary's latency at true intervals, if the Iter lines bear it out; None if not."""
+    printed = output.summary.get("latency", math.nan) * _NS_PER[output.units.get("time", "ns")]
+    if not math.isfinite(printed) or printed <= 0:
+        return None
+    if not rates:
+        return printed
+    if not all(rate > 0 for rate in rates):
+        return None
+    counted = sum(rate * each.seconds for rate, each in zip(rates, kept, strict=True)) / len(rates)
+    expected = 1000 * producers / counted
+    tolerance = DOUBTFUL + 2 * STEP / min(rates)
+    if abs(printed / expected - 1) > tolerance:
+        return None
+    return printed * sum(each.seconds for each in kept) / len(kept)

@@ -1,0 +1,36 @@
+"""Gets of task local storage: all of them, and those of the one map that is looked for."""
+
+from collections.abc import Sequence
+
+from cliffwatch.parsers.bench.averages import mean_of, rate_and_latency
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValues, Reading
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+
+
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    rates = [each.fields["hits"] for each in kept]
+    yield from rate_and_latency(output, kept, rates, ("hits-throughput", "hits-latency"))
+    yield from mean_of(output, kept, "important-hits-throughput", "important")
+
+
+KIND = Kind(
+    name="local-storage",
+    metrics={
+        "hits-throughput": MetricShape("M ops/s", "higher"),
+        "hits-latency": MetricShape("ns/op", "lower", primary=True),
+        "important-hits-throughput": MetricShape("M ops/s", "higher"),
+    },
+    forms=(
+        LineForm("iter", named(rf"{ITER}hits\s+{NUMBER}\s*M/s\s+important_hits\s+{NUMBER}\s*M/s", "hits", "important")),
+        LineForm(
+            "summary",
+            named(
+                rf"Summary:\s*hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s,\s*hits latency\s+{NUMBER}\s*ns/op,"
+                rf"\s*important_hits throughput\s+{NUMBER}{PLUS_MINUS}M ops/s",
+                *("hits", "_", "latency", "important", "_"),
+            ),
+        ),
+    ),
+    values=_values,
+    rate="hits",
+)

@@ -1,0 +1,53 @@
+"""Operations a second and the latency of one: loops, string comparison, crypto, LPM tries."""
+
+import math
+from collections.abc import Sequence
+
+from cliffwatch.parsers.bench.averages import STEP, rate_and_latency
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
+from cliffwatch.parsers.bench.patterns import ITER, NUMBER, PLUS_MINUS, named
+
+_MILLION_PER = {"M": 1.0, "K": 1e-3, "k": 1e-3}
+
+
+def _values(output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
+    scale = _MILLION_PER[output.units.get("letter", "M")]
+    fields = kept[-1].fields if kept else output.summary
+    per_prod = fields.get("per_prod", 0.0)
+    ratio = fields["hits"] / per_prod if per_prod else 1.0
+    producers = max(1, round(ratio)) if math.isfinite(ratio) else 1
+    rates = [each.fields["hits"] * scale for each in kept]
+    yield from rate_and_latency(output, kept, rates, ("throughput", "latency"), producers, scale)
+    per_producer = tuple(each.fields["per_prod"] * scale for each in kept)
+    if per_producer:
+        mean = sum(per_producer) / len(per_producer)
+        yield MetricValue(metric="throughput-per-producer", value=mean, samples=per_producer, resolution=STEP * scale)
+
+
+KIND = Kind(
+    name="ops",
+    metrics={
+        "throughput": MetricShape("M ops/s", "higher"),
+        "throughput-per-producer": MetricShape("M ops/s", "higher"),
+        "latency": MetricShape("ns/op", "lower", primary=True),
+    },
+    forms=(
+        LineForm(
+            "iter",
+            named(
+                rf"{ITER}hits\s+{NUMBER}\s*(?P<letter>[MKk])/s\s*\(\s*{NUMBER}\s*[MKk]/prod\)",
+                *("hits", "per_prod"),
+            ),
+        ),
+        LineForm(
+            "summary",
+            named(
+                rf"Summary:\s*throughput\s+{NUMBER}{PLUS_MINUS}(?P<letter>[MKk]) ops/s\s*\(\s*{NUMBER}\s*[MKk] ops/prod\),"
+                rf"\s*latency\s+{NUMBER}\s*(?P<time>ns|us|ms)/op",
+                *("hits", "_", "per_prod", "latency"),
+            ),
+        ),
+    ),
+    values=_values,
+    rate="hits",
+)

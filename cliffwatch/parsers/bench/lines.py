@@ -1,0 +1,54 @@
+"""Recognises the lines that `bench` prints: those of a kind, and those around them.
+
+Source of the formats: tools/testing/selftests/bpf/bench.c and benchs/*.c, linux 5.9 to 7.2.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cliffwatch.parsers.bench.kind import Kind, Role
+from cliffwatch.parsers.bench.kinds import KINDS
+
+SET_UP = re.compile(r"Setting up benchmark '(?P<name>[^']*)'\.\.\.\s*")
+LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
+_CHATTER = re.compile(
+    r"(?:Benchmark '.*' started\.|Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|"
+    r"\s*\S+ scenarios?:.*)\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLine:
+    """A line of a known form, and its fields as text."""
+
+    kind: Kind
+    role: Role
+    fields: Mapping[str, str]
+
+    def numbers(self) -> dict[str, float]:
+        """The numeric fields; `inf` and `nan` come through as such."""
+        result: dict[str, float] = {}
+        for name, text in self.fields.items():
+            try:
+                result[name] = float(text)
+            except ValueError:
+                continue
+        return result
+
+
+def recognise(text: str) -> KnownLine | None:
+    """The kind and form of a line, or None for one that has none."""
+    stripped = text.strip()
+    for kind in KINDS.values():
+        for form in kind.forms:
+            match = form.compiled.match(stripped)
+            if match:
+                fields = {name: value for name, value in match.groupdict().items() if value is not None}
+                return KnownLine(kind, form.role, fields)
+    return None
+
+
+def is_chatter(text: str) -> bool:
+    """Whether a line is one that bench prints besides its results."""
+    return not text.strip() or bool(_CHATTER.match(text.strip()))

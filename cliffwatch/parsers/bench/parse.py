@@ -1,0 +1,112 @@
+"""Parses what the kernel's `bench` prints. Total: whatever the text, values and problems come back."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue
+from cliffwatch.parsers.bench.lines import LIBBPF
+from cliffwatch.parsers.bench.outputs import split
+from cliffwatch.parsers.bench.summaries import disagreement, warm
+from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.readings import Parsed, Problem, Value, problem_at
+
+
+def parse_bench(
+    text: str,
+    *,
+    stderr: str = "",
+    warmup: int | None = None,
+    suite: str | None = None,
+    benchmark: str | None = None,
+    params: Mapping[str, str] | None = None,
+) -> Parsed:
+    """Values of one or several runs of `bench` in one text.
+
+    `stderr` is what the same run wrote to standard error: libbpf's reasons come from there. `warmup` is the `-w` of the
+    run; None takes the one that fits the Summary. `benchmark` names the only run of the text where its banner is missing;
+    `params` are those that it was started with.
+    """
+    problems: list[Problem] = []
+    outputs = split(clean_lines(text), benchmark, problems)
+    complaints = _complaints(clean_lines(stderr))
+    values: list[Value] = []
+    for output in outputs:
+        values += _read(output, outputs, complaints, problems, warmup, suite, params or {})
+    if not outputs and complaints:
+        problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
+    problems.sort(key=lambda problem: problem.line)
+    return Parsed(values=tuple(values), problems=tuple(problems))
+
+
+def _complaints(lines: Sequence[Line]) -> list[str]:
+    """What standard error says, libbpf's own words first, as the first of them names the cause."""
+    texts = [line.text.strip() for line in lines if line.text.strip()]
+    of_libbpf = [match["text"] for text in texts if (match := LIBBPF.fullmatch(text))]
+    return of_libbpf + [text for text in texts if not LIBBPF.fullmatch(text)]
+
+
+def _read(
+    output: BenchOutput,
+    outputs: Sequence[BenchOutput],
+    complaints: Sequence[str],
+    problems: list[Problem],
+    warmup: int | None,
+    suite: str | None,
+    params: Mapping[str, str],
+) -> list[Value]:
+    name = output.name or "unknown"
+    kept = warm(output, warmup) if output.readings else []
+    rows = list(output.kind.values(output, kept)) if output.kind else []
+    failure = _failure(output, rows, complaints if output is outputs[-1] else ())
+    if failure is not None:
+        problems.append(failure)
+    if failure is not None or output.kind is None:
+        return []
+    problems += [problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts]
+    if output.readings and not output.summary:
+        problems.append(problem_at(output.line, name, "the output ends before the Summary: it was cut off"))
+    elif (doubt := disagreement(output, kept)) is not None:
+        problems.append(problem_at(output.summary_line, name, doubt))
+    good = [row for row in rows if math.isfinite(row.value) and all(map(math.isfinite, row.samples))]
+    for row in rows:
+        if row not in good:
+            problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number"))
+    return [_value(row, output.kind, suite, name, params) for row in good]
+
+
+def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Sequence[str]) -> Problem | None:
+    """Why a run measured nothing; None if it measured something."""
+    name = output.name or "unknown"
+    reason = output.failures[0][1] if output.failures else (complaints[0] if complaints else "")
+    if output.kind is None or not rows:
+        why = reason or "it ended without a result"
+        return problem_at(output.line, f"Setting up benchmark '{name}'...", f"failed: {why}")
+    if output.failures and not output.summary and not output.readings:
+        return problem_at(output.failures[0][0], name, f"failed: {reason}")
+    if _nothing_ran(output.kind, rows):
+        why = f"failed: zero operations, so nothing ran{_because(reason)}"
+        return problem_at(output.summary_line or output.line, name, why)
+    return None
+
+
+def _nothing_ran(kind: Kind, rows: Sequence[MetricValue]) -> bool:
+    """Whether all rates are zero, those of dropped operations too."""
+    rates = [row.value for row in rows if kind.metrics[row.metric].better == "higher" or row.metric == kind.dropped]
+    return bool(rates) and not any(rates)
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _value(row: MetricValue, kind: Kind, suite: str | None, name: str, params: Mapping[str, str]) -> Value:
+    return Value(
+        suite=suite,
+        benchmark=name,
+        params={**params, **row.params},
+        metric=row.metric,
+        unit=kind.metrics[row.metric].unit,
+        value=row.value,
+        samples=row.samples,
+        resolution=row.resolution,
+    )

@@ -1,0 +1,80 @@
+"""The worktrees of the cache: one for each toolchain and trust, and one for each build of a tree from outside.
+
+worktrees/NAME/
+    lock, index, steps, *.log   the host's own: no build gets to them
+    source/                     written by git alone; builds read it
+    output/                     written by builds; the host never opens a path in it
+    ccache/                     of a worktree that is made for one build
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.cache.uses import MARK, remove_unused
+from cliffwatch_runner.build.worktree import BuildSettings, Worktree
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+
+_FOR_ONE_BUILD = "outside-"
+
+
+@contextmanager
+def locked_worktree(name: str, settings: BuildSettings, given: Path) -> Iterator[Worktree]:
+    """Holds a worktree: of a tree from outside one of its own, which leaves nothing; else that of this name and trust.
+
+    Waits, and reports it, while another process builds in it. Raises Stopped.
+    """
+    given.chmod(0o755)
+    for path in given.iterdir():
+        path.chmod(0o644)
+    folders = _single_use_folders(settings) if settings.trust == "outside" else _shared_folders(name, settings)
+    with folders as (folder, ccache):
+        for each in (folder / "source", folder / "output", ccache):
+            each.mkdir(parents=True, exist_ok=True)
+            each.chmod(0o755)
+        for each in (folder / "output", ccache):
+            settings.sandbox.give(each)
+        worktree = Worktree(folder, ccache, given, settings)
+        try:
+            yield worktree
+        finally:
+            worktree.discard()
+
+
+@contextmanager
+def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
+    sandbox = settings.sandbox
+    user = "" if sandbox.user is None else str(sandbox.user.uid)
+    parts = (name, settings.trust, sandbox.level, sandbox.image or "", user)
+    folder = settings.cache / "worktrees" / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    ccache = settings.cache / "ccaches" / settings.trust
+    settings.uses.take(ccache, make=True)
+
+    def waiting() -> None:
+        settings.report_progress(None, "waiting for another build in the same worktree")
+
+    with locked(folder / "lock", waiting=waiting, should_stop=settings.should_stop):
+        (folder / MARK).touch()
+        for left in folder.glob("scratch-*"):
+            remove_tree(left)
+        yield folder, ccache / "files"
+
+
+@contextmanager
+def _single_use_folders(settings: BuildSettings) -> Iterator[tuple[Path, Path]]:
+    """The folders of a worktree for one build, and of its ccache. Those of processes that were killed go first: they hold their locks no longer."""
+    worktrees = settings.cache / "worktrees"
+    worktrees.mkdir(parents=True, exist_ok=True)
+    for left in worktrees.glob(f"{_FOR_ONE_BUILD}*"):
+        with suppress(OSError):
+            remove_unused(left, "lock")
+    folder = Path(tempfile.mkdtemp(prefix=_FOR_ONE_BUILD, dir=worktrees))
+    with locked(folder / "lock", waiting=lambda: None, should_stop=settings.should_stop):
+        (folder / MARK).touch()
+        try:
+            yield folder, folder / "ccache"
+        finally:
+            remove_tree(folder)

@@ -1,0 +1,52 @@
+"""Failures as a person reads them, and the exit code of a command that ends with them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import rich_click as click
+from rich.console import Console
+from rich.markup import escape
+
+from cliffwatch.exits import Exit
+from cliffwatch.reports.styles import visible
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.writable_folders import not_ours
+
+_SHOWN_LINES = 40
+_FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
+
+
+def echo_failure(failure: Failure) -> Exit:
+    """One failure in two plain lines."""
+    click.echo(visible(f"cliffwatch: {failure.message}\n  {failure.next_step}"), err=True)
+    return failure.exit
+
+
+def print_failures(failures: Sequence[Failure], console: Console) -> Exit:
+    """Failures with their evidence; the exit code is the host's where it is at fault."""
+    for failure in failures:
+        console.print(f"[bold red]cliffwatch: {escape(failure.message)}[/]", highlight=False, soft_wrap=True)
+        for line in failure.evidence.splitlines()[:_SHOWN_LINES]:
+            console.print(f"    {escape(line)}", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(failure.next_step)}", highlight=False, soft_wrap=True)
+    return max((failure.exit for failure in failures), key=lambda code: (code == Exit.HOST_FAILED, code))
+
+
+def host_failure(error: OSError, request: RunRequest) -> Failure:
+    """What ended a run on this host: another user's file in the cache, a missing program, a full disk."""
+    path = Path(str(error.filename or ""))
+    if isinstance(error, PermissionError) and path.is_relative_to(request.cache):
+        return not_ours(path, request.cache)
+    if isinstance(error, FileNotFoundError) and path.name == error.filename:
+        return Failure(
+            whose="host", message=f"{path} is missing", next_step="install it: `cliffwatch doctor` prints how"
+        )
+    full = error.errno in _FULL_DISK
+    return Failure(
+        whose="host",
+        message="the disk is full" if full else f"this host failed: {error}",
+        next_step=f"make room for {request.cache} and the results, then give the same command again: what is done is kept"
+        if full
+        else "see `cliffwatch doctor`; what is done is kept",
+    )

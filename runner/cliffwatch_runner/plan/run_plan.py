@@ -1,0 +1,73 @@
+"""The plan of a run, from what was asked and what the tree offers: its arms, the guest's shape, its cases and its boots."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cliffwatch.samples import Mode
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.guest.argv import GuestShape
+from cliffwatch_runner.host.knobs import primary_threads
+from cliffwatch_runner.plan.arguments import unmatched_explain
+from cliffwatch_runner.plan.plan import CONTROL, Plan, make_plan
+from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """What a run would do: which cases there are is guessed from the tree's release until bench is built."""
+
+    resolved: ResolvedRequest
+    plan: Plan
+    selection: Selection
+
+
+def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
+    """Resolves a request and plans its boots. Nothing is built."""
+    resolved = resolve_request(request)
+    if isinstance(resolved, tuple):
+        return resolved
+    selection = select_run_cases(request, resolved, None)
+    wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
+    if wrong:
+        return wrong
+    plan = plan_boots(request, resolved.mode, selection, _arms(resolved.mode))
+    return PlannedRun(resolved=resolved, plan=plan, selection=selection)
+
+
+def plan_boots(request: RunRequest, mode: Mode, selection: Selection, arms: Sequence[str]) -> Plan:
+    """The boots of these arms, as many as the request or its mode asks for."""
+    boots = request.boots_per_arm(mode)
+    return make_plan(selection.cases, arms=arms, boots=boots, seed=request.seed, notable=request.notable)
+
+
+def _arms(mode: Mode) -> tuple[str, ...]:
+    return ("base", "head", CONTROL) if mode == "walltime" else ("base", "head")
+
+
+def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:
+    """The cases of the request; `offered` is what the built bench lists, None before it is built."""
+    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue)
+    shape = guest_shape(request, resolved.mode, 0)
+    return select_cases(
+        suites,
+        request.profile,
+        offered=frozenset(offered) if offered is not None else None,
+        release=resolved.bench.major_minor,
+        cpus=shape.cpus,
+        memory_mib=request.memory_mib,
+    )
+
+
+def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
+    """The shape that was asked for; icount has one CPU unless more are named, as several make values less exact.
+
+    In walltime each virtual CPU gets a core of its own, from the last ones down: interrupts prefer the first.
+    """
+    cpus = request.cpus or (1 if mode == "icount" else 4)
+    pin = request.pin
+    if mode == "walltime" and not pin:
+        cores = sorted(primary_threads())
+        pin = tuple(cores[-cpus:]) if len(cores) > cpus else ()
+    return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)

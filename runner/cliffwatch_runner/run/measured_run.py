@@ -1,0 +1,123 @@
+"""A prepared run, measured into its result directory under the locks of that directory and of this host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from cliffwatch.counting import counted
+from cliffwatch_runner import clock
+from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.host.lock import host_lock
+from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
+from cliffwatch_runner.plan.plan import Plan
+from cliffwatch_runner.results.files import finished_boot, write_json
+from cliffwatch_runner.results.folder import ResultFolder, choose_folder
+from cliffwatch_runner.results.record import RunFacts, identity, record
+from cliffwatch_runner.run.arm_failures import arm_failures
+from cliffwatch_runner.run.boot_progress import BootProgress
+from cliffwatch_runner.run.confirm import further_boots
+from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
+from cliffwatch_runner.run.prepared_run import PreparedRun
+
+_NO_FAILURES: Mapping[str, Failure] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A run that came to its end, or was interrupted: what was measured lies in `folder`."""
+
+    folder: Path
+    interrupted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The run.json of a run that began at `created`."""
+
+    folder: Path
+    created: str
+
+    def write(self, facts: RunFacts, status: str = "running", failures: Mapping[str, Failure] = _NO_FAILURES) -> None:
+        write_json(self.folder / "run.json", record(facts, created=self.created, status=status, failures=failures))
+
+
+def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
+    """Measures under the lock of the folder that was named: a run that was asked to end there may still be ending."""
+    if run.out is None:
+        return _measured_in_folder(run)
+    run.out.mkdir(parents=True, exist_ok=True)
+    waiting = partial(run.progress.note, f"waiting for another run in {run.out} to end")
+    with locked(run.out / ".lock", waiting=waiting, should_stop=run.stop.is_set):
+        return _measured_in_folder(run)
+
+
+def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
+    facts = run.facts
+    base, head = facts.arms["base"].revision, facts.arms["head"].revision
+    folder = choose_folder(run.out, f"{base.short}-{head.short}-{facts.mode}", identity(facts))
+    if isinstance(folder, Failure):
+        return (folder,)
+    if folder.done:
+        run.progress.note(f"{folder.path} holds this run already, complete; nothing is measured again")
+        return FinishedRun(folder=folder.path, interrupted=False)
+    if facts.plan.notable is None and folder.notable is not None:
+        run = replace(run, facts=replace(facts, plan=replace(facts.plan, notable=folder.notable)))
+    written = _Record(folder.path, folder.created or clock.now().isoformat())
+    written.write(run.facts)
+    _note_resumed(run, folder)
+    measured = _measured_on_locked_host(run, written)
+    if isinstance(measured, Failure):
+        return (measured,)
+    status = "incomplete" if run.stop.is_set() else "complete"
+    written.write(measured, status, arm_failures(folder.path, measured.arms))
+    return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
+
+
+def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:
+    if folder.resumed:
+        boots = run.facts.plan.boots
+        done = sum(finished_boot(folder.path, boot) for boot in boots)
+        run.progress.note(f"going on in {folder.path}: {done} of {counted(len(boots), 'boot is', 'boots are')} done")
+
+
+def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | Failure:
+    """Measures under the host's lock and comes back with the facts as they are then: plan and tuning may have grown."""
+    facts = run.facts
+    what = f"cliffwatch run, {facts.mode}, {written.folder.name}"
+    with host_lock(facts.mode, what=what, waiting=run.progress.note, should_stop=run.stop.is_set) as lock:
+        if isinstance(lock, Failure):
+            return facts if run.stop.is_set() else lock
+        if facts.mode == "icount":
+            return _measured_by_stages(run, written)
+        with tuned_as_allowed(frozenset(facts.shape.pin), report=run.progress.note) as tuned:
+            facts = replace(facts, host={**facts.host, "tuned": tuned.facts()})
+            return _measured_by_stages(replace(run, facts=facts), written)
+
+
+def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failure:
+    """Boots the plan, and whatever boots the plan's stages add to it."""
+    facts, progress, stop = run.facts, run.progress, run.stop
+    at_once = guests_at_once(facts.mode, facts.shape.cpus)
+    while True:
+        plan = facts.plan
+        written.write(facts)
+        done = {boot.index for boot in plan.boots if finished_boot(written.folder, boot)}
+        progress.begin("measure", _boots_text(plan))
+        listener = BootProgress(plan, progress, done)
+        failure = measure(PlanExecution(plan, run.guest, written.folder, listener, stop), run.kernels, at_once=at_once)
+        if failure is not None:
+            return failure
+        progress.end("interrupted" if stop.is_set() else counted(len(plan.boots), "boot"))
+        longer = None if stop.is_set() else further_boots(written.folder, plan)
+        if longer is None:
+            return facts
+        facts = replace(facts, plan=longer)
+
+
+def _boots_text(plan: Plan) -> str:
+    confirming = [boot for boot in plan.boots if boot.stage == "confirm"]
+    if not confirming:
+        return f"{counted(len(plan.boots), 'boot')}, {counted(len(plan.cases), 'case')} each"
+    return f"{counted(len(confirming), 'more boot')} of {counted(len(confirming[-1].cases), 'open case')}"

@@ -1,0 +1,139 @@
+"""A run that is ready to be measured: revisions resolved, tools checked, kernels and bench built, boots planned."""
+
+import os
+import threading
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_runner.build.cache.uses import Uses
+from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.kernel_config import FORBIDDEN
+from cliffwatch_runner.build.worktree import BuildSettings
+from cliffwatch_runner.failure import Failure
+from cliffwatch_runner.guest.argv import guest_argv
+from cliffwatch_runner.host.programs import guest_programs
+from cliffwatch_runner.plan.plan import CONTROL
+from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
+from cliffwatch_runner.results.record import RunFacts
+from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build
+from cliffwatch_runner.run.measure import GuestSettings
+from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.sandbox.isolation import isolation_sentence
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+
+_LEAST_MEMORY_MIB = 2048
+_MEMORY_BESIDES_MIB = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRun:
+    """All that the measuring of a run needs. `out` is the result directory that the user named.
+
+    `facts` grow while it is measured: how the host was tuned, and the boots of a second stage.
+    """
+
+    out: Path | None
+    facts: RunFacts
+    guest: GuestSettings
+    progress: Progress
+    stop: threading.Event
+
+    @property
+    def kernels(self) -> dict[str, Path]:
+        """The folder of each arm's image; an arm whose kernel did not build has none."""
+        return {name: arm.kernel.folder for name, arm in self.facts.arms.items() if isinstance(arm.kernel, Kernel)}
+
+
+def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
+    """The plan of a request; fetching its tree takes time."""
+    progress.begin("tree", without_credentials(request.tree))
+    planned = plan_run(request)
+    if isinstance(planned, PlannedRun):
+        progress.end(f"{planned.resolved.base.short} .. {planned.resolved.head.short}")
+    return planned
+
+
+def prepare_run(
+    request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses
+) -> PreparedRun | tuple[Failure, ...]:
+    """Checks everything, then builds. Raises Stopped and OSError as builds do."""
+    planned = plan_with_progress(request, progress)
+    if isinstance(planned, tuple):
+        return planned
+    tools = check_tools(request, planned.resolved)
+    if isinstance(tools, tuple):
+        return tools
+    settings = BuildSettings(
+        cache=request.cache,
+        sandbox=tools.sandbox,
+        limits=tools.limits,
+        trust=request.trust,
+        jobs=request.jobs,
+        report_progress=progress.advance,
+        should_stop=stop.is_set,
+        uses=uses,
+    )
+    built = build(BuildOrder(planned.resolved, tools, settings, progress), request.bench_from)
+    if isinstance(built, tuple):
+        return built
+    facts = _facts(request, planned.resolved, built, tools)
+    if not facts.plan.cases:
+        return (_nothing_to_run(facts),)
+    guest = _guest_settings(request, facts, built, tools.guest_sandbox)
+    return PreparedRun(out=request.out, facts=facts, guest=guest, progress=progress, stop=stop)
+
+
+def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
+    isolation = isolation_sentence(tools.sandbox.level)
+    selection = select_run_cases(request, resolved, built.bench.offered)
+    needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
+    arms = dict(built.arms)
+    if resolved.mode == "walltime":
+        arms[CONTROL] = arms["base"]
+    kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
+    return RunFacts(
+        mode=resolved.mode,
+        platform=resolved.platform,
+        profile=request.profile,
+        suites=request.suites,
+        tree=request.tree,
+        arms=arms,
+        bench=built.bench,
+        bench_from=built.bench_from,
+        config_digest=kernel.config_digest,
+        toolchain=tools.toolchain.record(),
+        isolation=isolation,
+        shape=guest_shape(request, resolved.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
+        plan=plan_boots(request, resolved.mode, selection, tuple(arms)),
+        left_out=selection.left_out,
+        host=resolved.host,
+        notes=(*resolved.notes, isolation, *built.notes),
+    )
+
+
+def _nothing_to_run(facts: RunFacts) -> Failure:
+    reasons = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in facts.left_out)
+    return Failure(
+        whose="usage",
+        message="no case of the chosen suites can run on this tree",
+        next_step="choose other suites (cliffwatch suites)",
+        evidence="\n".join(list(reasons)[:20]),
+    )
+
+
+def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandbox: Sandbox) -> GuestSettings:
+    programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
+    housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
+    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=facts.shape, cpus=housekeeping)
+    return GuestSettings(
+        programs=programs,
+        shape=facts.shape,
+        forbidden=FORBIDDEN,
+        sandbox=sandbox,
+        argv=start,
+        hang_after=request.hang_after,
+    )

@@ -1,0 +1,64 @@
+"""A host as a worker: what it is, the jobs that it has leased, and whom it reports to."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cliffwatch_runner.upload.client import Client
+from cliffwatch_runner.worker.limits import JobLimits
+from cliffwatch_runner.worker.spool import Spooled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerHost:
+    """A host as its service knows it. `command` is `cliffwatch`; `env` is all that its children see of the environment;
+    `about` is what the service's hosts page shows of it.
+    """
+
+    name: str
+    platform: str
+    modes: tuple[str, ...]
+    cache: Path
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    build_image: str | None = None
+    limits: JobLimits = field(default_factory=JobLimits)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A host at work for a service. `say` prints a line for its operator."""
+
+    client: Client
+    host: WorkerHost
+    say: Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedJob:
+    """One job under a lease: `offer` is what the service gave, `spooled` where its results lie; `stop` ends it early."""
+
+    worker: Worker
+    offer: Mapping[str, Any]
+    spooled: Spooled
+    stop: threading.Event
+
+    @property
+    def name(self) -> str:
+        return str(self.offer["job"])
+
+    @property
+    def path(self) -> str:
+        """Where the service takes what concerns the lease."""
+        return f"/leases/{self.offer['lease']}"
+
+    def say(self, text: str) -> None:
+        self.worker.say(f"job {self.name}{text}")
+
+
+def printable(text: str) -> str:
+    """What a tree or a guest printed, as it can be stored and shown: no control characters but the ends of lines."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
