@@ -90,7 +90,7 @@ def power(axes: plt.Axes) -> None:
     percents = [100 * size for size in sizes]
     axes.plot(percents, ours, "o-", color=BLUE, label="21 boots, then 30 of the candidates")
     axes.plot(percents, single, "s--", color=GREY, label="21 boots alone, the same error")
-    axes.set(xlabel="size of the change, % (boots spread by 2 %)", ylabel="reported, %", ylim=(-2, 102))
+    axes.set(xlabel="size of the change, % (boots spread by 2 %)", ylabel="found, %", ylim=(-2, 102))
     axes.legend(frameon=False)
 
 
