@@ -8,9 +8,9 @@ _NAMES = ("chromium", "google-chrome", "chromium-browser")
 
 def launch(playwright: Any) -> Any:
     """The distribution's Chromium, quiet; without one what `playwright install chromium` brought."""
-    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    program = next((path for name in _NAMES if (path := shutil.which(name))), None)
     quiet = ["--disable-background-networking", "--disable-component-update", "--no-first-run"]
-    return playwright.chromium.launch(executable_path=found, args=["--no-sandbox", *quiet])
+    return playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *quiet])
 
 
 def sign_in(page: Any, running: Any, scope: str = "admin") -> None:

@@ -11,11 +11,11 @@ PULL_REQUEST = "Look up local storage without the lock"
 
 @dataclass(frozen=True)
 class Named:
-    """An address, or `found`: a page, which of its links, and what follows it. `words` are of every visitor's main content."""
+    """An address, or `links`: a page, which of its links, and what follows it. `words` are of every visitor's main content."""
 
     words: str
     path: str = ""
-    found: tuple[str, ...] | None = None
+    links: tuple[str, ...] | None = None
     status: int = 200
 
 
@@ -28,20 +28,20 @@ PAGES = {
     "case": Named("every boot", f"/compare/{COMPARISON}/cases/{CASE}"),
     "series": Named(
         "published 2024",
-        found=(f"/compare/nearest...871a5680b9fa/cases/{CASE}", r"/series/[0-9a-f]{32}\?head=[0-9a-f]+"),
+        links=(f"/compare/nearest...871a5680b9fa/cases/{CASE}", r"/series/[0-9a-f]{32}\?head=[0-9a-f]+"),
     ),
     "series-list": Named("local-storage", "/series"),
     "regressions": Named("Alert quality", "/regressions?state=all"),
-    "regression": Named("What was said", found=("/regressions?state=acknowledged", r"/regressions/[0-9a-f]{32}")),
+    "regression": Named("Comments", links=("/regressions?state=acknowledged", r"/regressions/[0-9a-f]{32}")),
     "runs": Named("emulator-1", "/runs"),
-    "run": Named("NULL pointer dereference", found=("/runs", r"/runs/[0-9a-f]{32}")),
-    "boot": Named("Outputs", found=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2")),
+    "run": Named("NULL pointer dereference", links=("/runs", r"/runs/[0-9a-f]{32}")),
+    "boot": Named("Outputs", links=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2")),
     "output": Named(
-        "BUG: kernel NULL pointer", found=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2/files/1/dmesg")
+        "BUG: kernel NULL pointer", links=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2/files/1/dmesg")
     ),
     "queue": Named("Ended", "/queue"),
     "jobs": Named("running", "/jobs"),
-    "job": Named("measure", found=("/jobs?state=leased", r"/jobs/[0-9a-f-]{36}")),
+    "job": Named("measure", links=("/jobs?state=leased", r"/jobs/[0-9a-f-]{36}")),
     "hosts": Named("Platforms", "/hosts"),
     "suites": Named("Task local storage", "/suites"),
     "suite": Named("icount", "/suites/local-storage"),
@@ -54,9 +54,9 @@ PAGES = {
 def address(running: Any, name: str) -> str:
     """The address of a page; those that hold an identity are found as a reader would find them."""
     named = PAGES[name]
-    if named.found is None:
+    if named.links is None:
         return named.path
-    page, pattern, *rest = named.found
+    page, pattern, *rest = named.links
     with running.http(None) as http:
         links = re.findall(f'href="({pattern})"', http.get(page).text)
     return str(links[0]).replace("&amp;", "&") + "".join(rest)

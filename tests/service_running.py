@@ -18,7 +18,7 @@ from service_runs import MadeRun, put_all
 from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_service.access.tokens import make_token
 from cliffwatch_service.command.app import create_app
-from cliffwatch_service.history.follow import ASKER, follow_branch, place
+from cliffwatch_service.history.follow import ASKER, extend_branch, follow_branch
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
@@ -131,7 +131,7 @@ class Running:
                 trees.RevisionFacts(commit=commit, parents=[before] if before else [])
                 for before, commit in zip([None, *commits], commits, strict=False)
             ]
-            place(connection, identity, line)
+            extend_branch(connection, identity, line)
         return identity
 
     def lease(self, run: MadeRun, host: str | None = None, *, token: str | None = None) -> dict[str, Any]:
@@ -217,11 +217,11 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
     ready = threading.Event()
     startup = server.startup
 
-    async def told(sockets: Any = None) -> None:
+    async def started(sockets: Any = None) -> None:
         await startup(sockets)
         ready.set()
 
-    server.startup = told  # type: ignore[method-assign]
+    server.startup = started  # type: ignore[method-assign]
     thread.start()
     assert ready.wait(300)
     port = server.servers[0].sockets[0].getsockname()[1]

@@ -47,9 +47,9 @@ def run_of(
     logs = np.log(100) + np.random.default_rng(seed).normal(0, spread, (2, boots, cases))
     logs[1, :, 0] += np.log1p(shift)
     planned = [
-        {"index": 1 + 2 * block + place, "block": block, "arm": arm, "stage": "screen", "cases": list(range(cases))}
+        {"index": 1 + 2 * block + number, "block": block, "arm": arm, "stage": "screen", "cases": list(range(cases))}
         for block in range(boots)
-        for place, arm in enumerate(("base", "head"))
+        for number, arm in enumerate(("base", "head"))
     ]
     record = {
         "format": "cliffwatch-run",

@@ -49,10 +49,10 @@ def boots_of(database: str) -> list[Any]:
 
 
 def hash_over(boots: list[Any]) -> str:
-    held = hashlib.sha256()
+    digest = hashlib.sha256()
     for boot in boots:
-        held.update(repr(boot[:-1]).encode())
-    return held.hexdigest()
+        digest.update(repr(boot[:-1]).encode())
+    return digest.hexdigest()
 
 
 def main() -> None:
@@ -80,18 +80,18 @@ def main() -> None:
             everything = boots_of(service.database)
         subprocess.run([COMMAND, "restore", str(file)], env=environment(copy), check=True)
         with served(copy, token=service.token) as restored:  # the copy has its tokens too
-            found = boots_of(restored.database)
-    there = {(boot[0], boot[1]) for boot in found}
+            boots = boots_of(restored.database)
+    there = {(boot[0], boot[1]) for boot in boots}
     same = [boot for boot in everything if (boot[0], boot[1]) in there]
     lost = [boot for boot in everything if (boot[0], boot[1]) not in there and boot[-1] < began]
-    equal = hash_over(found) == hash_over(same)
-    samples = sum(boot[3].count(",") + 1 for boot in found)
+    equal = hash_over(boots) == hash_over(same)
+    samples = sum(boot[3].count(",") + 1 for boot in boots)
     print(
-        f"{len(everything):,} boots of {len(uploaded):,} runs came in; the backup took {took:.1f} s and holds {len(found):,}"
-        f" boots, {samples:,} samples: {hash_over(found)[:16]}, the original's {hash_over(same)[:16]}"
+        f"{len(everything):,} boots of {len(uploaded):,} runs came in; the backup took {took:.1f} s and holds {len(boots):,}"
+        f" boots, {samples:,} samples: {hash_over(boots)[:16]}, the original's {hash_over(same)[:16]}"
     )
     print(f"{'equal' if equal else 'DIFFERENT'}; {len(lost)} boots of before the backup are missing")
-    sys.exit(not equal or bool(lost) or not found or len(everything) == len(found))
+    sys.exit(not equal or bool(lost) or not boots or len(everything) == len(boots))
 
 
 if __name__ == "__main__":

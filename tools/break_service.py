@@ -203,13 +203,13 @@ def check(town: Town) -> list[str]:
             ("comparisons", "SELECT count(*) FROM comparison", jobs),
             ("jobs that name a run of their own", "SELECT count(DISTINCT run_id) FROM job", jobs),
         ):
-            found = connection.execute(query).fetchone()[0]
-            if found != expected:
-                wrong.append(f"{found} {what}, expected {expected}")
+            count = connection.execute(query).fetchone()[0]
+            if count != expected:
+                wrong.append(f"{count} {what}, expected {expected}")
         stored = connection.execute("SELECT job.id, number, samples FROM job JOIN boot USING (run_id)").fetchall()
     for job, number, samples in stored:
-        (held,) = (town.folder / f"spool/{job}/results/boots").glob(f"{number:03d}-*/samples.json")
-        measured = [each["value"] for each in json.loads(held.read_text())["samples"]]
+        (file,) = (town.folder / f"spool/{job}/results/boots").glob(f"{number:03d}-*/samples.json")
+        measured = [each["value"] for each in json.loads(file.read_text())["samples"]]
         if sorted(measured) != sorted(samples):
             wrong.append(f"boot {number} of job {job}: stored {samples}, measured {measured}")
     return wrong

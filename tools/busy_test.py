@@ -110,10 +110,10 @@ def _descendants(ancestor: int) -> set[int]:
             parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-    found = {ancestor}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
+    processes = {ancestor}
+    while more := {pid for pid, parent in parents.items() if parent in processes} - processes:
+        processes |= more
+    return processes
 
 
 def _command(pid: int) -> str:
@@ -124,13 +124,13 @@ def _command(pid: int) -> str:
 
 
 def _values(run: Path) -> Measured:
-    found = {}
+    values = {}
     for path in sorted(run.glob("boots/*/samples.json")):
         arm = path.parent.name.partition("-")[2]
         for sample in json.loads(path.read_text())["samples"]:
             if sample["metric"] == "hits-latency":
-                found[arm, f"{sample['benchmark']} {sample['params']}"] = sample["value"]
-    return found
+                values[arm, f"{sample['benchmark']} {sample['params']}"] = sample["value"]
+    return values
 
 
 def _outcomes(run: Path) -> dict[tuple[str, str], tuple[str, str]]:
@@ -145,18 +145,18 @@ def _same(title: str, out: Path, one: str, other: str, ours: Measured, theirs: M
     outcomes = _outcomes(out / one) == _outcomes(out / other)
     largest = max((abs(theirs[key] / value - 1) for key, value in ours.items() if key in theirs), default=1.0)
     good = outcomes and ours.keys() == theirs.keys() and largest <= LARGEST
-    said = "the same outcomes" if outcomes else "OTHER OUTCOMES"
-    print(f"{'ok ' if good else 'BAD'} {title}: {len(theirs)} values, largest difference {largest:.5%}, {said}")
+    words = "the same outcomes" if outcomes else "OTHER OUTCOMES"
+    print(f"{'ok ' if good else 'BAD'} {title}: {len(theirs)} values, largest difference {largest:.5%}, {words}")
     return good
 
 
 def _hangs(run: Path) -> bool:
-    found = {"base": ("none", ""), "head": ("none", "")}
-    found |= {arm: status for (arm, case), status in _outcomes(run).items() if case.startswith("strncmp-helper")}
+    hangs = {"base": ("none", ""), "head": ("none", "")}
+    hangs |= {arm: status for (arm, case), status in _outcomes(run).items() if case.startswith("strncmp-helper")}
     others = {status for (_, case), (status, _) in _outcomes(run).items() if not case.startswith("strncmp-helper")}
-    good = found["base"][0] == "ok" and found["head"] == ("timeout", "the guest hung in it") and others == {"ok"}
+    good = hangs["base"][0] == "ok" and hangs["head"] == ("timeout", "the guest hung in it") and others == {"ok"}
     print(
-        f"{'ok ' if good else 'BAD'} a kernel that hangs: {found['head']}, its base {found['base'][0]}, other cases {others}"
+        f"{'ok ' if good else 'BAD'} a kernel that hangs: {hangs['head']}, its base {hangs['base'][0]}, other cases {others}"
     )
     return good
 

@@ -92,7 +92,7 @@ class Fuzzer:
     def _body(self, request: dict[str, Any]) -> None:
         if request["json"] is None:
             return
-        places = list(_places(request, "json"))
+        places = list(_paths(request, "json"))
         holder, key = self.random.choice(places)
         act = self.random.random()
         if act < 0.15 and isinstance(holder, dict) and holder is not request:
@@ -141,15 +141,15 @@ class Fuzzer:
         return body * 2 if how == "repeat" else body
 
 
-def _places(holder: Any, key: Any) -> Any:
+def _paths(holder: Any, key: Any) -> Any:
     yield holder, key
     held = holder[key]
     if isinstance(held, dict):
         for name in held:
-            yield from _places(held, name)
+            yield from _paths(held, name)
     elif isinstance(held, list):
         for index in range(min(4, len(held))):
-            yield from _places(held, index)
+            yield from _paths(held, index)
 
 
 def good_requests(service: Served) -> list[dict[str, Any]]:

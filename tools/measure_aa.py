@@ -24,10 +24,10 @@ def main() -> int:
             name = "/".join([row["benchmark"], *(f"{key}={value}" for key, value in row["params"].items())])
             largest[name] = max(largest.get(name, 0.0), abs(row["change"] or 0.0))
         worst = max(rows, key=lambda row: abs(row["change"] or 0.0))
-        told = [row for row in rows if row["verdict"] != "unchanged"]
-        clean = clean and not told
+        changed = [row for row in rows if row["verdict"] != "unchanged"]
+        clean = clean and not changed
         print(f"try {attempt}: {len(rows)} cases, largest difference {abs(worst['change']):.5%} ({worst['benchmark']})")
-        for row in told:
+        for row in changed:
             print(f"    {row['benchmark']} {row['params']}: {row['verdict']} {row['change']}: {row['reason']}")
     print("largest difference of each case over all tries:")
     for name, change in sorted(largest.items(), key=lambda item: -item[1]):

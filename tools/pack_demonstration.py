@@ -30,12 +30,12 @@ def main() -> None:
     given = parser.parse_args()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for place, folder in enumerate(given.folders, start=1):
+        for number, folder in enumerate(given.folders, start=1):
             for path in sorted(folder.rglob("*")):
                 if not path.is_file():
                     continue
                 content = cleaned(path.read_bytes(), given.tree.encode())
-                member = tarfile.TarInfo(f"{place:02d}/{path.relative_to(folder)}")
+                member = tarfile.TarInfo(f"{number:02d}/{path.relative_to(folder)}")
                 member.size = len(content)
                 tar.addfile(member, io.BytesIO(content))
     given.out.write_bytes(zstandard.ZstdCompressor(level=19).compress(packed.getvalue()))

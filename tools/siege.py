@@ -217,7 +217,7 @@ def attacks(service: Served, prey: Prey, stranger: httpx2.Client, host: httpx2.C
         "520 half-sent heads of 13 addresses, renewed": Attack(13, lambda number: half_sent(service, number, 40)),
         "8 clients drip bodies": Attack(8, lambda number: drip(service, f"{boots}/3/raw", number)),
         "2 clients upload the largest archive": Attack(
-            2, lambda place: put(host, f"{boots}/{place + 5}/raw", prey.archive, TAR)
+            2, lambda index: put(host, f"{boots}/{index + 5}/raw", prey.archive, TAR)
         ),
         "2 clients upload the largest boot": Attack(
             2, lambda _: put(host, f"{largest}/boots/{prey.number}", prey.boot, JSON)
@@ -239,8 +239,8 @@ def read(http: httpx2.Client, address: str) -> int:
 
 
 def connected(service: Served, source: str) -> socket.socket:
-    place = urlsplit(service.url)
-    made = socket.create_connection((str(place.hostname), place.port or 80), 30, (source, 0))
+    address = urlsplit(service.url)
+    made = socket.create_connection((str(address.hostname), address.port or 80), 30, (source, 0))
     made.settimeout(30)
     return made
 
@@ -280,7 +280,7 @@ def besieged(folder: Path, token: str, name: str, given: Prey, seconds: float) -
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20
-    found = []
+    failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with served(folder) as service, service.http() as http:
@@ -297,8 +297,8 @@ def main() -> None:
                 f"| {noticed.mebibytes:.0f} MiB | {noticed.answers} |{'' if noticed.is_borne() else ' **too much**'}",
                 flush=True,
             )
-            found.append(noticed)
-    sys.exit(not all(noticed.is_borne() for noticed in found))
+            failures.append(noticed)
+    sys.exit(not all(noticed.is_borne() for noticed in failures))
 
 
 if __name__ == "__main__":

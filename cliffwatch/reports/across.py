@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED
-
-ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
-"""Verdicts of a case over all targets, from what a reader must see to what he may skip."""
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.ordering import ORDER
 
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 

@@ -1,14 +1,14 @@
-"""Why a request is not carried out."""
+"""Why a request or a command is not carried out, and what to do."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 class Refusal(Exception):
-    """A refusal that its sender reads as a problem document (RFC 9457).
+    """A refusal: who sent a request reads it as a problem document (RFC 9457), who gave a command on his terminal.
 
     Raised, not returned: whatever its transaction has written by then must go. `title` is the same for all refusals of a
-    kind, `detail` says what and where, and what to do. `errors` are (place, message) where there are several.
+    kind, `detail` says what and where, and what to do. `errors` are (path, message) where there are several.
     """
 
     def __init__(

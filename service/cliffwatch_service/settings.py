@@ -15,6 +15,7 @@ from pydantic_settings import (
 )
 
 from cliffwatch.tree_addresses import read_address, without_credentials
+from cliffwatch_service.refusal import Refusal
 
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
 PREFIX = "CLIFFWATCH_"
@@ -102,27 +103,23 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, *file)
 
 
-class SettingsError(Exception):
-    """Settings that cannot be used; the message names each, and says what is allowed."""
-
-
 def read_settings(**given: Any) -> Settings:
-    """The settings, those that are `given` and not None first. Raises SettingsError."""
+    """The settings, those that are `given` and not None first. Raises Refusal, which names what is wrong and what is allowed."""
     named = os.environ.get(FILE_VARIABLE)
     if named and not Path(named).is_file():
-        raise SettingsError(f"{FILE_VARIABLE} names {named}, which is no file")
+        raise _invalid(f"{FILE_VARIABLE} names {named}, which is no file")
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in _names())
     if unknown:
-        raise SettingsError(f"unknown setting {unknown[0]}; known are {', '.join(sorted(_names() - OTHER_PARTS))}")
+        raise _invalid(f"unknown setting {unknown[0]}; known are {', '.join(sorted(_names() - OTHER_PARTS))}")
     try:
         return Settings(**{_alias(name): value for name, value in given.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         given_as = without_credentials(repr(first.get("input")))
-        raise SettingsError(f"setting {where}: {first['msg']} (it is {given_as})") from None
+        raise _invalid(f"setting {where}: {first['msg']} (it is {given_as})") from None
     except ValueError as error:
-        raise SettingsError(f"{named}: {error}") from None
+        raise _invalid(f"{named}: {error}") from None
 
 
 def _alias(name: str) -> str:
@@ -132,3 +129,7 @@ def _alias(name: str) -> str:
 def _names() -> frozenset[str]:
     own = {PREFIX + name.upper() for name in Settings.model_fields if name != "database_url"}
     return frozenset(own) | OTHER_PARTS
+
+
+def _invalid(detail: str) -> Refusal:
+    return Refusal(422, "invalid setting", detail)

@@ -129,14 +129,14 @@ def test_an_archive_that_is_not_of_plain_files_is_refused(running: Any, run: Any
     assert running.rows("SELECT number FROM raw_output") == []
 
 
-@pytest.mark.parametrize("place", ["whole", "pieces"])
+@pytest.mark.parametrize("layout", ["whole", "pieces"])
 @pytest.mark.parametrize(
     "archive", ["GNU sparse", "pax sparse 1.0", "pax size", "file that is longer than the archive"]
 )
 def test_a_stored_archive_is_read_as_carefully(
-    running: Any, run: Any, mebibytes_more: Callable[[], float], archive: str, place: str
+    running: Any, run: Any, mebibytes_more: Callable[[], float], archive: str, layout: str
 ) -> None:
-    store(running, ODD[archive](), {"zeros": 3 * GIB, "a": 3 * GIB}, place)
+    store(running, ODD[archive](), {"zeros": 3 * GIB, "a": 3 * GIB}, layout)
     began = time.monotonic()
     for name in ("zeros", "a"):
         for address in (f"/api/v1/runs/{run.digest}/boots/1/raw/{name}", f"/runs/{run.digest}/boots/1/files/{name}"):
@@ -146,11 +146,11 @@ def test_a_stored_archive_is_read_as_carefully(
     assert mebibytes_more() < 100
 
 
-def store(running: Any, archive: bytes, files: dict[str, int], place: str) -> None:
+def store(running: Any, archive: bytes, files: dict[str, int], layout: str) -> None:
     """As a service of before would have stored it, and as one of today whose checks were got around."""
     content = zstandard.ZstdCompressor().compress(archive)
     with psycopg.connect(running.database) as connection:
-        whole = content if place == "whole" else None
+        whole = content if layout == "whole" else None
         about = Jsonb([{"name": name, "size": size} for name, size in files.items()])
         connection.execute(
             "INSERT INTO raw_output (run_id, number, digest, files, content, received)"

@@ -27,18 +27,18 @@ def described(running: Any) -> set[str]:
 
 def forms_of(running: Any) -> set[str]:
     """What pages send: every route that takes a POST and is not described."""
-    found: set[str] = set()
+    operations: set[str] = set()
 
     def look(routes: Any) -> None:
         for route in routes:
             inner = getattr(route, "original_router", None) or getattr(route, "app", None)
             if "POST" in (getattr(route, "methods", None) or ()):
-                found.add(f"POST {route.path_format}")
+                operations.add(f"POST {route.path_format}")
             elif hasattr(inner, "routes"):
                 look(inner.routes)
 
     look(create_app(running.service, LargeWork(running.service.settings, running.database)).routes)
-    return {each for each in found if "/api/" not in each}
+    return {each for each in operations if "/api/" not in each}
 
 
 def test_every_operation_is_in_the_table_and_in_this_test(running: Any) -> None:
@@ -99,9 +99,9 @@ def signed_in(http: Any, world: World, who: str) -> str:
     if who == "public":
         return ""
     http.post("/sign-in", data={"token": world.running.tokens[who]})
-    found = re.search(r'name="form_token" value="([^"]+)"', http.get("/").text)
-    assert found is not None
-    return found[1]
+    field = re.search(r'name="form_token" value="([^"]+)"', http.get("/").text)
+    assert field is not None
+    return field[1]
 
 
 @pytest.mark.parametrize("who", ["read", "of rome-1"])

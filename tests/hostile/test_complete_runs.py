@@ -73,8 +73,8 @@ def test_a_running_run_goes_on_and_its_plan_may_confirm(running: Any) -> None:
         done = put_record(http, run, lambda record: record["plan"]["boots"].append(more))
     assert [answer.status_code for answer in (grown, late, done)] == [201, 200, 201]
     assert [answer.json()["fresh"] for answer in (grown, late, done)] == [True, False, True]
-    held = running.get(f"/runs/{run.digest}")
-    assert (held["status"], len(held["record"]["plan"]["boots"]), held["record"]["notes"]) == ("complete", 3, [])
+    stored = running.get(f"/runs/{run.digest}")
+    assert (stored["status"], len(stored["record"]["plan"]["boots"]), stored["record"]["notes"]) == ("complete", 3, [])
 
 
 @pytest.mark.parametrize("status", ["running", "complete"])

@@ -62,38 +62,38 @@ def refused_or_stored(running: Any, answer: Any, value: str) -> None:
     refused(answer)
 
 
-def marked(body: dict[str, Any], *place: str) -> dict[str, Any]:
+def marked(body: dict[str, Any], *path: str) -> dict[str, Any]:
     """The body with the mark at a place."""
     other = copy.deepcopy(body)
     at: Any = other
-    for name in place[:-1]:
+    for name in path[:-1]:
         at = at.setdefault(name, {})
-    at[place[-1]] = MARK
+    at[path[-1]] = MARK
     return other
 
 
-@pytest.mark.parametrize("place", [("environment", "guest"), ("boot", "parts"), ("outcomes",), ("problems",)])
-def test_an_odd_boot_is_refused(running: Any, place: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("path", [("environment", "guest"), ("boot", "parts"), ("outcomes",), ("problems",)])
+def test_an_odd_boot_is_refused(running: Any, path: tuple[str, ...]) -> None:
     run = run_of(boots=1, cases=1)
     number, body = next(iter(boots_of(run)))
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
         for value in ODD.values():
-            sent = send(http, "PUT", f"/runs/{run.digest}/boots/{number}", marked(body, *place), value)
+            sent = send(http, "PUT", f"/runs/{run.digest}/boots/{number}", marked(body, *path), value)
             refused_or_stored(running, sent, value)
     pages_work(running, f"/runs/{run.digest}", f"/api/v1/runs/{run.digest}")
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     [("host", "cpu", "odd"), ("toolchain", "odd"), ("anything",), ("plan", "odd"), ("arms", "head", "failure", "odd")],
 )
-def test_an_odd_record_is_refused(running: Any, place: tuple[str, ...]) -> None:
+def test_an_odd_record_is_refused(running: Any, path: tuple[str, ...]) -> None:
     run = run_of(boots=1, cases=1)
     run.record["arms"]["head"]["failure"] = {"message": "it does not build"}
     with running.http("upload") as http:
         for value in ODD.values():
-            sent = send(http, "PUT", f"/runs/{run.digest}", marked(record_of(run), "record", *place), value)
+            sent = send(http, "PUT", f"/runs/{run.digest}", marked(record_of(run), "record", *path), value)
             refused_or_stored(running, sent, value)
             if sent.status_code == 201:
                 pages_work(running, f"/runs/{run.digest}", f"/api/v1/runs/{run.digest}")
@@ -276,12 +276,12 @@ def test_an_odd_document_that_is_stored_breaks_no_page(running: Any, about: Any)
 VALUES: list[Any] = [None, True, 0, -1, 1.5, "", "x", [], {}, [[]], [None], {"": None}, {"a": {"b": []}}]
 
 
-def places(holder: Any, at: tuple[Any, ...] = ()) -> Any:
+def paths(holder: Any, at: tuple[Any, ...] = ()) -> Any:
     """Where something lies in a document."""
     items = holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list) else ()
     for name, value in items:
         yield (*at, name)
-        yield from places(value, (*at, name))
+        yield from paths(value, (*at, name))
 
 
 def test_a_record_with_anything_anywhere_breaks_no_page(running: Any) -> None:
@@ -291,27 +291,27 @@ def test_a_record_with_anything_anywhere_breaks_no_page(running: Any) -> None:
     example.record["arms"]["head"]["failure"] = {"whose": "kernel", "message": "m", "next_step": "n", "evidence": "e"}
     taken = 0
     with running.http("upload") as http:
-        for number, place in enumerate(places(example.record)):
-            if place[0] in ("created", "identity"):
+        for number, where in enumerate(paths(example.record)):
+            if where[0] in ("created", "identity"):
                 continue
             for turn in range(3):
                 value = VALUES[(number + 5 * turn) % len(VALUES)]
                 run = run_of(boots=1, cases=1, seed=10_000 + 10 * number + turn)
                 record = {**copy.deepcopy(example.record), "identity": run.record["identity"]}
                 at: Any = record
-                for name in place[:-1]:
+                for name in where[:-1]:
                     at = at[name]
-                at[place[-1]] = value
+                at[where[-1]] = value
                 body = {"host": run.host, "record": record, "job": None}
                 answer = http.put(f"/api/v1/runs/{run.digest}", json=body)
-                assert answer.status_code < 500, (place, value, answer.text)
+                assert answer.status_code < 500, (where, value, answer.text)
                 if answer.status_code >= 400:
                     continue
                 taken += 1
                 for _, boot in boots_of(run):
-                    boot["environment"] = {str(place[-1]): value}
+                    boot["environment"] = {str(where[-1]): value}
                     sent = http.put(f"/api/v1/runs/{run.digest}/boots/{boot['boot']['index']}", json=boot)
-                    assert sent.status_code < 500, (place, value, sent.text)
+                    assert sent.status_code < 500, (where, value, sent.text)
                 for path in (
                     f"/runs/{run.digest}",
                     f"/api/v1/runs/{run.digest}",
@@ -319,7 +319,7 @@ def test_a_record_with_anything_anywhere_breaks_no_page(running: Any) -> None:
                     "/runs",
                 ):
                     shown = http.get(path)
-                    assert shown.status_code < 500, (place, value, path, shown.text[-500:])
+                    assert shown.status_code < 500, (where, value, path, shown.text[-500:])
     assert taken > 50
 
 

@@ -21,7 +21,7 @@ def slower(seed: int = 1, **other: Any) -> Any:
     return run_of(**{"boots": 8, "cases": 3, "base": "r0", "head": "r1", "shift": 0.1, "seed": seed, **other})
 
 
-def told(running: Any) -> dict[str, Any]:
+def published(running: Any) -> dict[str, Any]:
     """How much the service tells in public of the branch."""
     running.do_tasks()
     series = running.get("/series", benchmark="local-storage-cache-seq-get")["items"]
@@ -46,7 +46,7 @@ NOTHING = {"points": 0, "changes": 0, "reports": 0, "strip": False}
 
 def test_a_lease_of_an_enrolled_host_for_the_branch_makes_history_and_a_report(followed: Any) -> None:
     followed.measure(slower())
-    assert told(followed) == {"points": 4, "changes": 1, "reports": 1, "strip": True}
+    assert published(followed) == {"points": 4, "changes": 1, "reports": 1, "strip": True}
 
 
 @pytest.mark.parametrize("who", ["upload", "work", "admin", "of rome-1"])
@@ -55,7 +55,7 @@ def test_right_commit_right_hash_no_lease_is_no_point_and_no_report(followed: An
     run = slower(host="rome-1" if who == "of rome-1" else "desk-1")
     with followed.http(who) as http:
         put_all(http, run)
-    assert told(followed) == NOTHING
+    assert published(followed) == NOTHING
     compared = followed.get(f"/runs/{run.digest}/comparison")
     assert [row["verdict"] for row in compared["comparisons"]].count("regression") == 1
     assert followed.get(f"/comparisons/{PAIR}")["targets"][0]["runs"] == [run.digest]
@@ -69,7 +69,7 @@ def test_a_lease_of_a_host_that_nobody_enrolled_is_none_either(followed: Any) ->
     assert work["trust"] == "followed"
     with followed.http("work") as http:
         put_all(http, run, job=work["job"])
-    assert told(followed) == NOTHING
+    assert published(followed) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_job_is_trusted_where_its_tree_and_both_revisions_are_a_followed_branc
     assert work["trust"] == trust
     with followed.http("of rome-1") as http:
         put_all(http, run, job=work["job"])
-    assert (told(followed) == NOTHING) is (trust == "outside")
+    assert (published(followed) == NOTHING) is (trust == "outside")
 
 
 def test_a_branch_that_is_followed_no_longer_trusts_nothing_new(followed: Any) -> None:
@@ -102,10 +102,10 @@ def test_a_branch_that_is_followed_no_longer_trusts_nothing_new(followed: Any) -
 
 def test_a_pull_requests_run_answers_who_asked_and_says_nothing_in_public(followed: Any) -> None:
     followed.measure(slower())
-    before = told(followed)
+    before = published(followed)
     pull = run_of(boots=8, cases=3, base="r1", head="pull", parents={"pull": ["r1"]}, shift=0.2, seed=2)
     followed.measure(pull)
-    assert told(followed) == before
+    assert published(followed) == before
     (target,) = followed.get(f"/comparisons/{commit_of('r1')}...{commit_of('pull')}")["targets"]
     assert (target["runs"], target["counts"]["regression"]) == ([pull.digest], 1)
 

@@ -157,8 +157,8 @@ def test_one_address_has_its_share(behind: Any, port: int) -> None:
     with ExitStack() as stack:
         for _ in range(64):
             plain = stack.enter_context(socket.create_connection(("127.0.0.1", port), 30, ("127.0.5.1", 0)))
-            held = stack.enter_context(context.wrap_socket(plain))
-            held.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+            wrapped = stack.enter_context(context.wrap_socket(plain))
+            wrapped.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
         plain = stack.enter_context(socket.create_connection(("127.0.0.1", port), 30, ("127.0.5.1", 0)))
         one_more = stack.enter_context(context.wrap_socket(plain))
         one_more.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

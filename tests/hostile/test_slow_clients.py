@@ -103,9 +103,9 @@ def test_a_head_that_does_not_come_is_given_up(running: Any, sent: bytes) -> Non
     with connected(running) as slow:
         slow.sendall(sent)
         began = time.monotonic()
-        said = answer_of(slow)
+        answer = answer_of(slow)
         assert time.monotonic() - began < 20
-    assert said.endswith(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    assert answer.endswith(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
 
 @pytest.mark.usefixtures("hasty")
@@ -124,14 +124,14 @@ def test_a_head_that_drips_is_given_up(running: Any) -> None:
     with connected(running) as slow:
         slow.settimeout(0.1)
         began = time.monotonic()
-        said = b""
-        while not said:
+        answer = b""
+        while not answer:
             slow.sendall(b"X")
             try:
-                said = slow.recv(100)
+                answer = slow.recv(100)
             except TimeoutError:
                 assert time.monotonic() - began < 20
-    assert said.startswith(b"HTTP/1.1 408 ")
+    assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.usefixtures("hasty")
@@ -174,25 +174,25 @@ def _archive(size: int) -> bytes:
     return member.tobuf() + random.Random(1).randbytes(size) + bytes(1024)
 
 
-def _until_open(running: Any, places: list[Any]) -> None:
+def _until_open(running: Any, addresses: list[Any]) -> None:
     """Waits until these connections are the open ones of the service."""
     began = time.monotonic()
-    while sorted(protocol.client for protocol in running.server.server_state.connections) != sorted(places):
+    while sorted(protocol.client for protocol in running.server.server_state.connections) != sorted(addresses):
         assert time.monotonic() - began < 60
         time.sleep(0.01)
 
 
 def _until_closed(running: Any, deaf: socket.socket) -> None:
     """Waits for the service to give the connection up: reading it before would keep it going."""
-    place = deaf.getsockname()
+    address = deaf.getsockname()
     began = time.monotonic()
-    while _is_open(running, place):
+    while _is_open(running, address):
         assert time.monotonic() - began < 60
         time.sleep(0.1)
 
 
-def _is_open(running: Any, place: tuple[str, int]) -> bool:
-    return any(protocol.client == place for protocol in running.server.server_state.connections)
+def _is_open(running: Any, address: tuple[str, int]) -> bool:
+    return any(protocol.client == address for protocol in running.server.server_state.connections)
 
 
 @pytest.mark.parametrize(

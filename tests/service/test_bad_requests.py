@@ -134,12 +134,12 @@ def test_a_sample_that_is_none_is_refused_with_its_place(running: Any, where: st
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
 def test_what_is_no_number_is_refused(running: Any, number: str) -> None:
     run = run_of(boots=1, cases=1)
-    place, body = next(iter(boots_of(run)))
+    index, body = next(iter(boots_of(run)))
     value = json.dumps(body["samples"][0]["value"])
     text = json.dumps(body).replace(f'"value": {value}', f'"value": {number}')
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
-        answer = http.put(f"/api/v1/runs/{run.digest}/boots/{place}", content=text, headers=JSON)
+        answer = http.put(f"/api/v1/runs/{run.digest}/boots/{index}", content=text, headers=JSON)
     assert answer.status_code in (400, 422), answer.text
     problem_of(answer, answer.status_code)
     assert stored(running) == [{"runs": 1, "boots": 0}]

@@ -16,7 +16,7 @@ from test_worker import do_one
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.worker.host import WorkerHost
-from cliffwatch_service.runtime.listening import bound, cannot_listen
+from cliffwatch_service.command.listening import bound, cannot_listen
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from load.served import COMMAND, served
@@ -81,7 +81,7 @@ def test_a_port_that_is_taken_meanwhile_is_said_the_same_way(tmp_path: Path, mon
     assert isinstance(taken, tuple)
     with taken[0], socket.create_server(taken[0].getsockname()), pytest.raises(OSError) as raised:
         taken[0].listen()
-    assert "is taken by another program" in cannot_listen("127.0.0.1", 8000, raised.value).reason
+    assert "is taken by another program" in cannot_listen("127.0.0.1", 8000, raised.value).detail
 
 
 def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_submit_asks_follows_and_prints_what_was_found(
     assert "unchanged" in asked.stdout
     assert "measure" in asked.stderr
     assert re.search(r"request [0-9a-f-]{36}, 1 job$", asked.stderr, re.MULTILINE)
-    assert "warning: no host of emulated-x86-64:icount works now; one was last heard of at" in asked.stderr
+    assert "warning: no host of emulated-x86-64:icount is online: one was last seen at" in asked.stderr
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp
     while not running.get("/hosts")["items"]:
         assert process.poll() is None, process.communicate()
     process.terminate()
-    _, said = process.communicate(timeout=600)
-    assert process.returncode == 0, said
-    assert "draining" in said
+    _, printed = process.communicate(timeout=600)
+    assert process.returncode == 0, printed
+    assert "draining" in printed
 
 
 def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -> None:
@@ -191,6 +191,6 @@ def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_pat
     token.write_text("cliffwatch_wrong")
     token.chmod(0o600)
     process = worker(running, token, tmp_path)
-    _, said = process.communicate(timeout=600)
+    _, printed = process.communicate(timeout=600)
     assert process.returncode == 2
-    assert "not known" in said
+    assert "not known" in printed

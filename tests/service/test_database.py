@@ -7,11 +7,12 @@ import psycopg
 import pytest
 from service_runs import put_all, run_of
 
-from cliffwatch_service.postgres.backup import BackupFailure, backup, restore
+from cliffwatch_service.postgres.backup import backup, restore
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
-from cliffwatch_service.postgres.migrate import APPLICATION, READER, MigrationRefused, migrate
+from cliffwatch_service.postgres.migrate import APPLICATION, READER, migrate
 from cliffwatch_service.postgres.server import Postgres
-from cliffwatch_service.settings import SettingsError, read_settings
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.settings import read_settings
 
 SCHEMA = """
 SELECT table_name, column_name, data_type, is_nullable, column_default
@@ -56,7 +57,7 @@ def test_migrating_twice_changes_nothing(database: str) -> None:
 def test_a_database_of_a_newer_cliffwatch_is_refused(database: str) -> None:
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(MigrationRefused, match="update Cliffwatch"):
+    with pytest.raises(Refusal, match="update Cliffwatch"):
         migrate(database)
 
 
@@ -103,21 +104,21 @@ def test_a_backup_holds_everything(
 def test_a_database_that_is_used_is_not_overwritten(running: Any, cluster: EmbeddedPostgres, tmp_path: Path) -> None:
     file = tmp_path / "cliffwatch.backup"
     backup(Postgres(running.database, "", cluster.programs), file)
-    with pytest.raises(BackupFailure, match="empty one"):
+    with pytest.raises(Refusal, match="empty one"):
         restore(Postgres(running.database, "", cluster.programs), file)
-    with pytest.raises(BackupFailure, match="there already"):
+    with pytest.raises(Refusal, match="there already"):
         backup(Postgres(running.database, "", cluster.programs), file)
 
 
 def test_unknown_settings_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CLIFFWATCH_PUBLIC_READNG", "no")
-    with pytest.raises(SettingsError, match="CLIFFWATCH_PUBLIC_READNG"):
+    with pytest.raises(Refusal, match="CLIFFWATCH_PUBLIC_READNG"):
         read_settings()
     monkeypatch.delenv("CLIFFWATCH_PUBLIC_READNG")
     file = tmp_path / "settings.toml"
     file.write_text("public_readng = false\n")
     monkeypatch.setenv("CLIFFWATCH_SETTINGS", str(file))
-    with pytest.raises(SettingsError, match="public_readng"):
+    with pytest.raises(Refusal, match="public_readng"):
         read_settings()
     file.write_text("public_reading = false\n")
     assert read_settings().public_reading is False

@@ -34,10 +34,10 @@ def demonstration(database: str, settings: Settings) -> Iterator[Any]:
 
 def snippets(language: str) -> list[tuple[str, str | None]]:
     """Each block of that language with the answer that the page shows below it, None where it shows none."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     return [
         (text, after if kind in ("json", "text") else None)
-        for (given, text), (kind, after) in zip(found, [*found[1:], ("", "")], strict=True)
+        for (given, text), (kind, after) in zip(blocks, [*blocks[1:], ("", "")], strict=True)
         if given == language
     ]
 
@@ -49,17 +49,17 @@ def test_what_the_page_shows_is_what_is_answered(demonstration: Any) -> None:
     assert len(commands) > 5
     assert len(programs) > 0
     for command, shown in commands:
-        answer = said(demonstration, ["bash", "-euc", command])
+        answer = output(demonstration, ["bash", "-euc", command])
         if shown is not None:
             assert_holds(last_document(answer), pattern(shown), command)
         else:
             assert answer
             assert "urn:cliffwatch:problem" not in answer, answer
     for program, shown in programs:
-        assert said(demonstration, [sys.executable, "-c", program]) == shown
+        assert output(demonstration, [sys.executable, "-c", program]) == shown
 
 
-def said(running: Any, command: list[str]) -> str:
+def output(running: Any, command: list[str]) -> str:
     env = {**os.environ, "URL": running.url, "TOKEN": running.tokens["admin"]}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -68,10 +68,10 @@ def said(running: Any, command: list[str]) -> str:
 
 def last_document(text: str) -> Any:
     """Of a block with several commands."""
-    decoder, place, found = json.JSONDecoder(), 0, None
-    while place < len(text):
-        found, place = decoder.raw_decode(text, place)
-    return found
+    decoder, position, document = json.JSONDecoder(), 0, None
+    while position < len(text):
+        document, position = decoder.raw_decode(text, position)
+    return document
 
 
 def pattern(shown: str) -> Any:

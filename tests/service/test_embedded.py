@@ -11,6 +11,7 @@ import pytest
 
 from cliffwatch_service.postgres import embedded_folders
 from cliffwatch_service.postgres.embedded import start_embedded
+from cliffwatch_service.refusal import Refusal
 
 START = """
 import sys
@@ -86,7 +87,7 @@ def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
     (short / f"cliffwatch-{os.geteuid()}").symlink_to(short / "elsewhere")
     monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(short))
 
-    with pytest.raises(RuntimeError, match="remove it, or set TMPDIR"):
+    with pytest.raises(Refusal, match="remove it, or set TMPDIR"):
         start_embedded(tmp_path / ("l" * 120))
     assert list((short / "elsewhere").iterdir()) == []
 
@@ -95,7 +96,7 @@ def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "data" / "postgresql").mkdir(parents=True)
     monkeypatch.setattr(embedded_folders.os, "geteuid", lambda: 4242)
 
-    with pytest.raises(RuntimeError, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
+    with pytest.raises(Refusal, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
         start_embedded(tmp_path / "data")
 
 

@@ -32,9 +32,9 @@ def test_a_policy_asks(policy: Any, fresh: list[str], requested: datetime | None
 
 def test_of_a_large_push_the_newest_commits_are_measured_one_by_one() -> None:
     fresh = [f"c{index}" for index in range(500)]
-    found = wishes("commit", fresh, "a", None, NOW)
-    assert len(found) == MOST_COMMITS
-    assert found[-1] == Wish("c498", "c499")
+    wanted = wishes("commit", fresh, "a", None, NOW)
+    assert len(wanted) == MOST_COMMITS
+    assert wanted[-1] == Wish("c498", "c499")
 
 
 def follow(running: Any, url: str, policy: str = "commit") -> int:

@@ -20,16 +20,16 @@ MIB = 1 << 20
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 120 MiB with a ballast of 40, on which a database fits and not much more."""
-    place = tmp_path / "disk"
-    place.mkdir()
+    folder = tmp_path / "disk"
+    folder.mkdir()
     mounted = os.geteuid() == 0 and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=120m", "none", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=120m", "none", str(folder)], capture_output=True, check=False
     )
     if not mounted or mounted.returncode:
         pytest.skip("only root may mount a small file system")
-    (place / "ballast").write_bytes(b"\0" * 40 * MIB)
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    (folder / "ballast").write_bytes(b"\0" * 40 * MIB)
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.mark.timeout(1800)

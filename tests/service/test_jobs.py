@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from service_runs import commit_of, put_all, run_of
 
-from cliffwatch_service.jobs.leases import MOST_SILENCES
+from cliffwatch_service.jobs.leases import MOST_ABSENCES
 
 TREE = "https://git.example.org/bpf-next.git"
 
@@ -97,7 +97,7 @@ def test_a_host_that_is_quiet_at_present_is_waited_for_with_a_warning(running: A
     made = ask(running)
 
     (warning,) = made["warnings"]
-    assert warning.startswith("no host of amd-rome:walltime works now; one was last heard of at 2026-11-20 12:00 UTC")
+    assert warning.startswith("no host of amd-rome:walltime is online: one was last seen at 2026-11-20 12:00 UTC")
     offer(running, "rome-1", modes=["icount"])
     offer(running, "rome-2", modes=["walltime"])
     assert running.get(f"/requests/{made['request']}")["warnings"] == []
@@ -151,7 +151,7 @@ def test_a_host_that_lost_its_answer_gets_the_same_lease_again(running: Any) -> 
     assert len(running.rows("SELECT id FROM lease")) == 1
 
 
-def test_a_silent_hosts_job_goes_back_and_its_late_word_is_refused(running: Any) -> None:
+def test_an_offline_hosts_job_goes_back_and_its_late_result_is_refused(running: Any) -> None:
     ask(running)
     lost = offer(running, "rome-1")
     running.clock.pass_(seconds=91)
@@ -164,17 +164,17 @@ def test_a_silent_hosts_job_goes_back_and_its_late_word_is_refused(running: Any)
     assert job_state(running, lost["job"]) == "leased"
 
 
-def test_a_job_in_which_hosts_fall_silent_again_and_again_is_parked_until_somebody_looks(running: Any) -> None:
+def test_a_job_whose_hosts_go_offline_again_and_again_is_parked_until_somebody_looks(running: Any) -> None:
     """It may be what ends them: it is not handed from host to host for ever."""
     ask(running)
-    for turn in range(MOST_SILENCES):
+    for turn in range(MOST_ABSENCES):
         taken = offer(running, f"rome-{turn % 2 + 1}")
         running.clock.pass_(seconds=91)
     assert offer(running, "rome-3") is None
     parked = running.get(f"/jobs/{taken['job']}")
     assert (parked["state"], parked["reason"]) == (
         "parked",
-        "hosts fell silent in it 5 times: look at their logs before you put it back",
+        "its hosts went offline 5 times: read their logs before you retry it",
     )
 
     post(running, f"/jobs/{taken['job']}/retry", "admin").raise_for_status()

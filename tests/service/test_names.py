@@ -9,7 +9,7 @@ from service_runs import commit_of, run_of
 
 from cliffwatch_service.history.follow import poll
 from cliffwatch_service.history.git import tags_of
-from cliffwatch_service.store import trees
+from cliffwatch_service.store import ancestry, trees
 
 BASE, HEAD = commit_of("join"), commit_of("loom")  # with letters among their digits
 RUN = run_of(boots=6, cases=2, base="join", head="loom", parents={"loom": ["join"]})
@@ -100,7 +100,7 @@ def test_a_name_in_two_trees_is_told_apart_by_commits(measured: Any) -> None:
     with measured.service.transaction() as connection:
         tree = trees.keep_tree(connection, "https://git.example.org/bpf.git", measured.clock.now())
         (base,) = trees.keep_revisions(connection, [trees.RevisionFacts(commit=BASE)])
-        trees.place_on_branch(connection, trees.keep_branch(connection, tree, "master"), 1, [base])
+        trees.set_branch_end(connection, trees.keep_branch(connection, tree, "master"), 1, [base])
     with measured.http(None) as http:
         answer = http.get("/compare/nearest...master")
     assert answer.status_code == 409
@@ -116,9 +116,9 @@ def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
         line = [ids[BASE], ids[commit_of("newer")], ids[HEAD]]
         for name in ("for-next/bpf", "master"):
-            trees.place_on_branch(connection, trees.keep_branch(connection, tree, name), 0, line)
-        everywhere = trees.measured_neighbours(connection, ids[HEAD])
-        on_rome = trees.measured_neighbours(connection, ids[HEAD], platform="amd-rome")
+            trees.set_branch_end(connection, trees.keep_branch(connection, tree, name), 0, line)
+        everywhere = ancestry.measured_neighbours(connection, ids[HEAD])
+        on_rome = ancestry.measured_neighbours(connection, ids[HEAD], platform="amd-rome")
     assert (everywhere["before"], everywhere["before_is_first"]) == (commit_of("newer"), False)
     assert (on_rome["before"], on_rome["before_is_first"]) == (BASE, True)
 
@@ -130,9 +130,9 @@ def test_tags_of_a_followed_tree_are_known_by_the_commits_that_they_name(
     toy.git(repository, "-c", "user.name=A", "-c", "user.email=a@example.org", "tag", "-a", "-m", "x", "annotated")
     commit = toy.git(repository, "rev-parse", "HEAD")
     toy.git(repository, "tag", "light")
-    found = tags_of(url)
-    assert isinstance(found, dict)
-    assert (found["light"], found["annotated"]) == (commit, commit)
+    tags = tags_of(url)
+    assert isinstance(tags, dict)
+    assert (tags["light"], tags["annotated"]) == (commit, commit)
     body = {"tree": url, "branch": "master", "policy": "commit", "suites": ["local-storage"]}
     body["targets"] = [{"platform": "emulated-x86-64", "mode": "icount"}]
     with running.http("admin") as http:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cliffwatch.reports.across import Target, across
-from cliffwatch_service.web.compare.lines import line_of
-from cliffwatch_service.web.history.report_summary import tally
+from cliffwatch_service.history.report_summary import tally
+from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.layout.drawing import common_scale
 from cliffwatch_service.web.layout.intervals import interval_words, levels_of
 
@@ -25,7 +25,7 @@ class Column:
 
 
 def row(**changed: Any) -> dict[str, Any]:
-    found = {
+    usual = {
         "suite": "hashmap",
         "benchmark": "bpf-hashmap-lookup",
         "params": {},
@@ -47,11 +47,11 @@ def row(**changed: Any) -> dict[str, Any]:
         "reason": "",
         "primary": True,
     }
-    return {**found, **changed}
+    return {**usual, **changed}
 
 
 def shown(column: Column, **changed: Any) -> Any:
-    return line_of(across([[row(**changed)]])[0], [column], SCALE)
+    return table_row(across([[row(**changed)]])[0], [column], SCALE)
 
 
 def test_a_row_says_its_metric_unit_direction_and_values() -> None:
@@ -124,7 +124,7 @@ def change(metric: str, size: float, kind: str, state: str = "confirmed") -> dic
 
 
 def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_latency() -> None:
-    told = tally(
+    counts = tally(
         [
             change("hits-latency", 0.05, "regression"),
             change("hits-throughput", -0.07, "regression"),
@@ -133,7 +133,7 @@ def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_lat
             change("hits-latency", 0.9, "regression", "refuted"),
         ]
     )
-    assert (told.worse, told.worst, told.better, told.best, told.derived) == (2, 0.05, 1, 0.03, 1)
+    assert (counts.worse, counts.worst, counts.better, counts.best, counts.derived) == (2, 0.05, 1, 0.03, 1)
 
 
 def test_changes_of_nothing_that_decides_are_counted_all_the_same() -> None:

@@ -74,9 +74,9 @@ def test_a_busy_minute_begins_no_epoch(running: Any) -> None:
 def test_the_samples_of_a_revision_are_all_there(running: Any) -> None:
     run = run_of(boots=5, cases=3)
     upload(running, run)
-    held = running.get(f"/series/{seq_get(running)}/samples", revision=commit_of("head"))["samples"]
-    assert len(held) == 5
-    assert {sample["arm"] for sample in held} == {"head"}
+    samples = running.get(f"/series/{seq_get(running)}/samples", revision=commit_of("head"))["samples"]
+    assert len(samples) == 5
+    assert {sample["arm"] for sample in samples} == {"head"}
 
 
 def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
@@ -119,7 +119,7 @@ def test_triage_is_kept_with_who_when_and_why(running: Any) -> None:
         assert http.post(address, json={"state": "noise"}).status_code == 403
 
     whole = running.get(f"/reports/{report['report']}")
-    assert [(said["state"], said["by"], said["note"]) for said in whole["triage"]] == [
+    assert [(entry["state"], entry["by"], entry["note"]) for entry in whole["triage"]] == [
         ("acknowledged", "triage", "bisected"),
         ("expected", "triage", "the price of a fix"),
     ]
@@ -139,9 +139,9 @@ def test_a_step_in_history_is_a_candidate_and_no_report(running: Any) -> None:
         run.logs[1, :, 0] += 0.08 * (index >= 20)
         made.append(run)
     measure(running, *made)
-    found = running.get("/changes", state="candidate")["items"]
-    assert [(change["head"], change["kind"]) for change in found] == [(commit_of("r21"), "step")]
-    assert found[0]["size"] == pytest.approx(0.083, abs=0.01)
+    changes = running.get("/changes", state="candidate")["items"]
+    assert [(change["head"], change["kind"]) for change in changes] == [(commit_of("r21"), "step")]
+    assert changes[0]["size"] == pytest.approx(0.083, abs=0.01)
     assert running.get("/reports")["items"] == []
 
 

@@ -9,12 +9,13 @@ from service_runs import put_all, run_of
 from test_jobs import asked, offer
 
 from cliffwatch.identities import run_digest
-from cliffwatch_service.settings import Settings, SettingsError, read_settings
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.settings import Settings, read_settings
 from cliffwatch_service.store import follows, trees
 
 TARGET = [{"platform": "amd-rome", "mode": "walltime"}]
 SECRET = "the-secret-of-somebody"
-TOLD = "ask an administrator to allow it (CLIFFWATCH_TREES)"
+ADVICE = "ask an administrator to allow it (CLIFFWATCH_TREES)"
 
 
 @pytest.fixture
@@ -49,13 +50,13 @@ def everything(running: Any) -> str:
         (f"https://example.org/x?private_token={SECRET}", "a query"),
         (f"ssh://git:{SECRET}@example.org/x", "ssh would need somebody's key"),
         ("ssh://example.org/x", "ssh would need somebody's key"),
-        ("git://git.kernel.org/x", "use that, or " + TOLD),
-        ("git://git.example.org/kernel-of-others/x", "use that, or " + TOLD),
-        ("https://127.0.0.1/x", "private or reserved address: " + TOLD),
-        ("https://10.1.2.4/x", "private or reserved address: " + TOLD),
-        ("https://[::ffff:10.1.2.4]/x", "private or reserved address: " + TOLD),
-        ("https://localhost/x", "private or reserved address: " + TOLD),
-        ("https://git.corp.internal/x", "private or reserved address: " + TOLD),
+        ("git://git.kernel.org/x", "use that, or " + ADVICE),
+        ("git://git.example.org/kernel-of-others/x", "use that, or " + ADVICE),
+        ("https://127.0.0.1/x", "private or reserved address: " + ADVICE),
+        ("https://10.1.2.4/x", "private or reserved address: " + ADVICE),
+        ("https://[::ffff:10.1.2.4]/x", "private or reserved address: " + ADVICE),
+        ("https://localhost/x", "private or reserved address: " + ADVICE),
+        ("https://git.corp.internal/x", "private or reserved address: " + ADVICE),
         ("https://2130706433/x", "no plain name or address"),
         ("https://example.org/a/../b", "empty parts, dots alone"),
     ],
@@ -161,6 +162,6 @@ def test_prefixes_are_words_of_a_setting(
 )
 def test_a_prefix_that_is_no_address_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("CLIFFWATCH_TREES", f"https://b.example/ {given}")
-    with pytest.raises(SettingsError, match="setting trees: ") as refused:
+    with pytest.raises(Refusal, match="setting trees: ") as refused:
         read_settings()
     assert SECRET not in str(refused.value)

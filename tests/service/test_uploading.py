@@ -122,10 +122,10 @@ def test_raw_outputs_come_back_as_they_were(running: Any, data: Path) -> None:
 
 def test_a_boot_comes_back_as_it_was(running: Any, data: Path) -> None:
     uploaded = upload_run(running.client("upload"), data / "runs/uninlined", "emulator-1")
-    held = json.loads((data / "runs/uninlined/boots/001-base/samples.json").read_text())
+    stored = json.loads((data / "runs/uninlined/boots/001-base/samples.json").read_text())
     boot = running.get(f"/runs/{uploaded.run}/boots/1")
     for name in ("samples", "outcomes"):
-        one, other = (sorted(map(json.dumps, content[name])) for content in (boot, held))
+        one, other = (sorted(map(json.dumps, content[name])) for content in (boot, stored))
         assert one == other
 
 

@@ -1,4 +1,4 @@
-"""What is said of jobs that run and wait: who holds a job works, however long ago it was heard of."""
+"""What pages show of jobs that run and wait: a host with a job works, however long ago it was seen."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,9 +7,9 @@ import pytest
 from service_runs import commit_of
 
 from cliffwatch_service.history.published_results import references
-from cliffwatch_service.jobs.estimates import Expected, expectations
+from cliffwatch_service.jobs.alarms import alarms, offline_hosts
+from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.store import queue
-from cliffwatch_service.web.home import alarms, silent_hosts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
@@ -42,16 +42,16 @@ def test_a_running_job_says_nothing_of_hosts_that_do_not_work(leased: Any) -> No
     running, _ = leased
     with running.http(None) as http:
         for path in ("/queue", "/", "/hosts"):
-            assert "no host of this platform works" not in http.get(path).text
-        assert "<strong>silent</strong>" not in http.get("/hosts").text
+            assert "no host of this platform is online" not in http.get(path).text
+        assert "<strong>offline</strong>" not in http.get("/hosts").text
 
 
 def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
     running, job = leased
     with running.service.transaction() as connection:
-        found = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
-    by_id = {str(identity): expected for identity, expected in found.items()}
-    assert by_id.pop(job) == Expected(position=0, hosts=1, seconds=None, low=None, high=None)
+        estimates = expectations(connection, queue.queue_of(connection, 10), running.clock.now())
+    by_id = {str(identity): expected for identity, expected in estimates.items()}
+    assert by_id.pop(job) == Estimate(position=0, hosts=1, seconds=None, low=None, high=None)
     assert [(each.position, each.hosts) for each in by_id.values()] == [(1, 1)]
 
 
@@ -70,10 +70,10 @@ def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> No
     assert alarms([{**target, "waiting": waiting, "running": 1}], [], NOW) == []
 
 
-def test_a_host_that_holds_no_job_is_silent_after_a_while() -> None:
+def test_a_host_without_a_job_is_offline_after_a_while() -> None:
     host = {"about": {"modes": ["walltime"]}, "job": None, "last_seen": NOW - timedelta(hours=1)}
-    assert silent_hosts([host], NOW) == [host]
-    assert silent_hosts([{**host, "job": "a job"}], NOW) == []
+    assert offline_hosts([host], NOW) == [host]
+    assert offline_hosts([{**host, "job": "a job"}], NOW) == []
 
 
 @pytest.mark.parametrize(("platform", "skylake"), [("intel-skylake", 1), ("amd-rome", 0), ("published", 0)])
@@ -85,6 +85,6 @@ def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(plat
         "mode": "walltime",
         "platform": platform,
     }
-    found = [each.label for each in references(series)]
-    assert sum("Skylake" in label for label in found) == skylake
-    assert sum("2024" in label for label in found) == 2, "nobody wrote down on which machine: beside all of them"
+    labels = [each.label for each in references(series)]
+    assert sum("Skylake" in label for label in labels) == skylake
+    assert sum("2024" in label for label in labels) == 2, "nobody wrote down on which machine: beside all of them"

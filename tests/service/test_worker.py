@@ -40,7 +40,7 @@ def request(running: Any, served: tuple[str, Path], **other: Any) -> Any:
 
 
 def do_one(running: Any, host: WorkerHost, spool: Path, stop: threading.Event | None = None) -> list[str]:
-    said: list[str] = []
+    lines: list[str] = []
     client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
     ended = work(
         client,
@@ -48,13 +48,13 @@ def do_one(running: Any, host: WorkerHost, spool: Path, stop: threading.Event | 
         Spool(spool),
         drain=threading.Event(),
         stop=stop or threading.Event(),
-        say=said.append,
+        say=lines.append,
         idle=0.05,
         jobs=1,
     )
     client.close()
     assert ended is None, ended
-    return said
+    return lines
 
 
 def test_a_job_is_built_measured_uploaded_and_compared(
@@ -75,10 +75,10 @@ def test_a_job_is_built_measured_uploaded_and_compared(
     assert len(running.rows("SELECT number FROM raw_output")) == 4
     (head,) = running.rows(f"SELECT parents, subject FROM revision WHERE commit = '{made['head']}'")
     assert head == {"parents": [made["base"]], "subject": "bpf: Change core"}
-    told = [
+    texts = [
         event["data"]["text"] for event in running.get(f"/jobs/{job['job']}/events")["items"] if event["kind"] == "line"
     ]
-    assert any("measure" in text for text in told)
+    assert any("measure" in text for text in texts)
 
 
 def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
@@ -175,12 +175,12 @@ def test_two_workers_after_one_job(running: Any, served: Any, host: WorkerHost, 
     made = request(running, served)
     other = WorkerHost(**{**{name: getattr(host, name) for name in host.__slots__}, "name": "emulator-2"})
     drains = [threading.Event(), threading.Event()]
-    said: list[str] = []
+    lines: list[str] = []
 
     def run(which: WorkerHost, drain: threading.Event) -> None:
         client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
         spool = Spool(tmp_path / which.name)
-        work(client, which, spool, drain=drain, stop=threading.Event(), say=said.append, idle=0.05)
+        work(client, which, spool, drain=drain, stop=threading.Event(), say=lines.append, idle=0.05)
         client.close()
 
     threads = [threading.Thread(target=run, args=each) for each in zip((host, other), drains, strict=True)]
@@ -219,12 +219,12 @@ def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: WorkerH
     full = WorkerHost(
         **{**{name: getattr(host, name) for name in host.__slots__}, "limits": JobLimits(free_disk=1 << 62)}
     )
-    said: list[str] = []
+    lines: list[str] = []
     client = Client(running.url, running.tokens["work"], patience=Patience(tries=1))
     drain = threading.Event()
 
     def say(text: str) -> None:
-        said.append(text)
+        lines.append(text)
         drain.set()
 
     work(client, full, Spool(tmp_path / "spool"), drain=drain, stop=threading.Event(), say=say, idle=0.05)
@@ -288,9 +288,9 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
     content = (spooled.folder / "job.json").read_bytes()
     (spooled.folder / "job.json").write_bytes(content[: int(len(content) * kept)])
     client = running.client("work")
-    said: list[str] = []
-    redeliver(Worker(client, host, said.append), list(spool.waiting()))
-    assert len(running.rows("SELECT number FROM boot")) == 2, said
+    lines: list[str] = []
+    redeliver(Worker(client, host, lines.append), list(spool.waiting()))
+    assert len(running.rows("SELECT number FROM boot")) == 2, lines
     assert list(spool.waiting()) == []
 
 
@@ -301,16 +301,16 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
     made = ask(running)
     spooled = spool.begin({"job": made["jobs"][0]["job"]})
     shutil.copytree(data / "runs/uninlined", spooled.results)
-    said: list[str] = []
+    lines: list[str] = []
     drain = threading.Event()
 
     def say(text: str) -> None:
-        said.append(text)
+        lines.append(text)
         drain.set()
 
     client = running.client("work")
     work(client, host, spool, drain=drain, stop=threading.Event(), say=say, idle=0.05)
-    assert said == [f"sent what job {made['jobs'][0]['job']} left: 2 boots"]
+    assert lines == [f"sent what job {made['jobs'][0]['job']} left: 2 boots"]
     record = json.loads((data / "runs/uninlined/run.json").read_text())
     assert running.rows("SELECT identity FROM run") == [{"identity": record["identity"]}]
 

@@ -34,7 +34,7 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def told(name: str, milliseconds: list[float], extra: str = "") -> None:
+def report(name: str, milliseconds: list[float], extra: str = "") -> None:
     middle, high = statistics.median(milliseconds), percentile(milliseconds, 0.95)
     print(f"{name:64} median {middle:8.1f} ms   p95 {high:8.1f} ms   n {len(milliseconds)} {extra}", flush=True)
 
@@ -51,14 +51,14 @@ def reads(service: Served, samples: int) -> None:
     with service.http() as http:
         pairs = full_pairs(samples)[:12]
         fresh = [timed(lambda pair=pair: get(http, compare_path(*pair))) for pair in pairs]
-        told("comparison nobody asked for before, 2 x 3,000 series", fresh)
+        report("comparison nobody asked for before, 2 x 3,000 series", fresh)
         known = [timed(lambda: get(http, compare_path(*drawn.choice(pairs)))) for _ in range(READS)]
-        told("comparison of two revisions, 2 x 3,000 series, JSON", known)
+        report("comparison of two revisions, 2 x 3,000 series, JSON", known)
         watched = watched_series(samples)
         history = [timed(lambda: get(http, history_path(drawn.choice(watched)))) for _ in range(READS)]
-        told(f"history of one series over {filling.REVISIONS:,} revisions", history)
+        report(f"history of one series over {filling.REVISIONS:,} revisions", history)
         inbox = [timed(lambda: get(http, "/api/v1/reports?limit=50")) for _ in range(READS)]
-        told("regression inbox, 50 reports", inbox)
+        report("regression inbox, 50 reports", inbox)
 
 
 def get(http: httpx2.Client, path: str) -> None:
@@ -128,12 +128,12 @@ def ingest(service: Served, samples: int, seconds: float) -> None:
         total = sum(each.result() for each in feeding)
         asking.result()
     rate = total / (time.perf_counter() - began)
-    told(
+    report(
         "one uploaded boot of 3,000 values, under that load",
         answered,
         f"  {rate:,.0f} samples a second for {seconds:.0f} s",
     )
-    told("reads meanwhile (history, comparison)", read)
+    report("reads meanwhile (history, comparison)", read)
 
 
 def _packed(content: Any) -> bytes:
@@ -162,7 +162,7 @@ def upload(service: Served) -> None:
             spent += [
                 timed_put(http, f"/api/v1/runs/{digest}/boots/{number}", body) for number, body in enumerate(bodies, 1)
             ]
-    told("one uploaded boot of 3,000 values", spent)
+    report("one uploaded boot of 3,000 values", spent)
 
 
 def timed_put(http: httpx2.Client, path: str, body: bytes) -> float:
@@ -184,7 +184,7 @@ def verdicts(service: Served, turns: int = 12) -> None:
             while http.get(f"/api/v1/runs/{digest}/comparison").status_code != 200:
                 time.sleep(0.02)
             waited.append((time.perf_counter() - began) * 1000)
-    told("from the last boot to a stored verdict, 3,000 series", waited)
+    report("from the last boot to a stored verdict, 3,000 series", waited)
 
 
 def sizes(service: Served) -> None:
@@ -223,7 +223,7 @@ def main() -> None:
                 "sizes": lambda: sizes(service),
                 "reads": lambda: reads(service, chosen.samples),
                 "pages": lambda: pages(
-                    service, full_pairs(chosen.samples)[:40], watched_series(chosen.samples), timed, told
+                    service, full_pairs(chosen.samples)[:40], watched_series(chosen.samples), timed, report
                 ),
                 "upload": lambda: upload(service),
                 "verdict": lambda: verdicts(service),

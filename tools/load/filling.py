@@ -174,9 +174,9 @@ def record_of(target: tuple[str, str], chosen: list[CaseKey], head: int) -> dict
         for case in chosen
     ]
     boots = [
-        {"index": 2 * block + place + 1, "block": block, "arm": arm, "stage": "screen"}
+        {"index": 2 * block + index + 1, "block": block, "arm": arm, "stage": "screen"}
         for block in range(BOOTS)
-        for place, arm in enumerate(("base", "head"))
+        for index, arm in enumerate(("base", "head"))
     ]
     arms = {
         arm: {

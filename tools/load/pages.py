@@ -38,7 +38,7 @@ def pages(
     pairs: Sequence[tuple[str, str]],
     series: Sequence[str],
     timed: Callable[[Callable[[], Any]], float],
-    told: Callable[..., None],
+    report: Callable[..., None],
 ) -> None:
     """Compare, home, series and inbox as HTML. The first view of each comparison is laid out; the next ones are kept."""
     drawn = random.Random(3)
@@ -54,27 +54,27 @@ def pages(
             http.get(f"/api/v1/comparisons/{pair[0]}...{pair[1]}?mode=walltime").raise_for_status()
         get("/")
         first = [timed(lambda pair=pair: get(page_path(*pair))) for pair in pairs]
-        told("compare page, 2 x 3,000 series, first view", first)
+        report("compare page, 2 x 3,000 series, first view", first)
         last = pairs[-12:]
         again = [timed(lambda: get(page_path(*drawn.choice(last)))) for _ in range(_REPEATS)]
-        told("compare page, the same again", again)
+        report("compare page, the same again", again)
         answer = get(page_path(*pairs[0]))
         size = answer.num_bytes_downloaded
         print(f"compare page: {size / 1000:.0f} KB compressed, {len(answer.content) / 1000:,.0f} KB of HTML")
-        told(
+        report(
             "compare page, filtered",
             [timed(lambda: get(page_path(*drawn.choice(last)) + f"&text={drawn.randrange(3000)}")) for _ in range(40)],
         )
-        told("home page", [timed(lambda: get("/")) for _ in range(_REPEATS)])
-        told(
+        report("home page", [timed(lambda: get("/")) for _ in range(_REPEATS)])
+        report(
             "series page over 5,000 revisions",
             [timed(lambda: get(f"/series/{drawn.choice(series)}?last=5000")) for _ in range(40)],
         )
-        told("regressions page", [timed(lambda: get("/regressions")) for _ in range(_REPEATS)])
-    _browser(service, pairs, told)
+        report("regressions page", [timed(lambda: get("/regressions")) for _ in range(_REPEATS)])
+    _browser(service, pairs, report)
 
 
-def _browser(service: Served, pairs: Sequence[tuple[str, str]], told: Callable[..., None]) -> None:
+def _browser(service: Served, pairs: Sequence[tuple[str, str]], report: Callable[..., None]) -> None:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - the other measurements need no browser
 
     paints, frames = [], []
@@ -88,6 +88,6 @@ def _browser(service: Served, pairs: Sequence[tuple[str, str]], told: Callable[.
             frames += page.evaluate(_SCROLL)
             page.context.close()
         chromium.close()
-    told("compare page, first contentful paint", paints)
-    told("compare page, frames while scrolling 400 px a frame", frames)
+    report("compare page, first contentful paint", paints)
+    report("compare page, frames while scrolling 400 px a frame", frames)
     print(json.dumps({"frames over 50 ms": sum(frame > 50 for frame in frames), "frames": len(frames)}))

@@ -43,7 +43,7 @@ class Caller:
     host: str | None = None
 
     def may(self, scope: Scope) -> bool:
-        return any(scope in IMPLIED[held] for held in self.scopes)
+        return any(scope in IMPLIED[granted] for granted in self.scopes)
 
 
 PUBLIC = Caller(name="public", token_id=None, scopes=frozenset({"read"}))

@@ -56,8 +56,8 @@ def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
 
 def _cut(body: bytes) -> Iterator[bytes]:
     """In pieces: a large answer is packed piece by piece between other requests, not in one go before all of them."""
-    for place in range(0, len(body), _WHOLE):
-        yield body[place : place + _WHOLE]
+    for start in range(0, len(body), _WHOLE):
+        yield body[start : start + _WHOLE]
 
 
 def page(items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]) -> dict[str, Any]:

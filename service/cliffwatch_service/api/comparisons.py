@@ -5,13 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.results import ComparisonListed, RevisionComparison, RunComparison
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.document import comparison_document, document_tag, spliced
 from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, runs
 
@@ -21,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["comparisons"])
 @router.get(
     "/comparisons",
     summary="Comparisons, newest first",
-    responses={200: {"model": models.Page[models.ComparisonListed]}},
+    responses={200: {"model": Page[ComparisonListed]}},
 )
 def list_comparisons(
     request: Request,
@@ -32,11 +33,11 @@ def list_comparisons(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    (number,) = place_of(cursor, identity)
+    (number,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
         wanted = {"platform": platform, "mode": mode, "id": number, "limit": limit + 1}
-        found = comparisons.list_comparisons(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), _listed))
+        rows = comparisons.list_comparisons(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), _listed))
 
 
 def _listed(row: Any) -> dict[str, Any]:
@@ -46,10 +47,10 @@ def _listed(row: Any) -> dict[str, Any]:
 
 @router.get(
     "/comparisons/{pair}",
-    summary="Compare two revisions wherever both were measured",
+    summary="Comparison of two revisions on every target that measured both",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
     " the nearest measured ancestor, which the answer names in `targets`.",
-    responses={200: {"model": models.RevisionComparison}},
+    responses={200: {"model": RevisionComparison}},
 )
 def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
@@ -63,19 +64,19 @@ def compare_revisions(
     if not dots or not base or not head:
         raise Refusal(422, "no pair", f"write BASE...HEAD, or {NEAREST}...HEAD")
     with service.transaction() as connection:
-        head_row, found = answers(connection, base, head, platform, mode, service.now())
-        tag = document_tag(found)
+        head_row, compared = answers(connection, base, head, platform, mode, service.now())
+        tag = document_tag(compared)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
         more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, head_row["commit"], found, **more)
+        body = comparison_document(connection, head_row["commit"], compared, **more)
     return answer_bytes(request, body, JSON, tag=tag)
 
 
 @router.get(
     "/runs/{run}/comparison",
     summary="The comparison of a run's own arms",
-    responses={200: {"model": models.RunComparison}},
+    responses={200: {"model": RunComparison}},
 )
 def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -83,14 +84,16 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         if row is None:
             raise not_found("run", run)
         arms = {arm["name"]: arm["id"] for arm in runs.arms_of(connection, row["id"])}
-        held = (
+        stored = (
             comparisons.comparison_of_arms(connection, arms["base"], arms["head"])
             if {"base", "head"} <= set(arms)
             else None
         )
-        if held is None:
+        if stored is None:
             raise Refusal(
                 404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
             )
-        body = spliced({**held["summary"], "comparison": held["digest"]}, [comparisons.rows_of(connection, held["id"])])
-    return answer_bytes(request, body, JSON, tag=held["digest"])
+        body = spliced(
+            {**stored["summary"], "comparison": stored["digest"]}, [comparisons.rows_of(connection, stored["id"])]
+        )
+    return answer_bytes(request, body, JSON, tag=stored["digest"])

@@ -25,17 +25,17 @@ def described(name: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 def schemas() -> dict[str, Any]:
     """The schemas of all described bodies and of what they are made of."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name, adapter in _described.items():
         schema = adapter.json_schema(ref_template="#/components/schemas/{model}")
-        found.update(schema.pop("$defs", {}))
-        found[name] = schema
-    return found
+        by_name.update(schema.pop("$defs", {}))
+        by_name[name] = schema
+    return by_name
 
 
 def checked(adapter: TypeAdapter[T], body: bytes, *, typed: frozenset[str] = frozenset()) -> tuple[Any, T]:
     """The body as it is stored, and as its type. Its members but the `typed` ones, which hold nothing free, are made fit
-    for storing. Raises Refusal with the places that are wrong.
+    for storing. Raises Refusal with the paths of what is wrong.
     """
     raw = plain_json(body)
     free = {name: value for name, value in raw.items() if name not in typed} if isinstance(raw, dict) else {}

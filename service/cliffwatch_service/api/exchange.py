@@ -9,14 +9,14 @@ from fastapi.responses import Response
 
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.api import work_models
 from cliffwatch_service.api.answers import answer, answer_pieces
+from cliffwatch_service.api.models.work import Imported
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.export import MEDIA_TYPES, export_run
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
-from cliffwatch_service.ingest.import_files import Imported, ImportedAs, import_file
+from cliffwatch_service.ingest.import_files import ImportedAs, ImportResult, import_file
 from cliffwatch_service.ingest.uploads import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
@@ -38,10 +38,10 @@ def read_export(run: RunId, request: Request, service: ServiceHere, _: Allowed, 
 
 @router.post(
     "/imports",
-    summary="Take in bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
+    summary="Import of bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
-    responses={200: {"model": work_models.Imported}, 201: {"model": work_models.Imported}},
+    responses={200: {"model": Imported}, 201: {"model": Imported}},
 )
 async def upload_file(
     request: Request,
@@ -53,16 +53,16 @@ async def upload_file(
     name: Annotated[str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")],
     revision: Annotated[str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")] = None,
 ) -> Response:
-    said = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
+    about = ImportedAs(name=name, platform=platform, mode=mode, commit=revision)
     body = await body_content(request)
-    imported = await large.do(service, len(body), _import, caller, body, said)
+    imported = await large.do(service, len(body), _import, caller, body, about)
     return answer(request, asdict(imported), status=201 if imported.fresh else 200)
 
 
-def _import(service: Service, caller: Caller, body: bytes, said: ImportedAs) -> Imported:
+def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> ImportResult:
     text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     now = service.now()
     with service.transaction() as connection:
-        keep = partial(import_file, connection, service.columns, text, said, by=caller, now=now)
+        keep = partial(import_file, connection, service.columns, text, about, by=caller, now=now)
         refuse_run_over_quota(connection, service.settings, caller, "", now)
         return within_quota(connection, service.settings, caller, len(body), now, keep)

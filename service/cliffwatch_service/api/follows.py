@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.work import Followed, FollowEnded
 from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.history.follow import Policy, follow_branch, unfollow
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
@@ -33,13 +34,13 @@ class FollowBody(BaseModel):
 
 @router.get(
     "/follows",
-    summary="Followed branches, when they were last looked at and what is wrong with them",
-    responses={200: {"model": models.Page[work_models.Followed]}},
+    summary="Followed branches, when they were last polled, and their problems",
+    responses={200: {"model": Page[Followed]}},
 )
 def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = follows.list_follows(connection)
-    return answer(request, {"items": [_shown(row) for row in found], "next": None})
+        rows = follows.list_follows(connection)
+    return answer(request, {"items": [_shown(row) for row in rows], "next": None})
 
 
 def _shown(row: Any) -> dict[str, Any]:
@@ -53,9 +54,9 @@ def _shown(row: Any) -> dict[str, Any]:
 
 @router.post(
     "/follows",
-    summary="Follow a branch, or change how",
+    summary="New followed branch, or another policy for one",
     status_code=201,
-    responses={200: {"model": work_models.Followed}, 201: {"model": work_models.Followed}},
+    responses={200: {"model": Followed}, 201: {"model": Followed}},
 )
 def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     refuse_address(body.tree)
@@ -73,9 +74,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
     return answer(request, _shown(kept), status=201)
 
 
-@router.delete(
-    "/follows/{follow}", summary="Follow a branch no longer", responses={200: {"model": work_models.FollowEnded}}
-)
+@router.delete("/follows/{follow}", summary="End of following a branch", responses={200: {"model": FollowEnded}})
 def end_follow(
     follow: Annotated[int, Path(ge=1, lt=2**31)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.work import Beat, HostListed, JobState, Kept, Work
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.ingest.uploads import Count, Name
-from cliffwatch_service.jobs.leases import Offer, Outcome, complete, heartbeat, offer, tell
+from cliffwatch_service.jobs.leases import JobOutcome, Offer, add_events, complete, heartbeat, offer
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store import queue
 
@@ -54,20 +55,20 @@ class CompleteBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    outcome: Outcome
+    outcome: JobOutcome
     reason: Annotated[Prose, StringConstraints(max_length=8000)] | None = None
     run: Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")] | None = None
 
 
 @router.get(
     "/hosts",
-    summary="Hosts, when they were last heard of and what they do",
-    responses={200: {"model": models.Page[work_models.Host]}},
+    summary="Hosts, when they were last seen and their jobs",
+    responses={200: {"model": Page[HostListed]}},
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = queue.list_hosts(connection)
-    return answer(request, {"items": [_host(row) for row in found], "next": None})
+        rows = queue.list_hosts(connection)
+    return answer(request, {"items": [_host(row) for row in rows], "next": None})
 
 
 def _host(row: Any) -> dict[str, Any]:
@@ -76,23 +77,23 @@ def _host(row: Any) -> dict[str, Any]:
 
 @router.post(
     "/offers",
-    summary="Offer to work: answers a lease and its job, or 204",
-    responses={200: {"model": work_models.Work}, 204: {"description": "Nothing to do"}},
+    summary="Offer of a host to work: answers a lease and its job, or 204",
+    responses={200: {"model": Work}, 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     offered = Offer(
         host=body.host, platform=body.platform, modes=body.modes, isolation=body.isolation, about=body.about
     )
     with service.transaction() as connection:
-        found = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
-        if found is None:
+        granted = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
+        if granted is None:
             return Response(status_code=204)
-        job = found.job
+        job = granted.job
         access = access_of(connection, job["tree"], service.settings.trees)
     content = {
-        "lease": str(found.lease),
+        "lease": str(granted.lease),
         "job": str(job["id"]),
-        "trust": found.trust,
+        "trust": granted.trust,
         "heartbeat_seconds": service.settings.lease_seconds / 3,
         "cancel": job["cancel"],
         **{name: job[name] for name in ("tree", "platform", "mode", "suites", "profile", "boots", "seed")},
@@ -109,8 +110,8 @@ def _length(service: Service) -> timedelta:
 
 @router.post(
     "/leases/{lease}/heartbeat",
-    summary="Keep a lease; says whether the job is to be cancelled",
-    responses={200: {"model": work_models.Beat}},
+    summary="Heartbeat of a lease; answers whether the job is to be cancelled",
+    responses={200: {"model": Beat}},
 )
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
@@ -118,14 +119,14 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -
     return answer(request, {"cancel": cancelled})
 
 
-@router.post("/leases/{lease}/events", summary="Tell how a job goes", responses={200: {"model": work_models.Kept}})
+@router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})
 def tell_events(lease: UUID, body: EventsBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
-        tell(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
+        add_events(connection, lease, [(each.number, each.kind, each.data, each.at) for each in body.events], by=caller)
     return answer(request, {"kept": len(body.events)})
 
 
-@router.post("/leases/{lease}/complete", summary="End a job", responses={200: {"model": work_models.JobState}})
+@router.post("/leases/{lease}/complete", summary="End of a job", responses={200: {"model": JobState}})
 def end_job(lease: UUID, body: CompleteBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         state = complete(

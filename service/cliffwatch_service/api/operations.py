@@ -9,7 +9,8 @@ from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.http.context import Allowed, ServiceHere
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store.tasks import counts
+from cliffwatch_service.store import database
+from cliffwatch_service.store.background import counts
 
 PATHS = ("/healthz", "/readyz", "/metrics")
 router = APIRouter(tags=["operations"])
@@ -23,12 +24,12 @@ async def healthz() -> str:
 
 
 @router.get(
-    "/readyz", summary="Whether requests can be answered: the database is there", response_class=PlainTextResponse
+    "/readyz", summary="Whether requests can be answered: the database is reachable", response_class=PlainTextResponse
 )
 def readyz(service: ServiceHere) -> str:
     try:
         with service.pool.connection(timeout=2) as connection:
-            connection.execute("SELECT 1")
+            database.answers(connection)
     except (psycopg.Error, PoolTimeout) as error:
         _log.error("database away", reason=str(error)[:500])
         raise Refusal(503, "not ready", "the database does not answer: the service's log says why") from None
@@ -42,9 +43,9 @@ TASKS = Gauge("cliffwatch_tasks", "Background tasks in each state", ["state"])
 @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
 def metrics(service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = counts(connection)
+        states = counts(connection)
     for gauge, name in ((JOBS, "jobs"), (TASKS, "tasks")):
         gauge.clear()
-        for state, count in found[name].items():
+        for state, count in states[name].items():
             gauge.labels(state).set(count)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

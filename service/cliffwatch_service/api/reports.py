@@ -6,11 +6,12 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.models.history import Change, Quality, Report, ReportWhole
+from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.history.triage import OPEN, State, quality, report_named, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import reports, series
@@ -30,9 +31,7 @@ class Triage(BaseModel):
     note: Annotated[Prose, Field(max_length=4000)] = ""
 
 
-@router.get(
-    "/changes", summary="Changes of series, newest first", responses={200: {"model": models.Page[models.Change]}}
-)
+@router.get("/changes", summary="Changes of series, newest first", responses={200: {"model": Page[Change]}})
 def list_changes(
     request: Request,
     service: ServiceHere,
@@ -42,14 +41,14 @@ def list_changes(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, identity)
+    at, number = read_cursor(cursor, moment, identity)
     with service.transaction() as connection:
         row = series.series_by_digest(connection, series_id) if series_id is not None else None
         if series_id is not None and row is None:
             raise not_found("series", series_id)
         wanted = {"series": row["id"] if row else None, "state": state, "at": at, "id": number, "limit": limit + 1}
-        found = reports.list_changes(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["found"], row["id"]), _change))
+        rows = reports.list_changes(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["found"], row["id"]), _change))
 
 
 def _change(row: Any) -> dict[str, Any]:
@@ -59,8 +58,8 @@ def _change(row: Any) -> dict[str, Any]:
 
 @router.get(
     "/reports",
-    summary="The regression inbox, newest first; without `state` what is open",
-    responses={200: {"model": models.Page[models.Report]}},
+    summary="Regression reports, newest first; without `state` the open ones",
+    responses={200: {"model": Page[Report]}},
 )
 def list_reports(
     request: Request,
@@ -70,11 +69,11 @@ def list_reports(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, identity)
+    at, number = read_cursor(cursor, moment, identity)
     wanted = {"states": list(state or OPEN), "digest": None, "at": at, "id": number, "limit": limit + 1}
     with service.transaction() as connection:
-        found = reports.list_reports(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["opened"], row["id"]), _report))
+        rows = reports.list_reports(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["opened"], row["id"]), _report))
 
 
 def _report(row: Any) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def _report(row: Any) -> dict[str, Any]:
 
 
 @router.get(
-    "/reports/quality", summary="How many reports turned out to be noise", responses={200: {"model": models.Quality}}
+    "/reports/quality", summary="Share of reports that turned out to be noise", responses={200: {"model": Quality}}
 )
 def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
@@ -91,18 +90,18 @@ def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response
 
 @router.get(
     "/reports/{report}",
-    summary="A report with its changes and what was said of it",
-    responses={200: {"model": models.ReportWhole}},
+    summary="A report with its changes and comments",
+    responses={200: {"model": ReportWhole}},
 )
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
         changes = reports.changes_of_report(connection, row["id"])
-        said = reports.triage_of(connection, row["id"])
-    return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": said})
+        entries = reports.triage_of(connection, row["id"])
+    return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": entries})
 
 
-@router.post("/reports/{report}/triage", summary="Say what a report is", responses={200: {"model": models.Report}})
+@router.post("/reports/{report}/triage", summary="Triage of a report", responses={200: {"model": Report}})
 def say_triage(report: ReportId, body: Triage, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         triage(

@@ -9,10 +9,11 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.access.authorisation import refuse_foreign_request
-from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.work import Event, Job, RequestListed, RequestWhole
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.ingest.uploads import Commit, Name
@@ -54,9 +55,9 @@ class RequestBody(BaseModel):
 
 @router.post(
     "/requests",
-    summary="Ask for measurements",
+    summary="New request for measurements",
     status_code=201,
-    responses={200: {"model": work_models.RequestWhole}, 201: {"model": work_models.RequestWhole}},
+    responses={200: {"model": RequestWhole}, 201: {"model": RequestWhole}},
 )
 def make_request(
     body: RequestBody,
@@ -123,21 +124,17 @@ def _job(row: Any, expected: Any = None) -> dict[str, Any]:
     }
 
 
-@router.get(
-    "/requests", summary="Requests, newest first", responses={200: {"model": models.Page[work_models.RequestListed]}}
-)
+@router.get("/requests", summary="Requests, newest first", responses={200: {"model": Page[RequestListed]}})
 def list_requests(
     request: Request, service: ServiceHere, _: Allowed, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    at, number = place_of(cursor, moment, UUID)
+    at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        found = queue.list_requests(connection, {"at": at, "id": number, "limit": limit + 1})
-    return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
+        rows = queue.list_requests(connection, {"at": at, "id": number, "limit": limit + 1})
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
 
 
-@router.get(
-    "/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": work_models.RequestWhole}}
-)
+@router.get("/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": RequestWhole}})
 def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         content = _request(connection, service, request_named(connection, request_id))
@@ -147,7 +144,7 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Al
 @router.post(
     "/requests/{request_id}/cancel",
     summary="Cancel every job of a request",
-    responses={200: {"model": work_models.RequestWhole}},
+    responses={200: {"model": RequestWhole}},
 )
 def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
@@ -161,8 +158,8 @@ def cancel_request(request_id: UUID, request: Request, service: ServiceHere, cal
 
 @router.get(
     "/queue",
-    summary="What waits and what runs, in order, with when it is expected",
-    responses={200: {"model": models.Page[work_models.Job]}},
+    summary="Waiting and running jobs in order, with estimates",
+    responses={200: {"model": Page[Job]}},
 )
 def read_queue(request: Request, service: ServiceHere, _: Allowed) -> Response:
     now = service.now()
@@ -173,7 +170,7 @@ def read_queue(request: Request, service: ServiceHere, _: Allowed) -> Response:
     return answer(request, {"items": [_job(job, expected[job["id"]]) for job in jobs], "next": None})
 
 
-@router.get("/jobs", summary="Jobs, newest first", responses={200: {"model": models.Page[work_models.Job]}})
+@router.get("/jobs", summary="Jobs, newest first", responses={200: {"model": Page[Job]}})
 def list_jobs(
     request: Request,
     service: ServiceHere,
@@ -182,50 +179,50 @@ def list_jobs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, UUID)
+    at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        found = queue.list_jobs(connection, {"state": state, "at": at, "id": number, "limit": limit + 1})
-    return answer(request, page(found, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
+        rows = queue.list_jobs(connection, {"state": state, "at": at, "id": number, "limit": limit + 1})
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
 
 
-@router.get("/jobs/{job}", summary="One job", responses={200: {"model": work_models.Job}})
+@router.get("/jobs/{job}", summary="One job", responses={200: {"model": Job}})
 def read_job(job: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        content = _found(connection, job)
+        content = _job_named(connection, job)
     return answer(request, content)
 
 
-def _found(connection: Any, job: UUID) -> dict[str, Any]:
+def _job_named(connection: Any, job: UUID) -> dict[str, Any]:
     row = queue.job_row(connection, job)
     if row is None:
         raise not_found("job", str(job))
     return _job(row)
 
 
-@router.post("/jobs/{job}/cancel", summary="Cancel a job", responses={200: {"model": work_models.Job}})
+@router.post("/jobs/{job}/cancel", summary="Cancel a job", responses={200: {"model": Job}})
 def cancel_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         cancel(connection, job, by=caller, now=service.now())
-        content = _found(connection, job)
+        content = _job_named(connection, job)
     return answer(request, content)
 
 
 @router.post(
     "/jobs/{job}/retry",
-    summary="Put a parked, failed or cancelled job back into the queue",
-    responses={200: {"model": work_models.Job}},
+    summary="Retry of a parked, failed or cancelled job",
+    responses={200: {"model": Job}},
 )
 def retry_job(job: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         retry(connection, job, who=caller.name, now=service.now())
-        content = _found(connection, job)
+        content = _job_named(connection, job)
     return answer(request, content)
 
 
 @router.get(
     "/jobs/{job}/events",
-    summary="What happened to a job, from the beginning or after an event",
-    responses={200: {"model": models.Page[work_models.Event]}},
+    summary="Events of a job, from the beginning or after an event",
+    responses={200: {"model": Page[Event]}},
 )
 def read_events(
     job: UUID,
@@ -236,14 +233,14 @@ def read_events(
     limit: Limit = 1000,
 ) -> Response:
     with service.transaction() as connection:
-        _found(connection, job)
-        found = queue.events_after(connection, job, after, limit + 1)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), shown_event))
+        _job_named(connection, job)
+        events = queue.events_after(connection, job, after, limit + 1)
+    return answer(request, page(events, limit, lambda row: cursor_of(row["id"]), shown_event))
 
 
 @router.get(
     "/jobs/{job}/stream",
-    summary="The same as server-sent events, until the job has ended",
+    summary="Events of a job as server-sent events, until it has ended",
     responses={200: {"content": {"text/event-stream": {}}}},
     response_class=StreamingResponse,
 )

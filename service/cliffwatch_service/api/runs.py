@@ -11,13 +11,14 @@ from starlette.concurrency import run_in_threadpool
 from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
 from cliffwatch_service.api.documents import body_of, checked, described
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.results import RawListed, RunListed, RunWhole, StoredAnswer
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.bodies import Body as ReceivedBody
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, Service, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.boot_document import unpacked_size, upload_of
 from cliffwatch_service.ingest.columns import keys_of
@@ -44,7 +45,7 @@ def _stored(request: Request, stored: Stored) -> Response:
     "/runs/{run}",
     summary="Upload run.json, or a later state of it",
     openapi_extra=described("RunUpload", RUN),
-    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_run(
     run: RunId, request: Request, body: Body, service: ServiceHere, large: LargeHere, caller: Allowed
@@ -66,7 +67,7 @@ def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored
     "/runs/{run}/boots/{number}",
     summary="Upload a boot with all its samples",
     openapi_extra=described("BootUpload", BOOT),
-    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_boot(
     run: RunId,
@@ -97,7 +98,7 @@ def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: by
             "content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
-    responses={200: {"model": models.Stored}, 201: {"model": models.Stored}},
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 def upload_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -111,7 +112,7 @@ def upload_raw(run: RunId, number: BootNumber, request: Request, service: Servic
     return _stored(request, stored)
 
 
-@router.get("/runs", summary="Runs, newest first", responses={200: {"model": models.Page[models.RunListed]}})
+@router.get("/runs", summary="Runs, newest first", responses={200: {"model": Page[RunListed]}})
 def list_runs(
     request: Request,
     service: ServiceHere,
@@ -122,7 +123,7 @@ def list_runs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, identity)
+    at, number = read_cursor(cursor, moment, identity)
     with service.transaction() as connection:
         wanted = {
             "platform": platform,
@@ -132,8 +133,8 @@ def list_runs(
             "id": number,
             "limit": limit + 1,
         }
-        found = runs.list_runs(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["received"], row["id"]), _listed))
+        rows = runs.list_runs(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["received"], row["id"]), _listed))
 
 
 def _listed(row: Any) -> dict[str, Any]:
@@ -141,15 +142,13 @@ def _listed(row: Any) -> dict[str, Any]:
     return {"run": row["digest"], **{name: row[name] for name in names}}
 
 
-@router.get(
-    "/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": models.RunWhole}}
-)
+@router.get("/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": RunWhole}})
 def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        held = boots.boots_of(connection, row["id"])
+        stored_boots = boots.boots_of(connection, row["id"])
     content = {
         "run": run,
         "status": row["status"],
@@ -158,7 +157,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> 
         "created": row["created"],
         "received": row["received"],
         "record": stored_record(row),
-        "boots": held,
+        "boots": stored_boots,
     }
     return answer(request, content)
 
@@ -195,7 +194,7 @@ def _boot(service: Service, run: str, number: int) -> bytes:
 @router.get(
     "/runs/{run}/boots/{number}/raw",
     summary="The raw outputs of a boot: names and sizes",
-    responses={200: {"model": models.RawListed}},
+    responses={200: {"model": RawListed}},
 )
 def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from cliffwatch_service.api import models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
+from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
 
@@ -22,7 +23,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 @router.get(
     "/series",
     summary="Series, by suite, benchmark, platform and mode",
-    responses={200: {"model": models.Page[models.Series]}},
+    responses={200: {"model": Page[Series]}},
 )
 def list_series(
     request: Request,
@@ -35,7 +36,7 @@ def list_series(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    (after,) = place_of(cursor, identity)
+    (after,) = read_cursor(cursor, identity)
     wanted = {
         "suite": suite,
         "benchmark": benchmark,
@@ -45,8 +46,8 @@ def list_series(
         "id": after or 0,
     }
     with service.transaction() as connection:
-        found = series.list_series(connection, wanted)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), about))
+        rows = series.list_series(connection, wanted)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), about))
 
 
 def about(row: Any) -> dict[str, Any]:
@@ -54,14 +55,14 @@ def about(row: Any) -> dict[str, Any]:
     return {"series": row["digest"], "params": dict(row["params"]), **{name: row[name] for name in names}}
 
 
-@router.get("/series/{digest}", summary="One series", responses={200: {"model": models.Series}})
+@router.get("/series/{digest}", summary="One series", responses={200: {"model": Series}})
 def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        row = _found(connection, digest)
+        row = _series_named(connection, digest)
     return answer(request, about(row))
 
 
-def _found(connection: Any, digest: str) -> Any:
+def _series_named(connection: Any, digest: str) -> Any:
     row = series.series_by_digest(connection, digest)
     if row is None:
         raise not_found("series", digest)
@@ -73,8 +74,8 @@ def _found(connection: Any, digest: str) -> Any:
     summary="Medians over revisions, newest first",
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
     " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
-    " measurement is told here, all of them under `samples`.",
-    responses={200: {"model": models.SeriesHistory}},
+    " measurement is given here, all of them under `samples`.",
+    responses={200: {"model": SeriesHistory}},
 )
 def read_history(
     digest: SeriesId,
@@ -88,7 +89,7 @@ def read_history(
     if (tree is None) != (branch is None):
         raise Refusal(422, "no branch", "a branch is named by `tree` and `branch` together")
     with service.transaction() as connection:
-        row = _found(connection, digest)
+        row = _series_named(connection, digest)
         branch_id = None
         if tree is not None and branch is not None:
             branch_id = trees.branch_named(connection, tree, branch)
@@ -101,7 +102,7 @@ def read_history(
 @router.get(
     "/series/{digest}/samples",
     summary="Every boot's sample at one revision",
-    responses={200: {"model": models.SeriesSamples}},
+    responses={200: {"model": SeriesSamples}},
 )
 def read_samples(
     digest: SeriesId,
@@ -112,7 +113,7 @@ def read_samples(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
     with service.transaction() as connection:
-        row = _found(connection, digest)
+        row = _series_named(connection, digest)
         at = revision_named(connection, revision)
         samples = series.samples_of(connection, row, at["id"], limit)
     return answer(request, {**about(row), "revision": at["commit"], "samples": samples})
@@ -121,18 +122,18 @@ def read_samples(
 @router.get(
     "/branches",
     summary="Branches whose first-parent order is known",
-    responses={200: {"model": models.Page[models.Branch]}},
+    responses={200: {"model": Page[Branch]}},
 )
 def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = trees.list_branches(connection)
-    return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in found], "next": None})
+        rows = trees.list_branches(connection)
+    return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in rows], "next": None})
 
 
 @router.get(
     "/revisions/{commit}",
-    summary="What is known of a revision, and where it was measured",
-    responses={200: {"model": models.Revision}},
+    summary="A revision, and where it was measured",
+    responses={200: {"model": RevisionWhole}},
 )
 def read_revision(
     commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Allowed

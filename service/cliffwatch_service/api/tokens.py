@@ -7,14 +7,15 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from cliffwatch_service.access.tokens import Scope, make_token
-from cliffwatch_service.api import models, work_models
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.models.lists import Page
+from cliffwatch_service.api.models.work import AuditEntry, Task, Token, TokenMade, TokenRevoked
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.ingest.free_form import Moment
 from cliffwatch_service.ingest.uploads import Name
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import tasks, tokens
+from cliffwatch_service.store import background, tokens
 
 router = APIRouter(prefix=PREFIX, tags=["administration"])
 
@@ -32,9 +33,9 @@ class TokenBody(BaseModel):
 
 @router.post(
     "/tokens",
-    summary="Make a token; its secret is in this answer and nowhere else",
+    summary="New token; its secret is in this answer and nowhere else",
     status_code=201,
-    responses={200: {"model": work_models.TokenMade}, 201: {"model": work_models.TokenMade}},
+    responses={200: {"model": TokenMade}, 201: {"model": TokenMade}},
 )
 def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
@@ -46,18 +47,14 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
     return response
 
 
-@router.get(
-    "/tokens", summary="Tokens, without their secrets", responses={200: {"model": models.Page[work_models.Token]}}
-)
+@router.get("/tokens", summary="Tokens, without their secrets", responses={200: {"model": Page[Token]}})
 def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        found = tokens.list_tokens(connection)
-    return answer(request, {"items": found, "next": None})
+        rows = tokens.list_tokens(connection)
+    return answer(request, {"items": rows, "next": None})
 
 
-@router.delete(
-    "/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": work_models.TokenRevoked}}
-)
+@router.delete("/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}})
 def revoke(
     name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:
@@ -72,7 +69,7 @@ def revoke(
 @router.get(
     "/tasks",
     summary="Background tasks, newest first: what was asked, and how it ended",
-    responses={200: {"model": models.Page[work_models.Task]}},
+    responses={200: {"model": Page[Task]}},
 )
 def list_tasks(
     request: Request,
@@ -82,16 +79,16 @@ def list_tasks(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    (before,) = place_of(cursor, identity)
+    (before,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        found = tasks.list_tasks(connection, {"status": status, "id": before, "limit": limit + 1})
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+        rows = background.list_tasks(connection, {"status": status, "id": before, "limit": limit + 1})
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), dict))
 
 
 @router.get(
     "/audit",
-    summary="What was done with tokens, newest first",
-    responses={200: {"model": models.Page[work_models.AuditEntry]}},
+    summary="Audit of what was done with tokens, newest first",
+    responses={200: {"model": Page[AuditEntry]}},
 )
 def list_audit(
     request: Request,
@@ -100,7 +97,7 @@ def list_audit(
     limit: Limit = 100,
     cursor: Annotated[Cursor, Query()] = None,
 ) -> Response:
-    (before,) = place_of(cursor, identity)
+    (before,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        found = tokens.list_audit(connection, before, limit + 1)
-    return answer(request, page(found, limit, lambda row: cursor_of(row["id"]), dict))
+        rows = tokens.list_audit(connection, before, limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), dict))

@@ -17,7 +17,7 @@ from cliffwatch_service.http.bodies import BodyLimits
 from cliffwatch_service.http.context import PREFIX, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.logging import RequestLog
-from cliffwatch_service.http.problems import MEDIA_TYPE, Problem
+from cliffwatch_service.http.problems import MEDIA_TYPE, ProblemDocument
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
@@ -39,7 +39,9 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
-        responses={"default": {"model": Problem, "content": {MEDIA_TYPE: {}}, "description": "A problem document"}},
+        responses={
+            "default": {"model": ProblemDocument, "content": {MEDIA_TYPE: {}}, "description": "A problem document"}
+        },
     )
     app.state.service, app.state.large = service, large
     for router in api.routers():

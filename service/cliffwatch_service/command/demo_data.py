@@ -15,12 +15,10 @@ from cliffwatch_service.runtime import clock
 def demo_data(data_dir: Path | None) -> None:
     """Fill an empty database with a demonstration: real runs of patched kernels, published results, made-up history.
 
-    Every page and report of such a database says that it is a demonstration.
+    Pages and reports of such a database are marked as a demonstration.
     """
     console = terminal.console(stderr=True)
     filling = console.status("filling (about half a minute)")
     with operators_pool(data_dir) as pool, pool.connection() as connection, filling:
         fill(connection, clock.now(), lambda text: console.print(f"  {text}"))
-    console.print(
-        "The demonstration is there. Look at it: cliffwatch serve" + (f" --data-dir {data_dir}" if data_dir else "")
-    )
+    console.print("Demonstration ready. Next: cliffwatch serve" + (f" --data-dir {data_dir}" if data_dir else ""))

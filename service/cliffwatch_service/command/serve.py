@@ -13,26 +13,24 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import anyio.to_thread
-import psycopg
 import rich_click as click
 import uvicorn
-from psycopg_pool import PoolTimeout
 
 from cliffwatch.command import terminal
 from cliffwatch.exits import Exit
 from cliffwatch_service.command.app import create_app
+from cliffwatch_service.command.failures import ending_on_refusal
+from cliffwatch_service.command.listening import bound, cannot_listen
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
 from cliffwatch_service.jobs.leases import keep_leases
-from cliffwatch_service.postgres.migrate import MigrationRefused
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.postgres.server import Postgres, postgres
 from cliffwatch_service.runtime import clock
-from cliffwatch_service.runtime.listening import CannotListen, bound, cannot_listen
 from cliffwatch_service.runtime.logs import set_up_logs
 from cliffwatch_service.runtime.memory import few_pools
-from cliffwatch_service.settings import Settings, SettingsError, read_settings
+from cliffwatch_service.settings import Settings, read_settings
 from cliffwatch_service.tasks.process import task_process
 from cliffwatch_service.web.layout.session import session_key
 
@@ -45,49 +43,43 @@ _SWITCH_SECONDS = 0.001
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the embedded PostgreSQL keeps its data."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen at; 0 for a free one.",
+)
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory of the embedded PostgreSQL."
 )
 def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
-    """Keep results, give work to hosts, and answer over HTTP.
+    """Run the service: store results, give jobs to hosts, answer over HTTP.
 
-    Without DATABASE_URL an embedded PostgreSQL is started. Settings are CLIFFWATCH_* variables, or a TOML file that
+    Database: the one of DATABASE_URL, else an embedded PostgreSQL. Settings: CLIFFWATCH_* variables, or the TOML file that
     CLIFFWATCH_SETTINGS names; docs/operations.md lists them.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _ended)
-    taken = bound(host, port)
-    if isinstance(taken, CannotListen):
-        raise SystemExit(_unheard(taken))
-    try:
+    with ending_on_refusal():
+        taken = bound(host, port)
         settings = read_settings(data_dir=data_dir)
         set_up_logs(json=not sys.stderr.isatty(), colour=not terminal.wants_no_colour())
-        with (
-            _closing(taken),
-            postgres(settings) as database,
-            database.embedded.kept() if database.embedded else nullcontext(),
-        ):
-            _serve(settings, database, taken)
-    except _Unheard as error:
-        raise SystemExit(_unheard(cannot_listen(host, port, error.cause))) from None
-    except SettingsError as error:
-        raise SystemExit(_failed(str(error), Exit.USAGE)) from None
-    except MigrationRefused as error:
-        raise SystemExit(_failed(str(error), Exit.HOST_FAILED)) from None
-    except (psycopg.Error, PoolTimeout, OSError, RuntimeError) as error:
-        raise SystemExit(_failed(f"the database cannot be used: {error}", Exit.HOST_FAILED)) from None
+        try:
+            with (
+                _closing(taken),
+                postgres(settings) as database,
+                database.embedded.kept() if database.embedded else nullcontext(),
+            ):
+                _serve(settings, database, taken)
+        except _AddressTaken as error:
+            raise cannot_listen(host, port, error.cause) from None
     raise SystemExit(Exit.DONE)
 
 
 def _ended(*_: object) -> NoReturn:
     """At any moment: what was begun is ended in its order. Uvicorn, which drains first, hands its signals on to this."""
     raise SystemExit(Exit.DONE)
-
-
-def _failed(message: str, code: Exit) -> Exit:
-    click.echo(f"cliffwatch: {message.strip()}", err=True)
-    return code
 
 
 @contextmanager
@@ -99,11 +91,7 @@ def _closing(taken: tuple[socket.socket, ...]) -> Iterator[None]:
             each.close()
 
 
-def _unheard(why: CannotListen) -> Exit:
-    return _failed(f"{why.reason}\n  {why.next_step}", why.exit)
-
-
-class _Unheard(Exception):
+class _AddressTaken(Exception):
     """The address was taken by another program while the service was being made ready."""
 
     def __init__(self, cause: OSError) -> None:
@@ -162,7 +150,7 @@ class _Announced(uvicorn.Server):
         try:
             await super().startup(sockets)
         except OSError as error:
-            raise _Unheard(error) from error
+            raise _AddressTaken(error) from error
         if self.started:
             address, port = self.servers[0].sockets[0].getsockname()[:2]
             click.echo(f"Cliffwatch at http://{address}:{port}, on {self._where}", err=True)

@@ -7,49 +7,34 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import rich_click as click
 from psycopg_pool import ConnectionPool
 from rich.table import Table
 
 from cliffwatch.command import terminal
-from cliffwatch.exits import Exit
 from cliffwatch_service.access.tokens import SCOPES, make_token
-from cliffwatch_service.postgres.migrate import MigrationRefused
+from cliffwatch_service.command.failures import ending_on_refusal
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.postgres.server import postgres
-from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.refusal import not_found
 from cliffwatch_service.runtime import clock
-from cliffwatch_service.settings import SettingsError, read_settings
+from cliffwatch_service.settings import read_settings
 from cliffwatch_service.store import tokens
 
 data_dir_option = click.option(
-    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the embedded PostgreSQL keeps its data."
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory of the embedded PostgreSQL."
 )
 
 
 @contextmanager
 def operators_pool(data_dir: Path | None) -> Iterator[ConnectionPool[Any]]:
     """The service's database, for an operator on its machine; ends the command where it cannot be used."""
-    try:
-        settings = read_settings(data_dir=data_dir)
-        with postgres(settings) as database:
-            pool = open_pool(database.url, connections=2, statement_seconds=600)
-            try:
-                yield pool
-            finally:
-                pool.close()
-    except SettingsError as error:
-        raise SystemExit(_failed(str(error), Exit.USAGE)) from None
-    except Refusal as refusal:
-        raise SystemExit(_failed(refusal.detail, Exit.USAGE)) from None
-    except (psycopg.Error, MigrationRefused, OSError, RuntimeError) as error:
-        raise SystemExit(_failed(f"the database cannot be used: {error}", Exit.HOST_FAILED)) from None
-
-
-def _failed(message: str, code: Exit) -> Exit:
-    click.echo(f"cliffwatch: {message}", err=True)
-    return code
+    with ending_on_refusal(), postgres(read_settings(data_dir=data_dir)) as database:
+        pool = open_pool(database.url, connections=2, statement_seconds=600)
+        try:
+            yield pool
+        finally:
+            pool.close()
 
 
 @click.group()
@@ -59,18 +44,25 @@ def token() -> None:
 
 @token.command()
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), required=True, help="May be repeated.")
-@click.option("--host", help="The one host that may use it.")
-@click.option("--days", type=click.IntRange(1, 3650), help="Days until it expires; default: never.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    required=True,
+    help="Scope of the token; may be repeated.",
+)
+@click.option("--host", help="Host that alone may use the token.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Lifetime in days; default: unlimited.")
 @data_dir_option
 def make(name: str, scopes: tuple[str, ...], host: str | None, days: int | None, data_dir: Path | None) -> None:
-    """Make a token and print its secret, which is kept nowhere."""
+    """Make a token and print its secret, which is stored nowhere."""
     now = clock.now()
     expires = None if days is None else now + timedelta(days=days)
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         secret = make_token(connection, name, scopes, by=_operator(), now=now, host=host, expires=expires)
     click.echo(secret)
-    click.echo("This is the only time that it is shown.", err=True)
+    click.echo("The secret is shown only this once.", err=True)
 
 
 @token.command(name="list")
@@ -93,11 +85,11 @@ def list_(data_dir: Path | None) -> None:
 @click.argument("name")
 @data_dir_option
 def revoke(name: str, data_dir: Path | None) -> None:
-    """Revoke a token, at once and for good."""
+    """Revoke a token, immediately and for good."""
     now = clock.now()
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         if not tokens.revoke_token(connection, name, now):
-            raise SystemExit(_failed(f"there is no token {name!r}", Exit.USAGE))
+            raise not_found("token", name)
         tokens.write_audit(connection, who=_operator(), action="revoke-token", what=name, detail={}, now=now)
     click.echo(f"{name} is revoked")
 

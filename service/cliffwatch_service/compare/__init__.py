@@ -1,1 +1,1 @@
-"""Comparisons of what is stored: made, found by name, and written."""
+"""Comparisons of what is stored: made, looked up by name, and written."""

@@ -27,7 +27,7 @@ CONTROL = "control"
 """The arm of a walltime run that is base under a second name."""
 
 POINT_LEVEL = 0.95
-_UNTOLD = ("unchanged",)
+_NOT_INDEXED = ("unchanged",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[s
     order = plan_order(record)
     rows = boots.whole_boots_of_arm(connection, row["id"])
     keys = keys_of(connection, [each["columns_id"] for each in rows])
-    columns = {number: columns_of(held, order) for number, held in keys.items()}
-    held = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
-    return StoredArm(arm=arm_from_json(row["name"], record, held), row=row, run=run, record=record)
+    columns = {number: columns_of(own, order) for number, own in keys.items()}
+    loaded = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
+    return StoredArm(arm=arm_from_json(row["name"], record, loaded), row=row, run=run, record=record)
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
@@ -74,7 +74,10 @@ def _take_points(connection: Connection[Any], run: Mapping[str, Any], arm: Mappi
     for boot in screened:
         for identity, value in zip(columns[boot["columns_id"]], boot["samples"], strict=True):
             values.setdefault(identity, []).append(value)
-    points = [(identity, len(held), statistics.median(held), *_interval(held)) for identity, held in values.items()]
+    points = [
+        (identity, len(of_series), statistics.median(of_series), *_interval(of_series))
+        for identity, of_series in values.items()
+    ]
     series.replace_points(connection, arm["id"], arm["revision_id"], run["environment_id"], points)
 
 
@@ -87,12 +90,12 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     return ordered[rank], ordered[-1 - rank]
 
 
-def held_comparison(connection: Connection[Any], base_id: int, head_id: int) -> Mapping[str, Any] | None:
+def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> Mapping[str, Any] | None:
     """What is stored of two arms, if it is of the very boots that are here now, by this method."""
-    held = comparisons.comparison_of_arms(connection, base_id, head_id)
-    if held is None or held["method_version"] != METHOD_VERSION:
+    stored = comparisons.comparison_of_arms(connection, base_id, head_id)
+    if stored is None or stored["method_version"] != METHOD_VERSION:
         return None
-    return held if held["inputs"] == _inputs(connection, base_id, head_id) else None
+    return stored if stored["inputs"] == _inputs(connection, base_id, head_id) else None
 
 
 def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
@@ -104,15 +107,15 @@ def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: 
 
     Raises Refusal where they cannot be compared at all.
     """
-    held = held_comparison(connection, base_id, head_id)
-    if held is not None:
-        return int(held["id"])
+    stored = stored_comparison(connection, base_id, head_id)
+    if stored is not None:
+        return int(stored["id"])
     inputs = _inputs(connection, base_id, head_id)
     base, head = _load(connection, base_id), _load(connection, head_id)
     compared = _compared(base, head, _control(connection, base, head))
     summary = comparison_set_to_json(compared, context_of_record(head.record, None))
     rows = summary.pop("comparisons")
-    row = comparisons.ComparisonRow(
+    row = comparisons.ComparisonRecord(
         digest=digest_of(["comparison", base.run["digest"], head.run["digest"], inputs, METHOD_VERSION]),
         platform=base.run["platform"],
         mode=base.run["mode"],
@@ -125,7 +128,7 @@ def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: 
         counts={str(name): count for name, count in compared.counts().items()},
         summary=summary,
         rows=packed(orjson.dumps(rows)),
-        told=_told(connection, compared, base.run),
+        indexed=_indexed_rows(connection, compared, base.run),
     )
     return comparisons.keep_comparison(connection, row, now)
 
@@ -156,16 +159,16 @@ def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> Comparis
     return compared
 
 
-def _told(
+def _indexed_rows(
     connection: Connection[Any], compared: ComparisonSet, run: Mapping[str, Any]
 ) -> list[tuple[int, str, float | None, float | None, float | None]]:
     """The rows that are worth an index: all but the unchanged, and only of series that exist."""
-    rows = [row for row in compared.rows if row.verdict not in _UNTOLD and row.metric]
+    rows = [row for row in compared.rows if row.verdict not in _NOT_INDEXED and row.metric]
     digests = [series_digest(row.case, row.metric, row.unit, run["platform"], run["mode"]) for row in rows]
     ids = series.series_ids(connection, digests)
-    found = {
+    by_series = {
         ids[digest]: (ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
         for digest, row in zip(digests, rows, strict=True)
         if digest in ids
     }
-    return list(found.values())
+    return list(by_series.values())

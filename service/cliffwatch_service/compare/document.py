@@ -13,40 +13,40 @@ from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.store import comparisons
 
 
-def document_tag(found: Sequence[Answer]) -> str:
+def document_tag(answers: Sequence[Answer]) -> str:
     """The identity of what these comparisons say."""
-    return digest_of([each.comparison["digest"] for each in found])
+    return digest_of([each.comparison["digest"] for each in answers])
 
 
-def comparison_document(connection: Connection[Any], head: str, found: Sequence[Answer], **more: Any) -> bytes:
+def comparison_document(connection: Connection[Any], head: str, answers: Sequence[Answer], **more: Any) -> bytes:
     """The rows are stored as they are answered, so a comparison of thousands is put together without being read. `more` are
     members of the document besides.
     """
-    bases = {each.target.base["commit"] for each in found}
-    first = found[0].comparison["summary"]
+    bases = {each.target.base["commit"] for each in answers}
+    first = answers[0].comparison["summary"]
     summary = {
         "format": "cliffwatch-comparison",
         "format_version": FORMAT_VERSION,
-        "method_version": found[0].comparison["method_version"],
-        "base": {**first["base"], "commit": found[0].target.base["commit"]} if len(bases) == 1 else None,
+        "method_version": answers[0].comparison["method_version"],
+        "base": {**first["base"], "commit": answers[0].target.base["commit"]} if len(bases) == 1 else None,
         "head": {**first["head"], "commit": head},
-        "targets": [_target(each) for each in found],
+        "targets": [_target(each) for each in answers],
         **more,
     }
-    return spliced(summary, [comparisons.rows_of(connection, each.comparison["id"]) for each in found])
+    return spliced(summary, [comparisons.rows_of(connection, each.comparison["id"]) for each in answers])
 
 
-def _target(found: Answer) -> dict[str, Any]:
-    summary = found.comparison["summary"]
+def _target(answer: Answer) -> dict[str, Any]:
+    summary = answer.comparison["summary"]
     return {
-        "platform": found.target.platform,
-        "mode": found.target.mode,
-        "base": found.target.base["commit"],
-        "distance": found.target.distance,
-        "comparison": found.comparison["digest"],
-        "runs": found.runs,
-        "counts": found.comparison["counts"],
-        "made": found.comparison["made"],
+        "platform": answer.target.platform,
+        "mode": answer.target.mode,
+        "base": answer.target.base["commit"],
+        "distance": answer.target.distance,
+        "comparison": answer.comparison["digest"],
+        "runs": answer.runs,
+        "counts": answer.comparison["counts"],
+        "made": answer.comparison["made"],
         **{name: summary[name] for name in ("notable", "failures", "means", "control", "sweeps", "left_out")},
     }
 

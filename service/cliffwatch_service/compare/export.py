@@ -65,11 +65,11 @@ def export_run(transaction: Transaction, folder: Path, digest: str, form: str) -
         run = runs.run_row(connection, digest)
         if run is None:
             raise not_found("run", digest)
-        held = boots.boots_of(connection, run["id"])
-    tag = digest_of(["export", form, run["record_digest"], [(boot["number"], boot["digest"]) for boot in held]])
+        stored_boots = boots.boots_of(connection, run["id"])
+    tag = digest_of(["export", form, run["record_digest"], [(boot["number"], boot["digest"]) for boot in stored_boots]])
     if form == "go-bench":
         return Exported(tag, _go_bench(transaction, run))
-    rows = _rows_by_boot(transaction, run, [boot["number"] for boot in held])
+    rows = _rows_by_boot(transaction, run, [boot["number"] for boot in stored_boots])
     return Exported(tag, _parquet(rows, folder) if form == "parquet" else _TEXTS[form](rows))
 
 
@@ -80,8 +80,8 @@ def _go_bench(transaction: Transaction, run: Mapping[str, Any]) -> Iterator[byte
     record = stored_record(run)
     settings = run_settings(notable_of(record), stages_from_json(record["plan"].get("stages")))
     text = go_bench_report(arms, load_catalogue().traits, settings=settings).encode()
-    for place in range(0, len(text), _PIECE):
-        yield text[place : place + _PIECE]
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]
 
 
 def _rows_by_boot(transaction: Transaction, run: Mapping[str, Any], numbers: Sequence[int]) -> Iterator[Rows]:
@@ -155,8 +155,8 @@ def _parquet(boots_rows: Iterator[Rows], folder: Path) -> Iterator[bytes]:
     with tempfile.TemporaryFile(dir=folder) as file:
         with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             for rows in boots_rows:
-                held = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-                arrays = [pa.array(column, schema.field(place).type) for place, column in enumerate(held)]
+                columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+                arrays = [pa.array(column, schema.field(index).type) for index, column in enumerate(columns)]
                 writer.write_table(pa.table(arrays, schema=schema))
         file.seek(0)
         while piece := file.read(_PIECE):

@@ -19,11 +19,11 @@ def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     Refusal where none or several are meant.
     """
     digits = name.lower()
-    found = trees.revisions_named(connection, digits) if _COMMIT.fullmatch(digits) else []
-    if len(found) > 1:
+    matches = trees.revisions_named(connection, digits) if _COMMIT.fullmatch(digits) else []
+    if len(matches) > 1:
         raise Refusal(409, "several revisions", f"several revisions begin with {name}: give more digits")
-    if found:
-        return found[0]
+    if matches:
+        return matches[0]
     named = _of_ref(connection, name)
     if named is not None:
         return named
@@ -41,27 +41,27 @@ def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
     """Of a tag, else of a branch."""
     if not name.isprintable():
         return None
-    for kind, found in (
+    for kind, matches in (
         ("tag", trees.tagged(connection, name.removeprefix("refs/tags/"))),
         ("branch", trees.measured_tips(connection, name.removeprefix("refs/heads/"))),
     ):
-        commits = {row["commit"] for row in found}
+        commits = {row["commit"] for row in matches}
         if len(commits) > 1:
-            there = " and ".join(f"{row['commit'][:_SHOWN]} in {row['tree']}" for row in found)
+            there = " and ".join(f"{row['commit'][:_SHOWN]} in {row['tree']}" for row in matches)
             raise Refusal(409, "several revisions", f"the {kind} {name} is {there}: give one of these commits")
-        if found:
-            return trees.revision_rows(connection, [found[0]["id"]])[found[0]["id"]]
+        if matches:
+            return trees.revision_rows(connection, [matches[0]["id"]])[matches[0]["id"]]
     return None
 
 
 def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     """The run whose identity begins so. Raises Refusal where none or several do."""
-    found = runs_beginning(connection, name)
-    if not found:
+    matches = runs_beginning(connection, name)
+    if not matches:
         raise not_found("run", name)
-    if len(found) > 1:
+    if len(matches) > 1:
         raise Refusal(409, "several runs", f"several runs begin with {name}: give more digits")
-    return found[0]
+    return matches[0]
 
 
 def runs_beginning(connection: Connection[Any], name: str) -> Sequence[Mapping[str, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.compare.analysis import CONTROL, held_comparison, keep_compared
+from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import comparisons, runs, trees
+from cliffwatch_service.store import ancestry, comparisons, runs, trees
 
 NEAREST = "nearest"
 """In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
@@ -22,7 +22,7 @@ _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetBase:
     """One platform and mode, and the base that answers there: `distance` commits before head where it was looked for."""
 
     platform: str
@@ -35,7 +35,7 @@ class Target:
 class Pair:
     """The arms that answer on a target, and which run or runs they are of, base's first."""
 
-    target: Target
+    target: TargetBase
     base_arm: int
     head_arm: int
     runs: tuple[str, ...]
@@ -45,7 +45,7 @@ class Pair:
 class Answer:
     """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
 
-    target: Target
+    target: TargetBase
     comparison: Mapping[str, Any]
     runs: tuple[str, ...]
     base_arm: int
@@ -71,8 +71,8 @@ def answers(
 def sides_named(name: str) -> tuple[str, str] | None:
     """Base and head of `BASE...HEAD`, or of `BASE..HEAD`, which people write by habit; None of anything else."""
     for dots in ("...", ".."):
-        base, found, head = name.partition(dots)
-        if found:
+        base, separator, head = name.partition(dots)
+        if separator:
             return (base.strip(), head.strip()) if base.strip() and head.strip() else None
     return None
 
@@ -131,8 +131,8 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
     if not targets:
         where = f" on {platform}" if platform else ""
         raise Refusal(404, "not measured", f"revision {head_row['commit'][:12]} was not measured{where}: request it")
-    found = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
-    pairs = [each for each in found if each is not None]
+    possible = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
+    pairs = [each for each in possible if each is not None]
     if not pairs:
         raise Refusal(404, "not measured", _lacking(connection, base_row, head_row, targets))
     return Paired(head_row, pairs)
@@ -165,16 +165,16 @@ def _listed(targets: Sequence[tuple[str, str]]) -> str:
 
 def _target(
     connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: str
-) -> Target | None:
+) -> TargetBase | None:
     if base is not None:
-        return Target(platform, mode, base, None)
-    ancestor = trees.measured_ancestor(connection, head["id"], platform, mode)
+        return TargetBase(platform, mode, base, None)
+    ancestor = ancestry.measured_ancestor(connection, head["id"], platform, mode)
     if ancestor is None:
         return None
-    return Target(platform, mode, ancestor, ancestor["distance"])
+    return TargetBase(platform, mode, ancestor, ancestor["distance"])
 
 
-def _pair(connection: Connection[Any], target: Target | None, head: Mapping[str, Any]) -> Pair | None:
+def _pair(connection: Connection[Any], target: TargetBase | None, head: Mapping[str, Any]) -> Pair | None:
     if target is None:
         return None
     base_id, head_id = target.base["id"], head["id"]
@@ -223,15 +223,15 @@ def _of_arms(
     revisions = trees.revision_rows(connection, [each["revision_id"] for each in (base, head) if each["revision_id"]])
     if base["revision_id"] not in revisions or head["revision_id"] not in revisions:
         raise Refusal(422, "no revision", "an arm of these runs is of no known revision: upload its run.json again")
-    target = Target(head_run["platform"], head_run["mode"], revisions[base["revision_id"]], None)
+    target = TargetBase(head_run["platform"], head_run["mode"], revisions[base["revision_id"]], None)
     which = tuple(dict.fromkeys((base_run["digest"], head_run["digest"])))
     return Paired(revisions[head["revision_id"]], [Pair(target, base["id"], head["id"], which)])
 
 
 def known(connection: Connection[Any], pair: Pair) -> Answer | None:
     """The answer that is stored; None where the comparison has still to be made."""
-    held = held_comparison(connection, pair.base_arm, pair.head_arm)
-    return None if held is None else Answer(pair.target, held, pair.runs, pair.base_arm, pair.head_arm)
+    stored = stored_comparison(connection, pair.base_arm, pair.head_arm)
+    return None if stored is None else Answer(pair.target, stored, pair.runs, pair.base_arm, pair.head_arm)
 
 
 def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:

@@ -1,4 +1,4 @@
-"""Looks for steps: what comparisons of neighbours tell at once, and what only the history of a branch shows."""
+"""Looks for steps: what comparisons of neighbours show at once, and what only the history of a branch shows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from psycopg import Connection
 from cliffwatch.identities import digest_of
 from cliffwatch.stats.history.steps import Step, candidates
 from cliffwatch.stats.history.watch import HORIZON, NEAR
-from cliffwatch_service.store import comparisons, reports, runs, series, trees
+from cliffwatch_service.store import ancestry, comparisons, reports, runs, series, trees
 
 PUBLISHED = ("regression", "improvement")
 
@@ -29,15 +29,15 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     comparison = comparisons.comparison_by_id(connection, comparison_id)
     assert comparison is not None
     base, head = comparison["base_revision_id"], comparison["head_revision_id"]
-    told = [row for row in comparisons.verdicts_of(connection, comparison_id) if row["verdict"] in PUBLISHED]
-    if base == head or not trees.is_ancestor(connection, base, head):
+    published = [row for row in comparisons.verdicts_of(connection, comparison_id) if row["verdict"] in PUBLISHED]
+    if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
-    digests = {row["series_id"]: _change_digest(row["series_id"], base, head) for row in told}
+    digests = {row["series_id"]: _change_digest(row["series_id"], base, head) for row in published}
     known = reports.changes_of_comparison(connection, comparison_id)
     reports.refute_changes(connection, [row["id"] for row in known if row["digest"] not in digests.values()])
-    if not told:
+    if not published:
         return 0
-    worse = any(row["verdict"] == "regression" for row in told)
+    worse = any(row["verdict"] == "regression" for row in published)
     report = _report(connection, base, head, now) if worse else None
     rows = [
         reports.ChangeRow(
@@ -53,7 +53,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
             comparison_id=comparison_id,
             report_id=report,
         )
-        for row in told
+        for row in published
     ]
     reports.keep_changes(connection, rows, now)
     return len(rows)
@@ -84,26 +84,26 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
 
     A candidate is no regression yet: a fresh comparison of its two revisions confirms or refutes it.
     """
-    found = 0
+    count = 0
     rows = series.recent_points(connection, branch_id, HORIZON)
     for series_id, group in groupby(rows, key=lambda row: row["series_id"]):
         points = _newest_epoch(list(group))
-        known = [row["ordinal"] for row in reports.change_places(connection, series_id, branch_id)]
+        known = [row["ordinal"] for row in reports.change_ordinals(connection, series_id, branch_id)]
         fresh = [_row(series_id, points, step) for step in _steps(points) if not _known(points, step, known)]
         reports.keep_changes(connection, fresh, now)
-        found += len(fresh)
-    return found
+        count += len(fresh)
+    return count
 
 
 def _newest_epoch(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The points, oldest first, since conditions last changed; one for each revision, the newest measurement."""
     newest = max(points, key=lambda row: row["ordinal"])["epoch"]
-    held: dict[int, Mapping[str, Any]] = {}
+    by_ordinal: dict[int, Mapping[str, Any]] = {}
     for row in sorted(points, key=lambda row: row["ordinal"], reverse=True):
         if row["epoch"] != newest:
             break
-        held.setdefault(row["ordinal"], row)
-    return list(reversed(held.values()))
+        by_ordinal.setdefault(row["ordinal"], row)
+    return list(reversed(by_ordinal.values()))
 
 
 def _steps(points: Sequence[Mapping[str, Any]]) -> list[Step]:
@@ -115,7 +115,7 @@ def _steps(points: Sequence[Mapping[str, Any]]) -> list[Step]:
 def _known(points: Sequence[Mapping[str, Any]], step: Step, known: Sequence[int]) -> bool:
     """Whether a change lies within a few measured revisions of it already."""
     near = points[max(0, step.index - NEAR) : step.index + NEAR + 1]
-    return any(near[0]["ordinal"] <= place <= near[-1]["ordinal"] for place in known)
+    return any(near[0]["ordinal"] <= ordinal <= near[-1]["ordinal"] for ordinal in known)
 
 
 def _row(series_id: int, points: Sequence[Mapping[str, Any]], step: Step) -> reports.ChangeRow:

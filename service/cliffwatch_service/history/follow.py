@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from psycopg import Connection
 
@@ -16,7 +16,6 @@ from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import follows, tokens, trees
 
 Policy = Literal["commit", "push", "nightly"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 ASKER = "follow"
 """The name under which followed branches ask: a token that has no secret and so no holder."""
@@ -86,19 +85,19 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     if problem is not None or not line:
         follows.set_polled(connection, number, now, problem=problem.message if problem else "the branch has no commit")
         return 0
-    place(connection, row["branch_id"], line)
+    extend_branch(connection, row["branch_id"], line)
     tags = tags_of(row["tree"])
     if not isinstance(tags, GitProblem):  # the next push brings another look
         trees.keep_tags(connection, trees.keep_tree(connection, row["tree"], now), tags)
     return _request(connection, row, [each.commit for each in line], now)
 
 
-def place(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> None:
+def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> None:
     """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it replaced."""
     known = -1
     start = 0
     for index in range(len(line) - 1, -1, -1):
-        ordinal = trees.place_of(connection, branch_id, line[index].commit)
+        ordinal = trees.ordinal_of(connection, branch_id, line[index].commit)
         if ordinal is not None:
             known, start = ordinal, index + 1
             break
@@ -106,7 +105,7 @@ def place(connection: Connection[Any], branch_id: int, line: Sequence[trees.Revi
         tip = trees.branch_tip(connection, branch_id)
         known = tip["ordinal"] if tip is not None else -1
     ids = trees.keep_known_revisions(connection, line[start:])
-    trees.place_on_branch(connection, branch_id, known + 1, ids)
+    trees.set_branch_end(connection, branch_id, known + 1, ids)
 
 
 def _request(connection: Connection[Any], row: Any, line: Sequence[str], now: datetime) -> int:
@@ -115,10 +114,10 @@ def _request(connection: Connection[Any], row: Any, line: Sequence[str], now: da
         follows.set_requested(connection, row["id"], head=line[-1], requested=line[-1], at=None, now=now)
         return 0
     fresh = line[line.index(before) + 1 :] if before in line else line[-1:]
-    found = wishes(row["policy"], fresh, before, row["requested"], now)
+    wanted = wishes(row["policy"], fresh, before, row["requested"], now)
     asker = tokens.keep_asker(connection, ASKER, now)
     priority: Priority = "push" if row["policy"] == "push" else "backfill"
-    for wish in found:
+    for wish in wanted:
         asked = Asked(
             tree=row["tree"],
             base=wish.base,
@@ -132,7 +131,7 @@ def _request(connection: Connection[Any], row: Any, line: Sequence[str], now: da
         )
         key = f"{row['id']} {wish.base} {wish.head}"
         ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
-    done = found[-1].head if found else before
-    at = now if found else row["requested"]
+    done = wanted[-1].head if wanted else before
+    at = now if wanted else row["requested"]
     follows.set_requested(connection, row["id"], head=line[-1], requested=done, at=at, now=now)
-    return len(found)
+    return len(wanted)

@@ -54,12 +54,12 @@ def tags_of(url: str) -> dict[str, str] | GitProblem:
     listed = _asked(url, ["ls-remote", "--tags"])
     if isinstance(listed, GitProblem):
         return listed
-    found = {}
+    tags = {}
     for line in listed.splitlines():
         commit, _, ref = line.partition("\t")
         # An annotated tag is listed twice: as an object of its own, then with ^{} as what it names.
-        found[ref.removeprefix("refs/tags/").removesuffix("^{}")] = commit
-    return found
+        tags[ref.removeprefix("refs/tags/").removesuffix("^{}")] = commit
+    return tags
 
 
 def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> GitProblem | None:
@@ -114,7 +114,7 @@ def _facts(parts: Sequence[str]) -> RevisionFacts:
 
 
 def _date(written: str) -> datetime | None:
-    """None of what no clock can have told: a commit may say anything."""
+    """None of what no clock can have shown: a commit may say anything."""
     try:
         return storable(datetime.fromisoformat(written))
     except ValueError:
@@ -149,6 +149,6 @@ def _git(arguments: Sequence[str], *, mirror: Path | None = None) -> str | GitPr
     except OSError as error:
         return GitProblem(f"git cannot be started ({error.strerror}): install git where the service runs")
     if done.returncode != 0:
-        said = without_credentials(done.stderr.decode(errors="replace").strip())
-        return GitProblem(said[-500:] or f"git {arguments[0]} failed")
+        message = without_credentials(done.stderr.decode(errors="replace").strip())
+        return GitProblem(message[-500:] or f"git {arguments[0]} failed")
     return done.stdout.decode(errors="replace")

@@ -29,12 +29,12 @@ def read_published(name: str) -> list[dict[str, str]]:
 @cache
 def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
     """By benchmark, parameter, its value and unit."""
-    found: dict[tuple[str, str, str, str], list[Reference]] = {}
+    by_case: dict[tuple[str, str, str, str], list[Reference]] = {}
 
     def add(row: Mapping[str, str], label: str, value: str, platform: str | None) -> None:
         parameter = PARAMETERS.get(row["param"], row["param"])
         key = (row["benchmark"], parameter, row["value"], "ns/op")
-        found.setdefault(key, []).append(Reference(label, float(value), platform))
+        by_case.setdefault(key, []).append(Reference(label, float(value), platform))
 
     for row in read_published("local-storage-2022-skylake.csv"):
         if row["run"] == "measured":
@@ -43,7 +43,7 @@ def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
         if row["metric"] == "hits latency":
             add(row, "published 2024, before inlining the lookup", row["before"], None)
             add(row, "published 2024, after inlining the lookup", row["after"], None)
-    return {key: tuple(values) for key, values in found.items()}
+    return {key: tuple(values) for key, values in by_case.items()}
 
 
 def references(series: Mapping[str, Any]) -> tuple[Reference, ...]:
@@ -54,5 +54,5 @@ def references(series: Mapping[str, Any]) -> tuple[Reference, ...]:
     if series["mode"] != "walltime" or len(params) != 1:
         return ()
     (name, value), *_ = params.items()
-    found = _known().get((series["benchmark"], name, value, series["unit"]), ())
-    return tuple(each for each in found if each.platform in (None, series["platform"]))
+    published = _known().get((series["benchmark"], name, value, series["unit"]), ())
+    return tuple(each for each in published if each.platform in (None, series["platform"]))

@@ -17,16 +17,16 @@ OPEN: tuple[State, ...] = ("new", "acknowledged")
 def report_named(connection: Connection[Any], digest: str) -> Mapping[str, Any]:
     """Raises Refusal where there is none."""
     wanted = {"states": None, "digest": digest, "at": None, "id": None, "limit": 1}
-    found = reports.list_reports(connection, wanted)
-    if not found:
+    rows = reports.list_reports(connection, wanted)
+    if not rows:
         raise not_found("regression report", digest)
-    return found[0]
+    return rows[0]
 
 
 def triage(
     connection: Connection[Any], digest: str, *, state: State, owner: str | None, note: str, by: str, now: datetime
 ) -> None:
-    """Sets state and owner of a report and keeps who said so. Raises Refusal."""
+    """Sets state and owner of a report and keeps who did. Raises Refusal."""
     report = report_named(connection, digest)
     reports.set_triage(connection, report["id"], state=state, owner=owner, note=note, by=by, now=now)
     detail = {"state": state, "owner": owner, "note": note}

@@ -20,7 +20,7 @@ from cliffwatch_service.http.context import Service, caller_of_request, too_many
 from cliffwatch_service.refusal import Refusal
 
 ALWAYS_OPEN = ("/healthz", "/readyz")
-"""What tells monitors that the service lives, and nothing else."""
+"""For monitors: whether the service lives, and nothing else."""
 
 _OF_SIGNING_IN = ("/sign-in", "/sign-out", "/favicon.ico", "/static/")
 
@@ -54,7 +54,7 @@ class Admission:
         except Refusal as refusal:
             await self._answer(request, refusal, receive, send)
         except (psycopg.Error, PoolTimeout):
-            away = Refusal(503, "database away", "the service cannot reach its database now: send it again later")
+            away = Refusal(503, "database away", "the database is not reachable: send it again later")
             await self._answer(request, away, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -91,4 +91,4 @@ class Admission:
         if not self._service.rates.allow(f"form of {address_of(request.scope)}", self._service.now()):
             raise too_many()
         if request.headers.get("content-encoding"):
-            raise Refusal(415, "unknown encoding", "a form is sent as it is, not packed")
+            raise Refusal(415, "unknown encoding", "forms are sent without compression")

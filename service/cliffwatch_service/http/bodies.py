@@ -1,4 +1,4 @@
-"""Takes a request's body before anything else does, and holds its size, its time and its text to limits.
+"""Takes a request's body before anything else does, and limits its size, its time and its text.
 
 What arrives lies in a file from a quarter of a MiB on; it is unpacked in a thread once all of it is here. The event loop only
 moves pieces, so that no body holds up anybody else's request.
@@ -87,10 +87,10 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         receive = Once(receive)
-        held: list[Body] = []
+        bodies: list[Body] = []
         try:
             try:
-                body = await self._body(scope, receive, held)
+                body = await self._body(scope, receive, bodies)
             except Refusal as refusal:
                 await drain(receive)
                 await self._refused(Request(scope), refusal)(scope, receive, send)
@@ -103,33 +103,33 @@ class BodyLimits:
             scope = {**scope, "headers": [*plain, (b"content-length", str(body.size).encode())]}
             await self._app(scope, _replaying(body, receive), send)
         finally:
-            await run_sync(_close, held)
+            await run_sync(_close, bodies)
 
-    async def _body(self, scope: Scope, receive: Receive, held: list[Body]) -> Body | None:
+    async def _body(self, scope: Scope, receive: Receive, bodies: list[Body]) -> Body | None:
         """The body, unpacked and checked; None where the client went before its end. Raises Refusal."""
         limit = self._limit_of(scope["path"])
         encoding = _encoding(scope)
         _refuse_announced(scope, limit)
-        packed = await run_sync(self._fresh, scope, held)
+        packed = await run_sync(self._fresh, scope, bodies)
         if not await _received(packed, receive, limit):
             return None
         body = packed
         if encoding:
-            body = await run_sync(self._fresh, scope, held)
+            body = await run_sync(self._fresh, scope, bodies)
             self._unpackers = self._unpackers or anyio.CapacityLimiter(_UNPACKERS)
             await run_sync(_unpack, packed, body, encoding, limit, limiter=self._unpackers)
         if _header(scope, b"content-type").startswith("application/json"):
             await run_sync(_refuse_nul, body)
         return body
 
-    def _fresh(self, scope: Scope, held: list[Body]) -> Body:
-        held.append(Body(self._room, _holder(scope), self._folder))
-        return held[-1]
+    def _fresh(self, scope: Scope, bodies: list[Body]) -> Body:
+        bodies.append(Body(self._room, _holder(scope), self._folder))
+        return bodies[-1]
 
 
-def _close(held: list[Body]) -> None:
-    size = sum(each.size for each in held)
-    for each in held:
+def _close(bodies: list[Body]) -> None:
+    size = sum(each.size for each in bodies)
+    for each in bodies:
         each.close()
     if size > _MUCH:
         give_back()
@@ -206,7 +206,7 @@ async def _received(body: Body, receive: Receive, limit: int) -> bool:
         raise Refusal(
             408,
             "body too slow",
-            f"a body must bring {SLOWEST_RATE >> 10} KiB a second and be here within {SECONDS:.0f} seconds: send it again",
+            f"a body must arrive at {SLOWEST_RATE >> 10} KiB/s or more and within {SECONDS:.0f} s: send it again",
         ) from None
 
 
@@ -228,44 +228,44 @@ def _unpack(packed: Body, body: Body, encoding: str, limit: int) -> None:
 def _refuse_nul(body: Body) -> None:
     """PostgreSQL holds no NUL in text, and no name or message of ours has one."""
     content = body.content()
-    place = content.find(b"\0")
-    found = content.find(b"\\u0000")
-    while place < 0 and found >= 0:
+    position = content.find(b"\0")
+    escape = content.find(b"\\u0000")
+    while position < 0 and escape >= 0:
         # An even number of backslashes before it is text that says so, and no NUL.
-        if _backslashes_before(content, found) % 2 == 0:
-            place = found
-        found = content.find(b"\\u0000", found + 1)
-    if place >= 0:
-        raise Refusal(400, "NUL in the body", f"there is a NUL character at byte {place}")
+        if _backslashes_before(content, escape) % 2 == 0:
+            position = escape
+        escape = content.find(b"\\u0000", escape + 1)
+    if position >= 0:
+        raise Refusal(400, "NUL in the body", f"there is a NUL character at byte {position}")
 
 
-def _backslashes_before(content: bytes, place: int) -> int:
+def _backslashes_before(content: bytes, position: int) -> int:
     size = 64
     while True:
-        before = content[max(0, place - size) : place]
+        before = content[max(0, position - size) : position]
         run = len(before) - len(before.rstrip(b"\\"))
-        if run < len(before) or len(before) == place:
+        if run < len(before) or len(before) == position:
             return run
         size *= 4
 
 
 def _replaying(body: Body, receive: Receive) -> Receive:
     """The body from its file, for whoever reads it as it came; then the client's own messages."""
-    place = 0
+    position = 0
     ended = False
 
     async def replay() -> Message:
-        nonlocal place, ended
+        nonlocal position, ended
         if ended:
             return await receive()
-        piece = _piece(body, place) if body.size <= _IN_MEMORY else await run_sync(_piece, body, place)
-        place += len(piece)
-        ended = place >= body.size
+        piece = _piece(body, position) if body.size <= _IN_MEMORY else await run_sync(_piece, body, position)
+        position += len(piece)
+        ended = position >= body.size
         return {"type": "http.request", "body": piece, "more_body": not ended}
 
     return replay
 
 
-def _piece(body: Body, place: int) -> bytes:
-    body.file.seek(place)
+def _piece(body: Body, position: int) -> bytes:
+    body.file.seek(position)
     return body.file.read(_PIECE)

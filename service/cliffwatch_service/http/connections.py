@@ -1,4 +1,4 @@
-"""Holds connections to limits that uvicorn has none for: how many of one address, how long a head may take, how long a
+"""Limits on connections that uvicorn does not have: how many of one address, how long a head may take, how long a
 client may leave an answer unread.
 
 A connection on which nothing is asked costs others nothing: where there are too many, the one that waited longest goes.
@@ -155,9 +155,9 @@ class Guarded(H11Protocol):
 
 def _end_unread(transport: asyncio.Transport) -> None:
     """What lies in the system's buffers after the answer's end is not ours to time: the system gives it up."""
-    held = transport.get_extra_info("socket")
-    if held is not None and held.family in (socket.AF_INET, socket.AF_INET6):
-        held.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
+    client = transport.get_extra_info("socket")
+    if client is not None and client.family in (socket.AF_INET, socket.AF_INET6):
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
 
 
 def guarded(guard: Connections) -> type[Guarded]:

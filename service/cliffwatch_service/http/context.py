@@ -20,7 +20,7 @@ from cliffwatch_service.http.room import Room
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
-from cliffwatch_service.store import marks
+from cliffwatch_service.store import database
 
 PREFIX = "/api/v1"
 """Of the addresses for programs."""
@@ -36,17 +36,17 @@ class Rates:
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
-        self._held: dict[str, tuple[float, float]] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
     def allow(self, who: str, now: datetime) -> bool:
         second = now.timestamp()
         with self._lock:
-            left, then = self._held.pop(who, (float(self._per_minute), second))
-            if len(self._held) >= _MOST_WATCHED:
-                del self._held[next(iter(self._held))]
+            left, then = self._buckets.pop(who, (float(self._per_minute), second))
+            if len(self._buckets) >= _MOST_WATCHED:
+                del self._buckets[next(iter(self._buckets))]
             left = min(self._per_minute, left + max(0.0, second - then) * self._per_minute / 60)
-            self._held[who] = (left - 1 if left >= 1 else left, second)
+            self._buckets[who] = (left - 1 if left >= 1 else left, second)
         return left >= 1
 
 
@@ -66,7 +66,7 @@ class Service:
     def demonstration(self) -> bool:
         """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so.
 
-        Looked at once a minute at most, and never a reason to fail: pages tell of a database that is away, too.
+        Looked at once a minute at most, and never a reason to fail: pages report a database that is away, too.
         """
         known = bool(self._demonstration.get("known"))
         looked = self._demonstration.get("looked")
@@ -75,7 +75,7 @@ class Service:
         self._demonstration["looked"] = self.now()
         try:
             with self.transaction() as connection:
-                self._demonstration["known"] = marks.is_demonstration(connection)
+                self._demonstration["known"] = database.is_demonstration(connection)
         except (psycopg.Error, PoolTimeout):
             return known
         return bool(self._demonstration["known"])

@@ -1,4 +1,4 @@
-"""Places in lists, as opaque names that a client hands back."""
+"""Cursors: positions in lists, as opaque names that a client hands back."""
 
 import base64
 import binascii
@@ -11,21 +11,23 @@ import orjson
 from cliffwatch_service.refusal import Refusal
 
 
-def cursor_of(*place: Any) -> str:
-    """An opaque name of a place in a list."""
-    plain = [each.isoformat() if isinstance(each, (datetime, date)) else each for each in place]
+def cursor_of(*key: Any) -> str:
+    """An opaque name of a position in a list."""
+    plain = [each.isoformat() if isinstance(each, (datetime, date)) else each for each in key]
     return base64.urlsafe_b64encode(orjson.dumps(plain, default=str)).decode().rstrip("=")
 
 
-def place_of(cursor: str | None, *kinds: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """The place that a cursor names, None for each part without one. Raises Refusal for what is none of ours."""
+def read_cursor(cursor: str | None, *kinds: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The position that a cursor names, None for each part without one. Raises Refusal for what is none of ours."""
     if cursor is None:
         return (None,) * len(kinds)
     try:
         content = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         return tuple(kind(each) for kind, each in zip(kinds, content, strict=True))
     except (binascii.Error, ValueError, TypeError, OverflowError):
-        raise Refusal(422, "invalid cursor", "this cursor is of no list here: begin without one") from None
+        raise Refusal(
+            422, "invalid cursor", "this cursor belongs to no list of this service: start without one"
+        ) from None
 
 
 def identity(value: Any) -> int:
@@ -37,7 +39,7 @@ def identity(value: Any) -> int:
 
 
 def moment(value: Any) -> datetime:
-    found = datetime.fromisoformat(value)
-    if found.tzinfo is None:
+    parsed = datetime.fromisoformat(value)
+    if parsed.tzinfo is None:
         raise ValueError("no time zone")
-    return found
+    return parsed

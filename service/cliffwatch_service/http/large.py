@@ -35,7 +35,7 @@ LARGE = 1 << 20
 
 _MOST_WAITING = 20
 _MOST_READERS = 8
-"""Of those who wait: uploads still find a place then."""
+"""Of those who wait: there is still room for uploads then."""
 
 _RENEWED_AFTER = 32
 """Documents after which the process is a fresh one, with the memory of one."""
@@ -75,7 +75,7 @@ class LargeWork:
         if size < LARGE:
             return await run_in_threadpool(work, service, *given)
         if self._waiting >= (_MOST_READERS if reads else _MOST_WAITING):
-            raise Refusal(503, "too many large documents", "others wait already: send it again later")
+            raise Refusal(503, "too many large documents", "too many are waiting already: send it again later")
         self._turn = self._turn or asyncio.Lock()
         self._waiting += 1
         try:
@@ -95,7 +95,7 @@ class LargeWork:
             self._process.shutdown(wait=False)
             self.start()
             raise Refusal(
-                503, "gave up", "the service ran out of means for a document of this size: send less at once"
+                503, "gave up", "the service ran out of memory for a document of this size: send less at once"
             ) from None
 
 

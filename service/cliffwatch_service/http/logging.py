@@ -1,4 +1,4 @@
-"""One line a request, under an id that every line about it carries and the client is told."""
+"""One line a request, under an id that every line about it carries and the client gets."""
 
 import secrets
 import time
@@ -34,7 +34,7 @@ class RequestLog:
         status = 500
         began = time.perf_counter()
 
-        async def told(message: Message) -> None:
+        async def send_logged(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -43,11 +43,11 @@ class RequestLog:
 
         with structlog.contextvars.bound_contextvars(request=request_id):
             try:
-                await self._app(scope, receive, told)
+                await self._app(scope, receive, send_logged)
             finally:
-                self._tell(scope, status, time.perf_counter() - began)
+                self._log_request(scope, status, time.perf_counter() - began)
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _log_request(self, scope: Scope, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
         path = getattr(route, "path", "none")
         REQUESTS.labels(scope["method"], path, str(status)).inc()

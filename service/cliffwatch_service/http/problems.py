@@ -21,13 +21,13 @@ _log = structlog.get_logger("cliffwatch")
 
 
 class ProblemError(BaseModel):
-    """One place of a request and what is wrong there."""
+    """A part of a request and what is wrong with it."""
 
     where: str
     message: str
 
 
-class Problem(BaseModel):
+class ProblemDocument(BaseModel):
     """A problem document. `detail` says what is wrong and what to do; some kinds carry more members."""
 
     type: str
@@ -78,11 +78,11 @@ def install(app: FastAPI, answer: Answering) -> None:
 
 
 def invalid(errors: Any) -> Refusal:
-    """Of pydantic's errors: the first ones, each with its place; what was sent is not sent back."""
-    found = [(".".join(map(str, each["loc"]))[:200], str(each["msg"])[:300]) for each in errors]
-    where, message = found[0]
-    detail = f"{where}: {message}" + (f" (and {len(found) - 1} more)" if len(found) > 1 else "")
-    return Refusal(422, "invalid request", detail, errors=found[:20])
+    """Of pydantic's errors: the first ones, each with its path; what was sent is not sent back."""
+    faults = [(".".join(map(str, each["loc"]))[:200], str(each["msg"])[:300]) for each in errors]
+    where, message = faults[0]
+    detail = f"{where}: {message}" + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
+    return Refusal(422, "invalid request", detail, errors=faults[:20])
 
 
 def _http(request: Request, error: HTTPException) -> Refusal:
@@ -97,16 +97,14 @@ def _unstorable(_: Request, error: Exception) -> Refusal:
 
 def _database_away(_: Request, error: Exception) -> Refusal:
     _log.error("database away", reason=str(error)[:500])
-    return Refusal(
-        503, "database away", "the service cannot reach its database now; nothing was stored: send it again later"
-    )
+    return Refusal(503, "database away", "the database is not reachable; nothing was stored: send it again later")
 
 
 def _too_long(_: Request, error: Exception) -> Refusal:
     _log.error("query too long", reason=str(error)[:500])
-    return Refusal(503, "took too long", "the answer took too long and was given up: ask for less at once")
+    return Refusal(503, "took too long", "the query took too long and was stopped: ask for less at once")
 
 
 def _unforeseen(request: Request, error: Exception) -> Refusal:
     _log.exception("unforeseen", path=request.url.path, exc_info=error)
-    return Refusal(500, "unforeseen", "the service failed here; its log says why under this request's id")
+    return Refusal(500, "unforeseen", "the service failed; its log has the reason under the id of this request")

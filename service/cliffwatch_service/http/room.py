@@ -7,26 +7,26 @@ from cliffwatch_service.refusal import Refusal
 
 
 class Room:
-    """Counts what is held. Beyond `whole` everybody is asked to come again, beyond `each` the one who holds so much."""
+    """Counts what is in use. Beyond `whole` everybody is asked to come again, beyond `each` the one who holds so much."""
 
     def __init__(self, what: str, *, whole: int, each: int) -> None:
         self._what, self._whole, self._each = what, whole, each
-        self._held: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def take(self, who: str, size: int) -> None:
         """Raises Refusal where there is no room, and takes none then."""
         with self._lock:
-            if self._held[who] + size > self._each:
+            if self._taken[who] + size > self._each:
                 raise Refusal(
-                    429, "too much at once", f"you have too many {self._what} under way: do one after another"
+                    429, "too much at once", f"too many {self._what} of yours at once: send one after another"
                 )
-            if self._held.total() + size > self._whole:
-                raise Refusal(503, "no room", f"the service has too many {self._what} under way: try again later")
-            self._held[who] += size
+            if self._taken.total() + size > self._whole:
+                raise Refusal(503, "no room", f"too many {self._what} at once: send it again later")
+            self._taken[who] += size
 
     def give_back(self, who: str, size: int) -> None:
         with self._lock:
-            self._held[who] -= size
-            if self._held[who] <= 0:
-                del self._held[who]
+            self._taken[who] -= size
+            if self._taken[who] <= 0:
+                del self._taken[who]

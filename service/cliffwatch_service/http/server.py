@@ -1,4 +1,4 @@
-"""How the application listens: one place for the command and for whatever else serves it."""
+"""How the application listens, for the command and for whatever else serves it."""
 
 import logging
 from typing import Any

@@ -25,7 +25,7 @@ _STREAM_SECONDS = 900
 
 
 def shown_event(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An event as it can be shown, whatever a host once said."""
+    """An event as it can be shown, whatever a host once sent."""
     return {**row, "data": showable(row["data"])}
 
 
@@ -42,32 +42,32 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
     after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
     first = await run_in_threadpool(look, after)
 
-    async def told() -> AsyncIterator[bytes]:
+    async def stream() -> AsyncIterator[bytes]:
         events, ended = first
-        place = after
+        position = after
         for _turn in range(int(_STREAM_SECONDS / _LOOK_EVERY)):
             for event in events:
-                place = event["id"]
-                said = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
-                data = without_credentials(said.decode()).encode()
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (place, event["kind"].encode(), data)
+                position = event["id"]
+                content = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
+                data = without_credentials(content.decode()).encode()
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (position, event["kind"].encode(), data)
             if ended and not events:
                 yield b"event: end\ndata: {}\n\n"
                 return
             if not events:
                 yield b": still here\n\n"
                 await asyncio.sleep(_LOOK_EVERY)
-            events, ended = await run_in_threadpool(look, place)
+            events, ended = await run_in_threadpool(look, position)
 
     who = address_of(request.scope)
     service.streams.take(who, 1)
     headers = {"Cache-Control": "no-cache"}
-    return _Stream(
-        told(), media_type="text/event-stream", headers=headers, ended=lambda: service.streams.give_back(who, 1)
+    return _EventStream(
+        stream(), media_type="text/event-stream", headers=headers, ended=lambda: service.streams.give_back(who, 1)
     )
 
 
-class _Stream(StreamingResponse):
+class _EventStream(StreamingResponse):
     """An answer that says when it has ended, however it did."""
 
     def __init__(self, *given: Any, ended: Callable[[], None], **named: Any) -> None:

@@ -1,4 +1,4 @@
-"""Unpacks a body piece by piece, so that a bomb is found out before it is unpacked."""
+"""Unpacks a body piece by piece, so that a bomb is refused before it is unpacked."""
 
 import zlib
 from collections.abc import Iterator

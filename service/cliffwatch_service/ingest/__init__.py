@@ -1,1 +1,1 @@
-"""Takes in what hosts send: held against its form, the plan and its lease, and stored once."""
+"""Takes in what hosts send: checked against its form, the plan and its lease, and stored once."""

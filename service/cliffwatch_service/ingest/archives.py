@@ -30,12 +30,12 @@ class OddArchive(Exception):
 
 
 @dataclass(slots=True)
-class Member:
+class ArchiveMember:
     """A plain file of an archive: `size` bytes, which can be read until the next member is asked for."""
 
     name: str
     size: int
-    _stream: "_Stream"
+    _stream: "_ArchiveStream"
 
     def pieces(self) -> Iterator[bytes]:
         """What of its content was not read yet, piece by piece. Raises OddArchive where the archive ends before it."""
@@ -43,23 +43,23 @@ class Member:
             yield piece
 
 
-def members(source: Source) -> Iterator[Member]:
+def members(source: Source) -> Iterator[ArchiveMember]:
     """The files of an archive, in order. Raises OddArchive at the first that is no regular file with a plain relative name."""
-    stream = _Stream(source)
-    found: set[str] = set()
+    stream = _ArchiveStream(source)
+    names: set[str] = set()
     while (header := _header(stream)) is not None:
         name = _plain_name(header)
-        if name in found:
+        if name in names:
             raise OddArchive(f"{ascii(name)[:200]} is in the archive twice")
-        if len(found) >= MOST_FILES:
+        if len(names) >= MOST_FILES:
             raise OddArchive(f"an archive may hold {MOST_FILES} files")
-        found.add(name)
+        names.add(name)
         stream.begin(header.size)
-        yield Member(name, header.size, stream)
+        yield ArchiveMember(name, header.size, stream)
         stream.skip()
 
 
-class _Stream:
+class _ArchiveStream:
     """An archive's bytes from its beginning to its end, of which the current member's are counted down."""
 
     def __init__(self, source: Source) -> None:
@@ -89,7 +89,7 @@ class _Stream:
         self.exactly(self._padding)
 
 
-def _header(stream: _Stream) -> tarfile.TarInfo | None:
+def _header(stream: _ArchiveStream) -> tarfile.TarInfo | None:
     """The next plain member's header, with the name that extensions give it; None at the archive's end."""
     name: str | None = None
     while True:
@@ -107,7 +107,7 @@ def _header(stream: _Stream) -> tarfile.TarInfo | None:
             raise OddArchive(f"{ascii(header.name)[:200]} is no regular file")
 
 
-def _block(stream: _Stream) -> tarfile.TarInfo | None:
+def _block(stream: _ArchiveStream) -> tarfile.TarInfo | None:
     block = stream.exactly(_BLOCK)
     if not block:
         return None
@@ -121,7 +121,7 @@ def _block(stream: _Stream) -> tarfile.TarInfo | None:
         raise OddArchive(f"the body is no tar archive: {error}") from None
 
 
-def _extension(stream: _Stream, header: tarfile.TarInfo) -> bytes:
+def _extension(stream: _ArchiveStream, header: tarfile.TarInfo) -> bytes:
     if not 0 <= header.size <= _LONGEST_EXTENSION:
         raise OddArchive(f"an extended header may have {_LONGEST_EXTENSION} bytes")
     content = stream.exactly(header.size + -header.size % _BLOCK)

@@ -55,17 +55,17 @@ def _case(row: Mapping[str, Any]) -> CaseKey:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is common to all boots of the same columns: their keys, the places of them in the plan's order, and their cases."""
+    """What is common to all boots of the same columns: their keys, the positions of them in the plan's order, and their cases."""
 
     keys: Sequence[Key]
-    places: Sequence[int]
+    positions: Sequence[int]
     measured: Mapping[CaseKey, CaseOutcome]
 
 
 def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
     """`order` is the plan's order of cases."""
-    places = sorted(range(len(keys)), key=lambda place: order.get(keys[place][0], 0))
-    return Columns(keys, places, {key[0]: CaseOutcome(case=key[0], status="ok") for key in keys})
+    positions = sorted(range(len(keys)), key=lambda position: order.get(keys[position][0], 0))
+    return Columns(keys, positions, {key[0]: CaseOutcome(case=key[0], status="ok") for key in keys})
 
 
 def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
@@ -90,17 +90,19 @@ def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
         block=about["block"],
         stage="confirm" if about.get("stage") == "confirm" else "screen",
         layout=about.get("layout"),
-        samples=tuple(samples[place] for place in columns.places),
+        samples=tuple(samples[position] for position in columns.positions),
         outcomes=tuple(_outcomes(content, columns.measured)),
     )
 
 
 def _outcomes(content: Mapping[str, Any], measured: Mapping[CaseKey, CaseOutcome]) -> list[CaseOutcome]:
-    told = [CaseOutcome(case=_case(each), status=each["status"], reason=each["reason"]) for each in content["outcomes"]]
-    if not told:
+    stored = [
+        CaseOutcome(case=_case(each), status=each["status"], reason=each["reason"]) for each in content["outcomes"]
+    ]
+    if not stored:
         return list(measured.values())
-    known = {each.case for each in told}
-    return [*told, *(outcome for case, outcome in measured.items() if case not in known)]
+    known = {each.case for each in stored}
+    return [*stored, *(outcome for case, outcome in measured.items() if case not in known)]
 
 
 def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> dict[str, Any]:
@@ -117,9 +119,9 @@ def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> 
             "metric": metric,
             "unit": unit,
             "value": value,
-            "readings": [value] if held is None else held,
+            "readings": [value] if of_sample is None else of_sample,
             "resolution": resolution,
         }
-        for (case, metric, unit), value, held, resolution in zip(keys, values, readings, resolutions, strict=True)
+        for (case, metric, unit), value, of_sample, resolution in zip(keys, values, readings, resolutions, strict=True)
     ]
     return content

@@ -22,14 +22,14 @@ SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PlanIndex:
     """Suite, benchmark and parameters of each case; arm, block and stage of each boot, by its number."""
 
     cases: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
     boots: Mapping[int, tuple[str, int, str]]
 
 
-def _size(plan: Plan) -> int:
+def _size(plan: PlanIndex) -> int:
     return len(plan.cases) + len(plan.boots)
 
 
@@ -38,28 +38,28 @@ class ColumnsKnown:
 
     def __init__(self) -> None:
         self._columns: dict[str, tuple[int, Mapping[SampleKey, int]]] = {}
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, PlanIndex] = {}
         self._lock = threading.Lock()
 
-    def plan(self, record: str) -> Plan | None:
+    def plan(self, record: str) -> PlanIndex | None:
         """The plan of a record, which its digest names."""
         return self._plans.get(record)
 
-    def keep_plan(self, record: str, plan: Plan) -> None:
+    def keep_plan(self, record: str, plan: PlanIndex) -> None:
         with self._lock:
             if sum(map(_size, (*self._plans.values(), plan))) > _MOST_KNOWN:
                 self._plans.clear()
             self._plans[record] = plan
 
     def columns(self, run: str) -> tuple[int, Mapping[SampleKey, int]] | None:
-        """The columns that the run's last boot had: their id, and the place of each sample in them."""
+        """The columns that the run's last boot had: their id, and the position of each sample in them."""
         return self._columns.get(run)
 
     def keep_columns(self, run: str, identity: int, keys: Sequence[SampleKey]) -> None:
         with self._lock:
-            if sum(len(places) for _, places in self._columns.values()) + len(keys) > _MOST_KNOWN:
+            if sum(len(positions) for _, positions in self._columns.values()) + len(keys) > _MOST_KNOWN:
                 self._columns.clear()
-            self._columns[run] = identity, {key: place for place, key in enumerate(keys)}
+            self._columns[run] = identity, {key: position for position, key in enumerate(keys)}
 
 
 def columns_for(
@@ -76,28 +76,30 @@ def columns_for(
     ]
     last = known.columns(run["digest"])
     if last is not None and len(last[1]) == len(keys):
-        places = [last[1].get(key, -1) for key in keys]
-        if len(set(places)) == len(places) and -1 not in places:
+        positions = [last[1].get(key, -1) for key in keys]
+        if len(set(positions)) == len(positions) and -1 not in positions:
             ordered: list[Mapping[str, Any]] = [{}] * len(samples)
-            for place, each in zip(places, samples, strict=True):
-                ordered[place] = each
+            for position, each in zip(positions, samples, strict=True):
+                ordered[position] = each
             return last[0], ordered
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    _refuse_doubles([keys[place] for place in order])
-    return _kept(connection, known, run, [keys[place] for place in order]), [samples[place] for place in order]
+    _refuse_doubles([keys[position] for position in order])
+    return _kept(connection, known, run, [keys[position] for position in order]), [
+        samples[position] for position in order
+    ]
 
 
 def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[Key]]:
     """Case, metric and unit of each column, by the columns' id."""
-    held = series.columns_rows(connection, sorted(set(columns)))
-    known = series.series_rows(connection, sorted({each for ids in held.values() for each in ids}))
+    series_of = series.columns_rows(connection, sorted(set(columns)))
+    known = series.series_rows(connection, sorted({each for ids in series_of.values() for each in ids}))
     cases = {
         identity: CaseKey(row["suite"], row["benchmark"], tuple((name, value) for name, value in row["params"]))
         for identity, row in known.items()
     }
     return {
         number: [(cases[each], known[each]["metric"], known[each]["unit"]) for each in ids]
-        for number, ids in held.items()
+        for number, ids in series_of.items()
     }
 
 
@@ -112,13 +114,13 @@ def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _kept(connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], keys: Sequence[SampleKey]) -> int:
-    """Remembered only when found: what this transaction makes could yet go with it."""
+    """Remembered only when stored already: what this transaction makes could yet go with it."""
     rows = [_row(run, *key) for key in keys]
     digest = digest_of(["columns", [row.digest for row in rows]])
-    found = series.columns_named(connection, digest)
-    if found is not None:
-        known.keep_columns(run["digest"], found, keys)
-        return found
+    stored = series.columns_named(connection, digest)
+    if stored is not None:
+        known.keep_columns(run["digest"], stored, keys)
+        return stored
     ids = series.keep_series(connection, rows)
     return series.keep_columns(connection, digest, [ids[row.digest] for row in rows])
 

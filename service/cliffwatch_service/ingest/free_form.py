@@ -33,22 +33,22 @@ _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 def refuse_odd(document: Any, where: str = "") -> None:
     """Raises Refusal where a document is nested too deep, or holds a number or text that is none. No recursion: it is hostile."""
-    for place, value, depth in _walk(document, where):
+    for path, value, depth in _walk(document, where):
         wrong = _wrong(value, depth)
         if wrong:
-            shown = place[:200] or "the document"
+            shown = path[:200] or "the document"
             raise Refusal(422, "invalid request", f"{shown}: {wrong}", errors=[(shown, wrong)])
 
 
 def _walk(document: Any, where: str) -> Iterator[tuple[str, Any, int]]:
     left: list[tuple[str, Any, int]] = [(where, document, 1)]
     while left:
-        place, value, depth = left.pop()
-        yield place, value, depth
+        path, value, depth = left.pop()
+        yield path, value, depth
         if isinstance(value, dict):
-            left += [(f"{place}.{name}"[:300].lstrip("."), each, depth + 1) for name, each in value.items()]
+            left += [(f"{path}.{name}"[:300].lstrip("."), each, depth + 1) for name, each in value.items()]
         elif isinstance(value, list) and not _plain_numbers(value):
-            left += [(f"{place}.{index}"[:300].lstrip("."), each, depth + 1) for index, each in enumerate(value)]
+            left += [(f"{path}.{index}"[:300].lstrip("."), each, depth + 1) for index, each in enumerate(value)]
 
 
 def _plain_numbers(values: list[Any]) -> bool:
@@ -137,9 +137,9 @@ Prose = Annotated[str, AfterValidator(prose)]
 
 
 def in_time(moment: datetime) -> datetime:
-    """For pydantic: a time that a clock could tell."""
+    """For pydantic: a time that a clock could show."""
     if not FIRST <= moment < LAST:
-        raise ValueError(f"no time between {FIRST.year} and {LAST.year}: set the clock that told it")
+        raise ValueError(f"no time between {FIRST.year} and {LAST.year}: set the clock of its sender")
     return moment
 
 

@@ -36,7 +36,7 @@ class ImportedAs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportResult:
     """The run that it became, and the lines that could not be read. `fresh` is False where it was here already."""
 
     run: str
@@ -47,8 +47,8 @@ class Imported:
 
 
 def import_file(
-    connection: Connection[Any], known: ColumnsKnown, text: str, said: ImportedAs, *, by: Caller, now: datetime
-) -> Imported:
+    connection: Connection[Any], known: ColumnsKnown, text: str, about: ImportedAs, *, by: Caller, now: datetime
+) -> ImportResult:
     """Raises Refusal where nothing in it can be read."""
     parsed = parse_any(text)
     problems = tuple(
@@ -57,7 +57,7 @@ def import_file(
     if not parsed.values:
         reason = problems[0]["reason"] if problems else "the file is empty"
         raise Refusal(422, "nothing to import", f"no result can be read: {reason}", problems=problems[:20])
-    arms = arms_from_parsed(parsed, said.name)
+    arms = arms_from_parsed(parsed, about.name)
     if len(arms) > 1:
         raise Refusal(
             422,
@@ -66,13 +66,13 @@ def import_file(
         )
     (arm,) = arms.values()
     samples = sum(len(boot.samples) for boot in arm.boots)
-    host_name = f"{IMPORTS} {said.platform}"
-    identity = digest_of([content_digest(text.encode()), said.platform, said.mode, said.commit])
-    host = queue.keep_host(connection, host_name, said.platform, {}, now)
+    host_name = f"{IMPORTS} {about.platform}"
+    identity = digest_of([content_digest(text.encode()), about.platform, about.mode, about.commit])
+    host = queue.keep_host(connection, host_name, about.platform, {}, now)
     stored = runs.run_of_identity(connection, identity, host["id"])
     if stored is not None:
-        return Imported(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
-    record = _record(arm, said, identity, now)
+        return ImportResult(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
+    record = _record(arm, about, identity, now)
     digest = run_digest(record, host_name)
     upload = {"host": host_name, "record": {**record, "created": now}, "job": None}
     put_run(connection, digest, cast("RunUpload", upload), record, by=by, now=now, any_case=True)
@@ -81,12 +81,12 @@ def import_file(
         raw = json.loads(json.dumps(content))
         typed = {**content, "boot": {**content["boot"], "began": now, "ended": now}}
         put_boot(connection, known, digest, boot["index"], cast("BootUpload", typed), raw, by=by, now=now)
-    return Imported(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
+    return ImportResult(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 
 
-def _record(arm: Arm, said: ImportedAs, identity: str, now: datetime) -> dict[str, Any]:
+def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> dict[str, Any]:
     cases: dict[CaseKey, None] = dict.fromkeys(sample.case for boot in arm.boots for sample in boot.samples)
-    facts: Mapping[str, Any] = {} if said.commit is None else {"commit": said.commit}
+    facts: Mapping[str, Any] = {} if about.commit is None else {"commit": about.commit}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -94,11 +94,11 @@ def _record(arm: Arm, said: ImportedAs, identity: str, now: datetime) -> dict[st
         "created": now.isoformat(),
         "status": "complete",
         "identity": identity,
-        "mode": said.mode,
-        "platform": said.platform,
+        "mode": about.mode,
+        "platform": about.platform,
         "suites": sorted({case.suite for case in cases}),
         "tree": "",
-        "arms": {ARM: {"label": said.name, "facts": facts, "failure": None}},
+        "arms": {ARM: {"label": about.name, "facts": facts, "failure": None}},
         "plan": {
             "seed": 0,
             "stages": None,
@@ -108,7 +108,7 @@ def _record(arm: Arm, said: ImportedAs, identity: str, now: datetime) -> dict[st
             ],
         },
         "left_out": [],
-        "notes": [f"imported from {said.name}"],
+        "notes": [f"imported from {about.name}"],
     }
 
 

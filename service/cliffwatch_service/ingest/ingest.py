@@ -118,7 +118,7 @@ def _run_row(
 
 def _refuse_unknown_cases(upload: RunUpload) -> None:
     catalogue = load_catalogue()
-    for place, case in enumerate(upload["record"]["plan"]["cases"]):
+    for index, case in enumerate(upload["record"]["plan"]["cases"]):
         suite = catalogue.suite_of(case["benchmark"])
         if case["suite"] != suite and not (suite is None and case["suite"] == DISCOVERED):
             raise Refusal(
@@ -126,7 +126,7 @@ def _refuse_unknown_cases(upload: RunUpload) -> None:
                 "unknown case",
                 f"the catalogue of this service lacks benchmark {case['benchmark']!r} in suite {case['suite']!r}: update the"
                 f" service, or measure it as suite {DISCOVERED!r}",
-                errors=[(f"record.plan.cases.{place}", "not in the catalogue")],
+                errors=[(f"record.plan.cases.{index}", "not in the catalogue")],
             )
 
 

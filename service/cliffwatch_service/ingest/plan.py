@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cliffwatch_service.ingest.columns import ColumnsKnown, Plan
+from cliffwatch_service.ingest.columns import ColumnsKnown, PlanIndex
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.ingest.uploads import BootAbout, BootUpload
 from cliffwatch_service.refusal import Refusal
 
 
-def plan_of(known: ColumnsKnown, run: Mapping[str, Any]) -> Plan:
+def plan_of(known: ColumnsKnown, run: Mapping[str, Any]) -> PlanIndex:
     """What a run's record plans, as it is stored now."""
     plan = known.plan(run["record_digest"])
     if plan is None:
         content = stored_record(run)["plan"]
-        plan = Plan(
+        plan = PlanIndex(
             cases=frozenset(
                 (case["suite"], case["benchmark"], tuple(case["params"].items())) for case in content["cases"]
             ),
@@ -28,7 +28,7 @@ def _stage(boot: Mapping[str, Any] | BootAbout) -> str:
     return str(boot.get("stage") or "screen")
 
 
-def refuse_unplanned(plan: Plan, run: Mapping[str, Any], number: int) -> None:
+def refuse_unplanned(plan: PlanIndex, run: Mapping[str, Any], number: int) -> None:
     """Raises Refusal for a boot that the run's plan lacks."""
     if number not in plan.boots:
         raise Refusal(
@@ -39,24 +39,24 @@ def refuse_unplanned(plan: Plan, run: Mapping[str, Any], number: int) -> None:
         )
 
 
-def refuse_other_boot(plan: Plan, run: Mapping[str, Any], upload: BootUpload) -> None:
+def refuse_other_boot(plan: PlanIndex, run: Mapping[str, Any], upload: BootUpload) -> None:
     """A boot is as it was planned and measures what its run planned, and nothing else. Raises Refusal."""
     about = upload["boot"]
     planned = plan.boots[about["index"]]
-    said = (about["arm"], about["block"], _stage(about))
-    if said != planned:
+    actual = (about["arm"], about["block"], _stage(about))
+    if actual != planned:
         raise Refusal(
             422,
             "another boot",
-            f"run {run['digest']} plans boot {about['index']} as arm, block and stage {planned}, not {said}: upload it as it"
+            f"run {run['digest']} plans boot {about['index']} as arm, block and stage {planned}, not {actual}: upload it as it"
             " was planned",
             errors=[("boot", "not what the run's plan says")],
         )
-    for place, each in enumerate(upload["samples"]):
+    for index, each in enumerate(upload["samples"]):
         if (each["suite"], each["benchmark"], tuple(each["params"].items())) not in plan.cases:
             raise Refusal(
                 422,
                 "unknown case",
                 f"{each['benchmark']} {each['params']} is not in the plan of run {run['digest']}",
-                errors=[(f"samples.{place}", "not in the run's plan")],
+                errors=[(f"samples.{index}", "not in the run's plan")],
             )

@@ -15,7 +15,7 @@ import zstandard
 from psycopg import Connection
 
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.archives import Member, OddArchive, members
+from cliffwatch_service.ingest.archives import ArchiveMember, OddArchive, members
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import Stored, own_run
 from cliffwatch_service.ingest.plan import plan_of, refuse_unplanned
@@ -52,17 +52,17 @@ def put_raw(
         raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files alone") from None
     own = _digest(archive)
     if boots.insert_raw(connection, run["id"], number, digest=own, files=files, now=now):
-        for place, piece in enumerate(_packed(archive)):
-            boots.insert_raw_piece(connection, run["id"], number, place, piece)
+        for index, piece in enumerate(_packed(archive)):
+            boots.insert_raw_piece(connection, run["id"], number, index, piece)
         return Stored(digest=own, fresh=True)
-    held = boots.raw_about(connection, run["id"], number)
-    assert held is not None
-    if held["digest"] != own:
+    stored = boots.raw_about(connection, run["id"], number)
+    assert stored is not None
+    if stored["digest"] != own:
         raise Refusal(
             409,
             "another archive is stored",
-            f"the raw outputs of boot {number} are stored with content {held['digest']}; what came now is {own}",
-            stored=held["digest"],
+            f"the raw outputs of boot {number} are stored with content {stored['digest']}; what came now is {own}",
+            stored=stored["digest"],
             received=own,
         )
     return Stored(digest=own, fresh=False)
@@ -70,10 +70,10 @@ def put_raw(
 
 def _digest(archive: IO[bytes]) -> str:
     archive.seek(0)
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     while piece := archive.read(_PIECE):
-        found.update(piece)
-    return found.hexdigest()[:32]
+        digest.update(piece)
+    return digest.hexdigest()[:32]
 
 
 def _packed(archive: IO[bytes]) -> Iterator[bytes]:
@@ -103,7 +103,7 @@ def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> R
         about = boots.raw_about(connection, run["id"], number) if run is not None else None
     if run is None or about is None:
         raise not_found("raw output", f"{digest}/{number}")
-    source = cast("IO[bytes]", _Stored(transaction, run["id"], number))
+    source = cast("IO[bytes]", _StoredArchive(transaction, run["id"], number))
     unpacking = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(source, read_size=_PIECE)
     try:
         for member in members(unpacking):
@@ -117,7 +117,7 @@ def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> R
     raise not_found("raw output", path)
 
 
-def _until_read(member: Member) -> Iterator[bytes]:
+def _until_read(member: ArchiveMember) -> Iterator[bytes]:
     try:
         yield from member.pieces()
     finally:
@@ -125,18 +125,18 @@ def _until_read(member: Member) -> Iterator[bytes]:
             give_back()
 
 
-class _Stored:
+class _StoredArchive:
     """The packed archive as it lies in the database, fetched piece by piece."""
 
     def __init__(self, transaction: Transaction, run_id: int, number: int) -> None:
         self._transaction, self._run_id, self._number = transaction, run_id, number
-        self._place = 0
-        self._held = b""
+        self._index = 0
+        self._buffer = b""
 
     def read(self, size: int) -> bytes:
-        if not self._held:
+        if not self._buffer:
             with self._transaction() as connection:
-                self._held = boots.raw_piece(connection, self._run_id, self._number, self._place)
-            self._place += 1
-        piece, self._held = self._held[:size], self._held[size:]
+                self._buffer = boots.raw_piece(connection, self._run_id, self._number, self._index)
+            self._index += 1
+        piece, self._buffer = self._buffer[:size], self._buffer[size:]
         return piece

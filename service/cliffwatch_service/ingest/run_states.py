@@ -43,5 +43,5 @@ def _continues(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     more = long[len(short) :]
     last = max((boot["index"] for boot in short), default=0)
     return long[: len(short)] == short and all(
-        boot.get("stage") == "confirm" and boot["index"] == last + place for place, boot in enumerate(more, start=1)
+        boot.get("stage") == "confirm" and boot["index"] == last + offset for offset, boot in enumerate(more, start=1)
     )

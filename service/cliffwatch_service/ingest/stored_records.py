@@ -26,9 +26,9 @@ def stored_record(row: Mapping[str, Any]) -> dict[str, Any]:
     return fit
 
 
-def _odd_parts(held: Mapping[str, Any]) -> set[Any]:
+def _odd_parts(parts: Mapping[str, Any]) -> set[Any]:
     try:
-        PARTS.validate_python(held, strict=True)
+        PARTS.validate_python(parts, strict=True)
     except ValidationError as error:
         return {each["loc"][0] for each in error.errors(include_url=False, include_input=False, include_context=False)}
     return set()
@@ -37,5 +37,5 @@ def _odd_parts(held: Mapping[str, Any]) -> set[Any]:
 def _failure(failure: Any) -> dict[str, Any] | None:
     if not failure:
         return None
-    held = failure if isinstance(failure, dict) else {}
-    return {**held, **{name: str(held.get(name) or "") for name in _FAILURE}}
+    fields = failure if isinstance(failure, dict) else {}
+    return {**fields, **{name: str(fields.get(name) or "") for name in _FAILURE}}

@@ -1,4 +1,4 @@
-"""What hosts send: run.json and the files of a boot (docs/formats.md), held against their types before anything is done."""
+"""What hosts send: run.json and the files of a boot (docs/formats.md), checked against their types before anything is done."""
 
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -41,7 +41,7 @@ Unit = Annotated[str, AfterValidator(_known_unit), Field(json_schema_extra={"enu
 
 
 @with_config(extra="allow")
-class PlannedCase(TypedDict):
+class PlannedCaseRecord(TypedDict):
     suite: Name
     benchmark: Name
     params: Params
@@ -62,7 +62,7 @@ class StagesRecord(TypedDict):
 
 
 @with_config(extra="allow")
-class PlannedBoot(TypedDict):
+class PlannedBootRecord(TypedDict):
     index: Annotated[int, Field(ge=1, le=MOST_BOOTS)]
     block: Count
     arm: Name
@@ -74,13 +74,13 @@ class PlanRecord(TypedDict):
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     notable: NotRequired[Share | None]
     stages: NotRequired[StagesRecord | None]
-    cases: Annotated[list[PlannedCase], Field(max_length=LARGEST_PLAN)]
-    boots: Annotated[list[PlannedBoot], Field(max_length=MOST_BOOTS)]
+    cases: Annotated[list[PlannedCaseRecord], Field(max_length=LARGEST_PLAN)]
+    boots: Annotated[list[PlannedBootRecord], Field(max_length=MOST_BOOTS)]
 
 
 @with_config(extra="allow")
 class ArmFacts(TypedDict, total=False):
-    """`parents`, `author`, `commit_date` and `patch_id` are told by runners from 0.2 on."""
+    """`parents`, `author`, `commit_date` and `patch_id` are sent by runners from 0.2 on."""
 
     commit: Commit
     tree: Digest

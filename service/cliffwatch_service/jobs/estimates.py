@@ -1,4 +1,4 @@
-"""When a job will be done, from how long such jobs took: said with its spread, or not at all."""
+"""When a job will be done, from how long such jobs took: an estimate with its spread, or none."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ LEAST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class Estimate:
     """`position` counts from 1 in the platform's queue, 0 for a job under way. `seconds` to its end, half the time within
     `low` and `high`; None where too few such jobs are known or it waits and no host of the platform works. `hosts` are those
-    that do: who holds a job works, however long ago it was heard of.
+    that do: a host with a job works, however long ago it was seen.
     """
 
     position: int
@@ -29,13 +29,13 @@ class Expected:
     high: float | None
 
 
-def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]], now: datetime) -> dict[Any, Expected]:
+def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]], now: datetime) -> dict[Any, Estimate]:
     """By job id, of all jobs that wait or run, in the order of the queue."""
     lengths: dict[tuple[str, str], list[float]] = {}
     hosts: dict[str, int] = {}
     waiting: dict[str, int] = {}
     ahead: dict[str, list[float | None]] = {}
-    found = {}
+    by_job = {}
     holders: dict[str, set[str]] = {}
     for job in jobs:
         if job["state"] == "leased" and job["host"] is not None:
@@ -51,25 +51,25 @@ def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]],
         waiting[platform] = waiting.get(platform, 0) + (not under_way)
         done = (now - job["started"]).total_seconds() if under_way and job["started"] else 0.0
         before = ahead.setdefault(platform, [])
-        found[job["id"]] = _expected(
+        by_job[job["id"]] = _expected(
             lengths[target], hosts[platform], 0 if under_way else waiting[platform], done, before
         )
         before.append(_left(lengths[target], done))
-    return found
+    return by_job
 
 
 def _expected(
     lengths: Sequence[float], hosts: int, position: int, done: float, ahead: Sequence[float | None]
-) -> Expected:
+) -> Estimate:
     own = _left(lengths, done)
     unknown = position and (not hosts or any(each is None for each in ahead))
     if own is None or unknown:
-        return Expected(position=position, hosts=hosts, seconds=None, low=None, high=None)
+        return Estimate(position=position, hosts=hosts, seconds=None, low=None, high=None)
     low, _, high = statistics.quantiles(lengths, n=4)
     middle = statistics.median(lengths)
     wait = sum(each for each in ahead if each is not None) / hosts if position else 0.0
     total = wait + own
-    return Expected(position=position, hosts=hosts, seconds=total, low=total * low / middle, high=total * high / middle)
+    return Estimate(position=position, hosts=hosts, seconds=total, low=total * low / middle, high=total * high / middle)
 
 
 def _left(lengths: Sequence[float], done: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host falls silent."""
+"""Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host goes offline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from cliffwatch_service.store import leases, queue, runs, tokens
 MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
 
-MOST_SILENCES = 5
-"""After so many hosts fell silent in it, one after the other or one again and again, a job is parked: it may be what ends them."""
+MOST_ABSENCES = 5
+"""After its hosts went offline so many times, whichever hosts they were, a job is parked: it may be what ends them."""
 
 AT_WORK = timedelta(minutes=10)
-"""A host that was heard of within this is one that works."""
+"""A host that was seen within this is online."""
 
-Outcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
+JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
 ENDS: Mapping[str, str] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
 
 
@@ -63,12 +63,12 @@ def offer(
     host = queue.keep_host(connection, offered.host, offered.platform, about, now)
     _keep_holder(connection, host, offered, by, now)
     expire(connection, now)
-    held = leases.open_lease_of_host(connection, host["id"])
-    if held is not None and held["enrolled"] == (by.host is not None):
-        leases.extend_lease(connection, held["id"], now + lease_for)
-        return Granted(held["id"], _job(connection, held["job_id"]), held["trust"])
-    if held is not None:
-        _end(connection, held, "expired", f"host {offered.host} has a token of its own since", None, now)
+    open_lease = leases.open_lease_of_host(connection, host["id"])
+    if open_lease is not None and open_lease["enrolled"] == (by.host is not None):
+        leases.extend_lease(connection, open_lease["id"], now + lease_for)
+        return Granted(open_lease["id"], _job(connection, open_lease["job_id"]), open_lease["trust"])
+    if open_lease is not None:
+        _end(connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now)
     identity = queue.take_next(connection, offered.platform, offered.modes, host["id"])
     if identity is None:
         return None
@@ -120,35 +120,35 @@ def _job(connection: Connection[Any], identity: UUID) -> Mapping[str, Any]:
 
 def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for: timedelta, now: datetime) -> bool:
     """Keeps a lease; whether its job is to be cancelled. Raises Refusal for a lease that has ended: its job is another's."""
-    held = _open(connection, lease, by)
+    lease_row = _open(connection, lease, by)
     leases.extend_lease(connection, lease, now + lease_for)
-    queue.see_host(connection, held["host_id"], now)
-    job = queue.lock_job(connection, held["job_id"])
+    queue.see_host(connection, lease_row["host_id"], now)
+    job = queue.lock_job(connection, lease_row["job_id"])
     assert job is not None
     return bool(job["cancel"])
 
 
 def _own(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
-    held = leases.lock_lease(connection, lease)
-    if held is None:
+    lease_row = leases.lock_lease(connection, lease)
+    if lease_row is None:
         raise not_found("lease", str(lease))
-    refuse_foreign_lease(by, held)
-    return held
+    refuse_foreign_lease(by, lease_row)
+    return lease_row
 
 
 def _open(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
-    held = _own(connection, lease, by)
-    if held["ended"] is not None:
+    lease_row = _own(connection, lease, by)
+    if lease_row["ended"] is not None:
         raise Refusal(
             409,
             "lease ended",
-            f"this lease ended ({held['outcome']}): drop the job; what was uploaded stays",
-            outcome=held["outcome"],
+            f"this lease ended ({lease_row['outcome']}): drop the job; what was uploaded stays",
+            outcome=lease_row["outcome"],
         )
-    return held
+    return lease_row
 
 
-def tell(
+def add_events(
     connection: Connection[Any],
     lease: UUID,
     events: Sequence[tuple[int, str, Mapping[str, Any], datetime]],
@@ -156,44 +156,44 @@ def tell(
     by: Caller,
 ) -> None:
     """Events (number, kind, data, time) of a job under way; each number of a lease is kept once."""
-    held = _open(connection, lease, by)
+    lease_row = _open(connection, lease, by)
     for number, kind, data, at in events:
-        queue.write_event(connection, held["job_id"], lease, number, kind, data, at)
+        queue.write_event(connection, lease_row["job_id"], lease, number, kind, data, at)
 
 
 def complete(
     connection: Connection[Any],
     lease: UUID,
     *,
-    outcome: Outcome,
+    outcome: JobOutcome,
     reason: str | None,
     run: str | None,
     by: Caller,
     now: datetime,
 ) -> str:
     """Ends a lease and answers the job's state. Done twice with the same outcome, it answers the same. Raises Refusal."""
-    held = _own(connection, lease, by)
-    if held["ended"] is not None and held["outcome"] == outcome:
-        return str(_job(connection, held["job_id"])["state"])
-    held = _open(connection, lease, by)
+    lease_row = _own(connection, lease, by)
+    if lease_row["ended"] is not None and lease_row["outcome"] == outcome:
+        return str(_job(connection, lease_row["job_id"])["state"])
+    lease_row = _open(connection, lease, by)
     if outcome == "done" and run is None:
         raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
-    run_id = None if run is None else _own_run(connection, held, run)
-    queue.see_host(connection, held["host_id"], now)
-    return _end(connection, held, outcome, reason, run_id, now)
+    run_id = None if run is None else _own_run(connection, lease_row, run)
+    queue.see_host(connection, lease_row["host_id"], now)
+    return _end(connection, lease_row, outcome, reason, run_id, now)
 
 
-def _own_run(connection: Connection[Any], held: Mapping[str, Any], run: str) -> int:
+def _own_run(connection: Connection[Any], lease: Mapping[str, Any], run: str) -> int:
     """The run's number, if this host made it for this job. Raises Refusal."""
     row = runs.run_row(connection, run)
     if row is None:
         raise Refusal(409, "run not here", f"run {run} is not uploaded yet: upload it, then complete the job")
-    of_job = row["lease_id"] is not None and leases.job_of_lease(connection, row["lease_id"]) == held["job_id"]
-    if not of_job or row["host_id"] != held["host_id"]:
+    of_job = row["lease_id"] is not None and leases.job_of_lease(connection, row["lease_id"]) == lease["job_id"]
+    if not of_job or row["host_id"] != lease["host_id"]:
         raise Refusal(
             409,
             "another job's run",
-            f"run {run} was not made by host {held['host']} for job {held['job_id']}: name the one that it uploaded with `job`",
+            f"run {run} was not made by host {lease['host']} for job {lease['job_id']}: name the one that it uploaded with `job`",
         )
     return int(row["id"])
 
@@ -206,8 +206,8 @@ def _end(
     run_id: int | None,
     now: datetime,
 ) -> str:
-    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host's silence to
-    any, a few times.
+    """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that
+    went offline to any, a few times.
     """
     leases.end_lease(connection, lease["id"], outcome, reason, now)
     job = queue.lock_job(connection, lease["job_id"])
@@ -218,10 +218,10 @@ def _end(
         state = "cancelled"
     if state is None:
         failed = failed if outcome == "expired" else sorted({*failed, lease["host_id"]})
-        silences = leases.silences_of(connection, job["id"])
-        state = "parked" if len(failed) >= MOST_HOSTS or silences >= MOST_SILENCES else "queued"
-        if silences >= MOST_SILENCES:
-            reason = f"hosts fell silent in it {silences} times: look at their logs before you put it back"
+        absences = leases.absences_of(connection, job["id"])
+        state = "parked" if len(failed) >= MOST_HOSTS or absences >= MOST_ABSENCES else "queued"
+        if absences >= MOST_ABSENCES:
+            reason = f"its hosts went offline {absences} times: read their logs before you retry it"
     ended = None if state == "queued" else now
     queue.set_job(connection, job["id"], state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
     queue.write_own_event(connection, job["id"], state, {"outcome": outcome, "reason": reason}, now)
@@ -229,12 +229,12 @@ def _end(
 
 
 def expire(connection: Connection[Any], now: datetime) -> int:
-    """Takes back the leases of hosts that fell silent; how many. Their jobs go back to the queue, at their old place."""
-    silent = leases.expired_leases(connection, now)
-    for lease in silent:
-        reason = "the host fell silent"
+    """Takes back the leases of hosts that went offline; how many. Their jobs go back to the queue, at their old position."""
+    expired = leases.expired_leases(connection, now)
+    for lease in expired:
+        reason = "the host went offline"
         _end(connection, lease, "expired", reason, None, now)
-    return len(silent)
+    return len(expired)
 
 
 def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -> int:

@@ -17,17 +17,17 @@ Targets = Sequence[tuple[str, str]]
 def refuse_unoffered(connection: Connection[Any], targets: Targets) -> None:
     """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
     offered = queue.offered_targets(connection)
-    places = [index for index, target in enumerate(targets) if target not in offered]
-    if not places:
+    indexes = [index for index, target in enumerate(targets) if target not in offered]
+    if not indexes:
         return
     there = ", ".join(map(_named, sorted(offered)))
     known = f"there are {there}" if there else "no host is enrolled yet: start `cliffwatch worker` on one"
-    missing = ", ".join(_named(targets[index]) for index in places)
+    missing = ", ".join(_named(targets[index]) for index in indexes)
     raise Refusal(
         422,
         "no host for it",
         f"no enrolled host offers {missing}; {known}",
-        errors=[(f"body.targets.{index}", f"no enrolled host offers {_named(targets[index])}") for index in places],
+        errors=[(f"body.targets.{index}", f"no enrolled host offers {_named(targets[index])}") for index in indexes],
         offered=[{"platform": platform, "mode": mode} for platform, mode in sorted(offered)],
     )
 
@@ -37,7 +37,7 @@ def warnings(connection: Connection[Any], targets: Targets, now: datetime) -> li
     offered = queue.offered_targets(connection)
     seen = [(target, offered[target]) for target in dict.fromkeys(targets) if target in offered]
     return [
-        f"no host of {_named(target)} works now; one was last heard of at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
+        f"no host of {_named(target)} is online: one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
         for target, last in seen
         if now - last > AT_WORK
     ]

@@ -8,19 +8,16 @@ import psycopg
 
 from cliffwatch_service.postgres.migrate import OWNER, may_act_as_owner, migrate
 from cliffwatch_service.postgres.server import Postgres
-
-
-class BackupFailure(Exception):
-    """What went wrong, in the tool's words, and what to do."""
+from cliffwatch_service.refusal import Refusal
 
 
 def backup(database: Postgres, file: Path) -> int:
     """Writes the whole database into one file, which has its name once it is complete; answers its size in bytes.
 
-    The service may go on meanwhile: what is written is the database at one moment. Raises BackupFailure.
+    The service may go on meanwhile: what is written is the database at one moment. Raises Refusal.
     """
     if file.exists():
-        raise BackupFailure(f"{file} is there already: name another file")
+        raise _no_backup(f"{file} is there already: name another file")
     writing = file.with_name(f".{file.name}.writing")
     try:
         _run(database, "pg_dump", "--format=custom", "--compress=1", "--no-owner", f"--file={writing}", database.url)
@@ -31,9 +28,9 @@ def backup(database: Postgres, file: Path) -> int:
 
 
 def restore(database: Postgres, file: Path) -> None:
-    """Fills an empty database from a backup and brings it to this version's schema. Raises BackupFailure."""
+    """Fills an empty database from a backup and brings it to this version's schema. Raises Refusal."""
     if not file.is_file():
-        raise BackupFailure(f"there is no backup {file}")
+        raise _no_backup(f"there is no backup {file}")
     with psycopg.connect(database.url, autocommit=True) as connection:
         _refuse_used(connection)
         # The schema that is there is this version's and empty; the backup brings its own.
@@ -62,13 +59,17 @@ def _refuse_used(connection: psycopg.Connection) -> None:
         if known is None or known[0] is None:
             continue
         if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None:  # noqa: S608 - names of ours
-            raise BackupFailure("this database holds results already: restore into an empty one (another --data-dir)")
+            raise _no_backup("this database holds results already: restore into an empty one (another --data-dir)")
 
 
 def _run(database: Postgres, program: str, *arguments: str) -> None:
     path = str(database.programs / program) if database.programs is not None else shutil.which(program)
     if path is None:
-        raise BackupFailure(f"{program} is not on PATH: install the client programs of your PostgreSQL")
+        raise _no_backup(f"{program} is not on PATH: install the client programs of your PostgreSQL")
     done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BackupFailure(f"{program}: {done.stderr.strip()[-1500:]}")
+        raise _no_backup(f"{program}: {done.stderr.strip()[-1500:]}")
+
+
+def _no_backup(detail: str) -> Refusal:
+    return Refusal(503, "no backup", detail)

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from cliffwatch_service.postgres.embedded_folders import close_socket_folder, keep_apart, open_folder
+from cliffwatch_service.refusal import Refusal
 
 _LOOK_EVERY = 0.5
 _log = structlog.get_logger("cliffwatch.postgres")
@@ -47,7 +48,7 @@ class EmbeddedPostgres:
                 try:
                     self.server.ensure_postgres_running()
                     close_socket_folder(self.server)
-                except (SubprocessError, OSError, RuntimeError, AssertionError) as error:
+                except (SubprocessError, OSError, RuntimeError, AssertionError, Refusal) as error:
                     _log.error("PostgreSQL does not start", reason=str(error)[:500])
 
         keeper = threading.Thread(target=keep, name="postgres-keeper", daemon=True)
@@ -62,8 +63,8 @@ class EmbeddedPostgres:
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     """Starts the server on `data_dir`/postgresql, or joins it where another process of this user has started it.
 
-    Raises RuntimeError where its files cannot be this user's or are of another major version, OSError or SubprocessError where it
-    does not start.
+    Raises Refusal where its files cannot be this user's, RuntimeError where they are of another major version, OSError or
+    SubprocessError where it does not start.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folders that it falls back to

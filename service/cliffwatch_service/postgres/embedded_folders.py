@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL has its lock and its socket: in places of one user, out of reach of the host's others.
+"""Where the embedded PostgreSQL has its lock and its socket: in folders of one user, out of reach of the host's others.
 
 Its library keeps one lock file in the temporary folder of all, which shuts out every user but the first one, and sockets
 with long paths beside it, in a folder that everybody may write.
@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cliffwatch_service.refusal import Refusal
+
 _SERVER_OF_ROOT = "pgserver"
 """Whom the library starts the server as where root asks for it: PostgreSQL refuses to run as root."""
 
@@ -31,19 +33,19 @@ _LONGEST_SOCKET = 107
 def open_folder(data_dir: Path) -> Path:
     """The server's folder in `data_dir`, which is made if it is not there.
 
-    Raises RuntimeError where this user cannot write it, and where the data in it are another user's: root could start a
+    Raises Refusal where this user cannot write it, and where the data in it are another user's: root could start a
     server on them, and would take them away from their owner by that.
     """
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RuntimeError(f"{data_dir} cannot be made ({error.strerror}); {_NEXT_STEP}") from None
+        raise _unusable(f"{data_dir} cannot be made ({error.strerror}); {_NEXT_STEP}") from None
     if not os.access(data_dir, os.W_OK | os.X_OK):
-        raise RuntimeError(f"{data_dir} cannot be written, it belongs to {_name(data_dir.stat().st_uid)}; {_NEXT_STEP}")
+        raise _unusable(f"{data_dir} cannot be written, it belongs to {_name(data_dir.stat().st_uid)}; {_NEXT_STEP}")
     folder = data_dir / "postgresql"
     uid = os.geteuid()
     if folder.exists() and folder.stat().st_uid not in {uid, _server_uid(uid)}:
-        raise RuntimeError(f"{folder} belongs to {_name(folder.stat().st_uid)}; {_NEXT_STEP}")
+        raise _unusable(f"{folder} belongs to {_name(folder.stat().st_uid)}; {_NEXT_STEP}")
     return folder
 
 
@@ -51,7 +53,7 @@ def open_folder(data_dir: Path) -> Path:
 def alone(data_dir: Path) -> Iterator[None]:
     """While one command starts, migrates or ends the server on `data_dir`, the others wait.
 
-    The first start makes files and a database, and the last user stops the server: neither bears company. Raises RuntimeError
+    The first start makes files and a database, and the last user stops the server: neither bears company. Raises Refusal
     as open_folder does, OSError.
     """
     open_folder(data_dir)
@@ -61,7 +63,7 @@ def alone(data_dir: Path) -> Iterator[None]:
 
 
 def keep_apart(package: Any, server: Any, data_dir: Path) -> None:
-    """Gives a server that was not started yet its own lock and, where its folder cannot have the socket, its own place."""
+    """Gives a server that was not started yet its own lock and, where its folder cannot have the socket, its own folder for it."""
     import fasteners  # noqa: PLC0415 - comes with the embedded PostgreSQL; only who needs it
 
     server._lock = fasteners.InterProcessLock(data_dir / "postgresql.lock")  # noqa: SLF001 - it has no setting for this
@@ -96,13 +98,13 @@ def _has_room(folder: Path) -> bool:
 
 
 def _own_folder(path: Path, uid: int, mode: int) -> None:
-    """Makes a folder under a name that anybody could have taken first. Raises RuntimeError where somebody did."""
+    """Makes a folder under a name that anybody could have taken first. Raises Refusal where somebody did."""
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o022:
-            raise RuntimeError(
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid or status.st_mode & 0o022:
+            raise _unusable(
                 f"{path} is not a folder that only {_name(uid)} can write; remove it, or set TMPDIR to a folder of yours"
             ) from None
 
@@ -121,3 +123,7 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def _unusable(why: str) -> Refusal:
+    return Refusal(503, "database not usable", f"the database cannot be used: {why}")

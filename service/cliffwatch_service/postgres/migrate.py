@@ -12,6 +12,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from cliffwatch_service.refusal import Refusal
+
 LOCK = 0x0C11FF
 """The advisory lock under which one process at a time migrates."""
 
@@ -61,10 +63,6 @@ _NEVER_DELETED = (
 sample. Runs and arms, too: with one of them its boots would go."""
 
 
-class MigrationRefused(Exception):
-    """The database cannot be used as it is; the message says what to do."""
-
-
 def migrations_folder() -> Path:
     installed = Path(__file__).parents[1] / "migrations"
     return installed if installed.is_dir() else Path(__file__).parents[3] / "db/migrations"
@@ -73,8 +71,8 @@ def migrations_folder() -> Path:
 def migrate(url: str, *, to: str = "head") -> str:
     """Migrates under the advisory lock and answers the version that the database has then.
 
-    Statements may take ten minutes and wait ten seconds for a lock: a busy table is not held up for longer.
-    Raises MigrationRefused, psycopg.Error.
+    Statements may take ten minutes and wait ten seconds for a lock: a busy table is not blocked for longer.
+    Raises Refusal, psycopg.Error.
     """
     try:
         return _migrated(url, to)
@@ -116,16 +114,20 @@ def _migrated(url: str, to: str) -> str:
 
 def _refuse_old(connection: psycopg.Connection) -> None:
     if connection.info.server_version < OLDEST_SERVER:
-        raise MigrationRefused(
-            f"PostgreSQL {connection.info.server_version // 10000} is too old; Cliffwatch needs 15 or newer"
+        raise Refusal(
+            503,
+            "database not usable",
+            f"PostgreSQL {connection.info.server_version // 10000} is too old; Cliffwatch needs 15 or newer",
         )
 
 
 def _refuse_newer(config: Config, current: str | None) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if current is not None and current not in known:
-        raise MigrationRefused(
-            f"the database is of version {current}, which this Cliffwatch does not know; update Cliffwatch"
+        raise Refusal(
+            503,
+            "database not usable",
+            f"the database is of version {current}, which this Cliffwatch does not know; update Cliffwatch",
         )
 
 
@@ -144,10 +146,10 @@ def _roles(connection: psycopg.Connection) -> bool:
 
 def may_act_as_owner(connection: psycopg.Connection) -> bool:
     """Whether this user may own things in the owner's name."""
-    found = connection.execute(
+    membership = connection.execute(
         "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')", [OWNER]
     ).fetchone()
-    return found is not None
+    return membership is not None
 
 
 def _grant(connection: psycopg.Connection, version: str) -> None:

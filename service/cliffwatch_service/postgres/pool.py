@@ -8,8 +8,6 @@ from psycopg_pool import ConnectionPool
 
 from cliffwatch_service.postgres.migrate import APPLICATION
 
-Row = dict[str, object]
-
 
 def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]:
     """What is done to a fresh connection before its first use."""

@@ -1,4 +1,4 @@
-"""The one place of the service that reads the clock."""
+"""The clock: the one module of the service that reads it."""
 
 from datetime import UTC, datetime
 

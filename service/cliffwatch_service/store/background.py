@@ -1,13 +1,14 @@
-"""Asks for background work in the caller's transaction: it is asked for if, and only if, what it is about is stored."""
+"""Background work, as Procrastinate keeps it. Asked for in the caller's transaction: if, and only if, what it is about is stored."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from procrastinate import App, SyncPsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import tasks
 
 ANALYSE_RUN = "analyse-run"
 COMPARE = "compare-arms"
@@ -27,8 +28,8 @@ def ask_analysis(connection: Connection[Any], run: str) -> None:
 
 def ask_comparison(connection: Connection[Any], base: int, head: int) -> None:
     """Compare two arms that nobody compared before. Raises Refusal where that was tried and given up."""
-    if tasks.failed_for_good(connection, COMPARE, {"base": base, "head": head}):
-        raise Refusal(503, "not compared", "this comparison was tried and given up: its task says why to an operator")
+    if failed_for_good(connection, COMPARE, {"base": base, "head": head}):
+        raise Refusal(503, "not compared", "the comparison failed: the background task has the reason, for an operator")
     _ask(connection, COMPARE, f"{base} {head}", base=base, head=head)
 
 
@@ -50,3 +51,35 @@ def _ask(connection: Connection[Any], task: str, what: str, **arguments: Any) ->
             asked.defer(**arguments)
     except AlreadyEnqueued:
         pass
+
+
+def list_tasks(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Newest first; `wanted` has status, id to go on before, and limit."""
+    return connection.execute(
+        "SELECT job.id, task_name AS task, args AS about, status::text, attempts, scheduled_at AS due,"
+        " (SELECT max(at) FROM procrastinate_events WHERE job_id = job.id) AS at FROM procrastinate_jobs AS job"
+        " WHERE (%(status)s::text IS NULL OR status::text = %(status)s) AND job.id < coalesce(%(id)s, 9223372036854775807)"
+        " ORDER BY job.id DESC LIMIT %(limit)s",
+        wanted,
+    ).fetchall()
+
+
+def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, Any]) -> bool:
+    """Whether the newest task of this name about this was given up."""
+    row = connection.execute(
+        "SELECT status::text FROM procrastinate_jobs WHERE task_name = %s AND args = %s ORDER BY id DESC LIMIT 1",
+        [task, Jsonb(about)],
+    ).fetchone()
+    return row is not None and row["status"] == "failed"
+
+
+def counts(connection: Connection[Any]) -> Mapping[str, Mapping[str, int]]:
+    """How many jobs, tasks and leases there are in each state."""
+    queries = {
+        "jobs": "SELECT state AS state, count(*) AS n FROM job GROUP BY 1",
+        "tasks": "SELECT status::text AS state, count(*) AS n FROM procrastinate_jobs GROUP BY 1",
+    }
+    return {
+        name: {row["state"]: row["n"] for row in connection.execute(query).fetchall()}
+        for name, query in queries.items()
+    }

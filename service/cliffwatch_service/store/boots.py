@@ -33,7 +33,7 @@ class BootRow:
 
 def insert_boot(connection: Connection[Any], boot: BootRow, now: datetime) -> bool:
     """Whether the boot is new; what is there stays as it is."""
-    found = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO boot (run_id, number, arm_id, block, stage, layout, status, began, ended, received, digest, columns_id,"
         " samples) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
         " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
@@ -53,7 +53,7 @@ def insert_boot(connection: Connection[Any], boot: BootRow, now: datetime) -> bo
             list(boot.samples),
         ],
     ).fetchone()
-    if found is None:
+    if inserted is None:
         return False
     connection.execute(
         "INSERT INTO boot_document (run_id, number, content) VALUES (%s, %s, %b)",
@@ -136,18 +136,18 @@ def insert_raw(
     now: datetime,
 ) -> bool:
     """Whether the archive is new; its pieces are kept by insert_raw_piece."""
-    found = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO raw_output (run_id, number, digest, files, received) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (run_id, number) DO NOTHING RETURNING number",
         [run_id, number, digest, Jsonb(list(files)), now],
     ).fetchone()
-    return found is not None
+    return inserted is not None
 
 
-def insert_raw_piece(connection: Connection[Any], run_id: int, number: int, place: int, content: bytes) -> None:
+def insert_raw_piece(connection: Connection[Any], run_id: int, number: int, index: int, content: bytes) -> None:
     connection.execute(
         "INSERT INTO raw_piece (run_id, number, place, content) VALUES (%s, %s, %s, %b)",
-        [run_id, number, place, content],
+        [run_id, number, index, content],
     )
 
 
@@ -166,14 +166,14 @@ def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[s
     ).fetchall()
 
 
-def raw_piece(connection: Connection[Any], run_id: int, number: int, place: int) -> bytes:
+def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int) -> bytes:
     """A piece of a packed archive; empty after the last one. Archives of before migration 0006 lie whole in their row."""
     row = connection.execute(
         "SELECT coalesce(raw_piece.content, substring(raw_output.content FROM %(begin)s FOR %(size)s)) AS content"
         " FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id"
         " AND raw_piece.number = raw_output.number AND place = %(place)s"
         " WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s",
-        {"run": run_id, "number": number, "place": place, "begin": place * RAW_PIECE + 1, "size": RAW_PIECE},
+        {"run": run_id, "number": number, "place": index, "begin": index * RAW_PIECE + 1, "size": RAW_PIECE},
         binary=True,
     ).fetchone()
     return b"" if row is None or row["content"] is None else bytes(row["content"])
@@ -188,3 +188,22 @@ def samples_of_boot(connection: Connection[Any], run_id: int, number: int) -> Ma
     ).fetchone()
     assert row is not None
     return row
+
+
+_EXPIRED = """
+DELETE FROM raw_output USING run
+WHERE run.id = raw_output.run_id AND raw_output.received < %(before)s
+  AND NOT EXISTS (
+    SELECT FROM arm JOIN revision ON revision.id = revision_id
+    WHERE arm.run_id = run.id AND revision.subject ~ '^Linux [0-9]+\\.[0-9]+(\\.[0-9]+)?(-rc[0-9]+)?$'
+  )
+  AND NOT EXISTS (
+    SELECT FROM comparison JOIN arm ON arm.id = head_arm_id JOIN change ON change.comparison_id = comparison.id
+    WHERE arm.run_id = run.id AND change.state = 'confirmed'
+  )
+"""
+
+
+def remove_raw(connection: Connection[Any], before: datetime) -> int:
+    """Removes raw outputs received before a time; how many boots'. Those of releases, and those behind a change, stay."""
+    return connection.execute(_EXPIRED, {"before": before}).rowcount

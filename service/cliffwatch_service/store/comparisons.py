@@ -10,10 +10,10 @@ from psycopg.types.json import Jsonb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRecord:
     """A comparison as it is stored: `rows` is the array of Comparison JSON, zstd, `summary` the rest of it.
 
-    `told` are (series, verdict, change, low, high) of the rows that are worth an index.
+    `indexed` are (series, verdict, change, low, high) of the rows that are worth an index.
     """
 
     digest: str
@@ -28,7 +28,7 @@ class ComparisonRow:
     counts: Mapping[str, int]
     summary: Mapping[str, Any]
     rows: bytes
-    told: Sequence[tuple[int, str, float | None, float | None, float | None]]
+    indexed: Sequence[tuple[int, str, float | None, float | None, float | None]]
 
 
 _INSERT = """
@@ -42,9 +42,9 @@ RETURNING id
 """
 
 
-def keep_comparison(connection: Connection[Any], row: ComparisonRow, now: datetime) -> int:
+def keep_comparison(connection: Connection[Any], row: ComparisonRecord, now: datetime) -> int:
     """Stores a comparison in place of an older one of the same arms."""
-    found = connection.execute(
+    stored = connection.execute(
         _INSERT,
         [
             row.digest,
@@ -62,13 +62,13 @@ def keep_comparison(connection: Connection[Any], row: ComparisonRow, now: dateti
             row.rows,
         ],
     ).fetchone()
-    assert found is not None
-    comparison = int(found["id"])
+    assert stored is not None
+    comparison = int(stored["id"])
     connection.execute("DELETE FROM verdict WHERE comparison_id = %s", [comparison])
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO verdict (comparison_id, series_id, verdict, change, ci_low, ci_high) VALUES (%s, %s, %s, %s, %s, %s)",
-            [(comparison, *each) for each in row.told],
+            [(comparison, *each) for each in row.indexed],
         )
     return comparison
 

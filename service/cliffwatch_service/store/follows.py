@@ -22,14 +22,14 @@ class FollowRow:
 
 
 def keep_follow(connection: Connection[Any], branch_id: int, row: FollowRow) -> int:
-    found = connection.execute(
+    stored = connection.execute(
         "INSERT INTO follow (branch_id, policy, targets, suites, profile) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (branch_id) DO UPDATE SET policy = excluded.policy, targets = excluded.targets, suites = excluded.suites,"
         " profile = excluded.profile, polled = NULL RETURNING id",
         [branch_id, row.policy, Jsonb([list(target) for target in row.targets]), list(row.suites), row.profile],
     ).fetchone()
-    assert found is not None
-    return int(found["id"])
+    assert stored is not None
+    return int(stored["id"])
 
 
 _FOLLOW = """

@@ -91,15 +91,15 @@ def renew_leases(connection: Connection[Any], expires: datetime) -> int:
     ).rowcount
 
 
-_SILENCES = """
-SELECT count(*) AS silences FROM lease
+_ABSENCES = """
+SELECT count(*) AS absences FROM lease
 WHERE job_id = %(job)s AND outcome = 'expired' AND granted >= coalesce(
     (SELECT max(at) FROM event WHERE job_id = %(job)s AND lease_id IS NULL AND kind = 'queued' AND data ? 'by'), '-infinity')
 """
 
 
-def silences_of(connection: Connection[Any], job_id: UUID) -> int:
-    """How often a host fell silent in a job, since somebody last put it back into the queue."""
-    row = connection.execute(_SILENCES, {"job": job_id}).fetchone()
+def absences_of(connection: Connection[Any], job_id: UUID) -> int:
+    """How often a host went offline in a job, since somebody last put it back into the queue."""
+    row = connection.execute(_ABSENCES, {"job": job_id}).fetchone()
     assert row is not None
-    return int(row["silences"])
+    return int(row["absences"])

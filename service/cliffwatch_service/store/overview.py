@@ -1,4 +1,4 @@
-"""What the home page tells at a glance, in few queries."""
+"""What the home page shows at a glance, in few queries."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,21 +6,21 @@ from typing import Any
 from psycopg import Connection
 
 _STRIP = """
-SELECT place.ordinal, revision.commit, revision.subject, told.platform, told.mode, told.counts, told.base, told.made
-FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s ORDER BY ordinal DESC LIMIT %(limit)s) AS place
-JOIN revision ON revision.id = place.revision_id
+SELECT member.ordinal, revision.commit, revision.subject, verdicts.platform, verdicts.mode, verdicts.counts, verdicts.base, verdicts.made
+FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s ORDER BY ordinal DESC LIMIT %(limit)s) AS member
+JOIN revision ON revision.id = member.revision_id
 LEFT JOIN LATERAL (
     SELECT DISTINCT ON (platform, mode) platform, mode, counts, base.commit AS base, made
     FROM comparison
     JOIN branch_revision AS before ON before.branch_id = %(branch)s AND before.revision_id = base_revision_id
-        AND before.ordinal < place.ordinal
+        AND before.ordinal < member.ordinal
     JOIN revision AS base ON base.id = base_revision_id
-    WHERE head_revision_id = place.revision_id AND NOT EXISTS (
+    WHERE head_revision_id = member.revision_id AND NOT EXISTS (
         SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.id IN (base_arm_id, head_arm_id) AND NOT of_history
     )
     ORDER BY platform, mode, comparison.id DESC
-) AS told ON true
-ORDER BY place.ordinal DESC, told.platform, told.mode
+) AS verdicts ON true
+ORDER BY member.ordinal DESC, verdicts.platform, verdicts.mode
 """
 
 
@@ -33,18 +33,18 @@ def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Ma
 
 def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
     """Per platform and mode when it was last measured, and when for history, null if never; how many of its jobs wait and how
-    many run, and when a host of it was heard of that works in this mode.
+    many run, and when a host of it was seen that works in this mode.
     """
     return connection.execute(
         "SELECT platform, mode, newest, newest_of_history,"
-        " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'queued')"
+        " (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'queued')"
         " AS waiting,"
-        " (SELECT count(*) FROM job WHERE job.platform = told.platform AND job.mode = told.mode AND state = 'leased')"
-        " AS running, (SELECT max(last_seen) FROM host WHERE host.platform = told.platform"
-        " AND (NOT about ? 'modes' OR about -> 'modes' ? told.mode)) AS seen"
+        " (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'leased')"
+        " AS running, (SELECT max(last_seen) FROM host WHERE host.platform = target.platform"
+        " AND (NOT about ? 'modes' OR about -> 'modes' ? target.mode)) AS seen"
         " FROM (SELECT platform, mode, max(received) AS newest, max(received) FILTER (WHERE of_history) AS newest_of_history"
         " FROM (SELECT platform, mode, received, of_history FROM run UNION ALL"
-        " SELECT platform, mode, NULL, false FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS told ORDER BY 1, 2"
+        " SELECT platform, mode, NULL, false FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS target ORDER BY 1, 2"
     ).fetchall()
 
 

@@ -49,14 +49,14 @@ def request_by_key(connection: Connection[Any], token_id: int, key: str) -> Mapp
 
 def insert_request(connection: Connection[Any], row: Mapping[str, Any]) -> bool:
     """Whether it is new; False where this key was used meanwhile."""
-    found = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO request (id, idempotency_key, asked_by, body_digest, tree, base_commit, head_commit, suites, profile,"
         " boots, priority, note, created) VALUES (%(id)s, %(idempotency_key)s, %(asked_by)s, %(body_digest)s, %(tree)s,"
         " %(base_commit)s, %(head_commit)s, %(suites)s, %(profile)s, %(boots)s, %(priority)s, %(note)s, %(created)s)"
         " ON CONFLICT (asked_by, idempotency_key) DO NOTHING RETURNING id",
         row,
     ).fetchone()
-    return found is not None
+    return inserted is not None
 
 
 def request_row(connection: Connection[Any], identity: UUID) -> Mapping[str, Any] | None:
@@ -226,7 +226,7 @@ def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -
 
 
 def offered_targets(connection: Connection[Any]) -> dict[tuple[str, str], datetime]:
-    """Every platform and mode that a host has offered, and when such a host was last heard of."""
+    """Every platform and mode that a host has offered, and when such a host was last seen."""
     rows = connection.execute(
         "SELECT platform, mode, max(last_seen) AS last_seen FROM host, jsonb_array_elements_text("
         "CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes' ELSE '[]' END) AS mode"

@@ -116,10 +116,10 @@ def changes_of_reports(connection: Connection[Any], digests: Sequence[str]) -> d
     rows = connection.execute(
         _CHANGES + " WHERE regression_report.digest = ANY(%s) ORDER BY abs(size) DESC, change.id", [list(digests)]
     ).fetchall()
-    found: dict[str, list[Mapping[str, Any]]] = {digest: [] for digest in digests}
+    by_report: dict[str, list[Mapping[str, Any]]] = {digest: [] for digest in digests}
     for row in rows:
-        found[row["report"]].append(row)
-    return found
+        by_report[row["report"]].append(row)
+    return by_report
 
 
 def reports_between(connection: Connection[Any], bases: Sequence[int], head: int) -> list[Mapping[str, Any]]:
@@ -133,7 +133,7 @@ def reports_between(connection: Connection[Any], bases: Sequence[int], head: int
 
 _REPORTS = """
 SELECT regression_report.id, regression_report.digest, state, owner, opened, updated, base.commit AS base,
-       head.commit AS head, head.subject, head.author, told.changes, told.largest, told.platforms
+       head.commit AS head, head.subject, head.author, totals.changes, totals.largest, totals.platforms
 FROM (
     SELECT * FROM regression_report
     WHERE (%(states)s::text[] IS NULL OR state = ANY(%(states)s))
@@ -146,13 +146,13 @@ CROSS JOIN LATERAL (
     SELECT count(*) AS changes, max(abs(size)) AS largest, array_agg(DISTINCT platform) AS platforms
     FROM change JOIN series ON series.id = series_id
     WHERE report_id = regression_report.id AND change.state <> 'refuted'
-) AS told
+) AS totals
 ORDER BY opened DESC, regression_report.id DESC
 """
 
 
 def list_reports(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Newest first; `wanted` has states, digest, limit, and the place to go on from as `at` and `id`."""
+    """Newest first; `wanted` has states, digest, limit, and the position to go on from as `at` and `id`."""
     return connection.execute(_REPORTS, wanted).fetchall()
 
 
@@ -181,7 +181,7 @@ def report_quality(connection: Connection[Any]) -> Mapping[str, Any]:
     return {row["state"]: row["reports"] for row in rows}
 
 
-def change_places(connection: Connection[Any], series_id: int, branch_id: int) -> list[Mapping[str, Any]]:
+def change_ordinals(connection: Connection[Any], series_id: int, branch_id: int) -> list[Mapping[str, Any]]:
     """Where on a branch the changes of a series lie."""
     return connection.execute(
         "SELECT ordinal FROM change JOIN branch_revision ON revision_id = head_revision_id"

@@ -79,7 +79,7 @@ def run_by_id(connection: Connection[Any], run_id: int) -> Mapping[str, Any] | N
 
 def insert_run(connection: Connection[Any], row: RunRow, now: datetime) -> int | None:
     """The new run's id; None where it is there already."""
-    found = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO run (digest, identity, platform, mode, status, host_id, environment_id, created, received, updated,"
         " record, record_digest, uploaded_by, lease_id, of_history)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
@@ -102,7 +102,7 @@ def insert_run(connection: Connection[Any], row: RunRow, now: datetime) -> int |
             row.of_history,
         ],
     ).fetchone()
-    return None if found is None else int(found["id"])
+    return None if inserted is None else int(inserted["id"])
 
 
 def set_lease(connection: Connection[Any], run_id: int, lease_id: UUID, *, of_history: bool) -> None:
@@ -157,7 +157,7 @@ ORDER BY run.received DESC, run.id DESC LIMIT %(limit)s
 
 
 def list_runs(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Newest first; `wanted` has platform, mode, revision, and the place to go on from as `at` and `id`, each or None;
+    """Newest first; `wanted` has platform, mode, revision, and the position to go on from as `at` and `id`, each or None;
     of_history where only such are wanted.
     """
     return connection.execute(_LIST, {"of_history": None, **wanted}).fetchall()
@@ -219,7 +219,7 @@ def run_of_identity(connection: Connection[Any], identity: str, host_id: int) ->
     ).fetchone()
 
 
-def samples_held(connection: Connection[Any], arms: Sequence[int]) -> int:
+def sample_count(connection: Connection[Any], arms: Sequence[int]) -> int:
     """How many samples arms have."""
     row = connection.execute(
         "SELECT coalesce(sum(cardinality(series)), 0) AS samples FROM boot JOIN columns ON columns.id = columns_id"

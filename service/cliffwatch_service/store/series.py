@@ -55,9 +55,9 @@ def keep_columns(connection: Connection[Any], digest: str, series: Sequence[int]
     connection.execute(
         "INSERT INTO columns (digest, series) VALUES (%s, %s) ON CONFLICT DO NOTHING", [digest, list(series)]
     )
-    found = columns_named(connection, digest)
-    assert found is not None
-    return found
+    identity = columns_named(connection, digest)
+    assert identity is not None
+    return identity
 
 
 def columns_named(connection: Connection[Any], digest: str) -> int | None:
@@ -114,17 +114,17 @@ _WHEN = """coalesce(revision.committed, revision.authored,
 """When a revision was written, or measured first where that is not known."""
 
 _HISTORY = f"""
-SELECT DISTINCT ON (place.ordinal) place.ordinal, revision.commit, revision.release, point.n, point.centre, point.low,
+SELECT DISTINCT ON (member.ordinal) member.ordinal, revision.commit, revision.release, point.n, point.centre, point.low,
        point.high, environment.epoch, run.digest AS run,
        {_WHEN} AS at
 FROM point
 JOIN arm ON arm.id = point.arm_id
 JOIN run ON run.id = arm.run_id
-JOIN branch_revision AS place ON place.revision_id = point.revision_id AND place.branch_id = %(branch)s
+JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = %(branch)s
 JOIN revision ON revision.id = point.revision_id
 JOIN environment ON environment.id = point.environment_id
 WHERE point.series_id = %(series)s AND run.of_history
-ORDER BY place.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
+ORDER BY member.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
 """  # noqa: S608 - of a constant
 
 _HISTORY_WITHOUT_BRANCH = f"""
@@ -154,18 +154,18 @@ def history(connection: Connection[Any], series_id: int, branch_id: int | None, 
 
 
 _RECENT = """
-SELECT series_id, place.ordinal, point.revision_id, centre, environment.epoch
+SELECT series_id, member.ordinal, point.revision_id, centre, environment.epoch
 FROM (
     SELECT ordinal, revision_id FROM branch_revision AS own
     WHERE branch_id = %(branch)s
       AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history)
     ORDER BY ordinal DESC LIMIT %(limit)s
-) AS place
-JOIN arm ON arm.revision_id = place.revision_id
+) AS member
+JOIN arm ON arm.revision_id = member.revision_id
 JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
-ORDER BY series_id, place.ordinal, point.arm_id
+ORDER BY series_id, member.ordinal, point.arm_id
 """
 
 
@@ -175,14 +175,14 @@ def recent_points(connection: Connection[Any], branch_id: int, limit: int) -> li
 
 
 _SAMPLES = """
-SELECT run.digest AS run, boot.number, arm.name AS arm, boot.stage, samples[place.position] AS value
+SELECT run.digest AS run, boot.number, arm.name AS arm, boot.stage, samples[sample.position] AS value
 FROM arm
 JOIN run ON run.id = arm.run_id
 JOIN boot ON boot.arm_id = arm.id
 JOIN columns ON columns.id = columns_id
-CROSS JOIN LATERAL (SELECT array_position(columns.series, %(series)s) AS position) AS place
+CROSS JOIN LATERAL (SELECT array_position(columns.series, %(series)s) AS position) AS sample
 WHERE arm.revision_id = %(revision)s AND run.platform = %(platform)s AND run.mode = %(mode)s
-  AND place.position IS NOT NULL
+  AND sample.position IS NOT NULL
 ORDER BY run.created DESC, boot.number LIMIT %(limit)s
 """
 
@@ -204,9 +204,9 @@ def samples_of(
 def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> list[Mapping[str, Any]]:
     """Every boot's sample of a series in an arm: number, stage, value."""
     return connection.execute(
-        "SELECT number, stage, samples[place.position] AS value FROM boot JOIN columns ON columns.id = columns_id"
-        " CROSS JOIN LATERAL (SELECT array_position(columns.series, %s) AS position) AS place"
-        " WHERE arm_id = %s AND place.position IS NOT NULL ORDER BY number",
+        "SELECT number, stage, samples[sample.position] AS value FROM boot JOIN columns ON columns.id = columns_id"
+        " CROSS JOIN LATERAL (SELECT array_position(columns.series, %s) AS position) AS sample"
+        " WHERE arm_id = %s AND sample.position IS NOT NULL ORDER BY number",
         [series_id, arm_id],
     ).fetchall()
 

@@ -19,12 +19,12 @@ def insert_token(
     now: datetime,
 ) -> bool:
     """Whether the name was free."""
-    found = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO token (name, hash, scopes, host, created, expires) VALUES (%s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (name) DO NOTHING RETURNING id",
         [name, hashed, list(scopes), host, now, expires],
     ).fetchone()
-    return found is not None
+    return inserted is not None
 
 
 def token_by_hash(connection: Connection[Any], hashed: bytes) -> Mapping[str, Any] | None:
@@ -64,10 +64,10 @@ def list_tokens(connection: Connection[Any]) -> list[Mapping[str, Any]]:
 
 def revoke_token(connection: Connection[Any], name: str, now: datetime) -> bool:
     """Whether there is a token of this name; one that is revoked already stays as it is."""
-    found = connection.execute(
+    revoked = connection.execute(
         "UPDATE token SET revoked = coalesce(revoked, %s) WHERE name = %s RETURNING id", [now, name]
     ).fetchone()
-    return found is not None
+    return revoked is not None
 
 
 def write_audit(
@@ -93,6 +93,11 @@ def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
         "INSERT INTO token (name, hash, scopes, created, revoked) VALUES (%s, %s, '{}', %s, %s) ON CONFLICT (name) DO NOTHING",
         [name, f"nobody's: {name}".encode(), now, now],
     )
+    return token_named(connection, name)
+
+
+def token_named(connection: Connection[Any], name: str) -> int:
+    """The number of a token that is there."""
     row = connection.execute("SELECT id FROM token WHERE name = %s", [name]).fetchone()
     assert row is not None
     return int(row["id"])
@@ -105,10 +110,10 @@ def insert_session(connection: Connection[Any], nonce_hash: bytes, token_id: int
 
 
 def session_lasts(connection: Connection[Any], nonce_hash: bytes, token_id: int) -> bool:
-    found = connection.execute(
+    session = connection.execute(
         "SELECT FROM session WHERE nonce_hash = %s AND token_id = %s", [nonce_hash, token_id]
     ).fetchone()
-    return found is not None
+    return session is not None
 
 
 def end_session(connection: Connection[Any], nonce_hash: bytes) -> None:

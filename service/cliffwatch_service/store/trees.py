@@ -56,12 +56,12 @@ ON CONFLICT (commit) DO UPDATE SET
     release = CASE WHEN EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id) THEN revision.release END
 RETURNING id
 """
-"""On no branch yet, nothing stays of what only uploads have said."""
+"""On no branch yet, nothing stays of what only uploads claim."""
 
 
 def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: bool = False) -> int:
     """The revision's row. What was known of it stays, what was not is filled in; what is `known` from git itself goes before
-    what uploads have said.
+    what uploads claim.
     """
     row = connection.execute(
         _KNOWN_REVISION if known else _REVISION,
@@ -91,7 +91,7 @@ def revision_on_a_branch(connection: Connection[Any], commit: str) -> int | None
 
 
 def keep_known_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
-    """Revisions as git itself tells them: that goes before whatever uploads said of them."""
+    """Revisions as git itself has them: that goes before whatever uploads claim of them."""
     return [keep_revision(connection, each, known=True) for each in revisions]
 
 
@@ -156,8 +156,8 @@ _MEASURED_TIPS = """
 SELECT tip.id, tip.commit, url AS tree
 FROM branch JOIN tree ON tree.id = tree_id
 CROSS JOIN LATERAL (
-    SELECT revision.id, commit FROM branch_revision AS place JOIN revision ON revision.id = revision_id
-    WHERE place.branch_id = branch.id
+    SELECT revision.id, commit FROM branch_revision AS member JOIN revision ON revision.id = revision_id
+    WHERE member.branch_id = branch.id
       AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id AND of_history)
     ORDER BY ordinal DESC LIMIT 1
 ) AS tip
@@ -170,12 +170,12 @@ def measured_tips(connection: Connection[Any], name: str) -> list[Mapping[str, A
     return connection.execute(_MEASURED_TIPS, [name]).fetchall()
 
 
-def place_on_branch(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
+def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
     """Makes the branch end with these revisions, from ordinal `first` on; what lay there before a forced push goes."""
     connection.execute("DELETE FROM branch_revision WHERE branch_id = %s AND ordinal >= %s", [branch_id, first])
     connection.execute(
         "INSERT INTO branch_revision (branch_id, ordinal, revision_id)"
-        " SELECT %s, %s + place - 1, id FROM unnest(%s::int[]) WITH ORDINALITY AS given(id, place)",
+        " SELECT %s, %s + nth - 1, id FROM unnest(%s::int[]) WITH ORDINALITY AS given(id, nth)",
         [branch_id, first, list(revisions)],
     )
 
@@ -188,55 +188,13 @@ def branch_tip(connection: Connection[Any], branch_id: int) -> Mapping[str, Any]
     ).fetchone()
 
 
-def place_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
+def ordinal_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
     row = connection.execute(
         "SELECT ordinal FROM branch_revision JOIN revision ON revision.id = revision_id"
         " WHERE branch_id = %s AND commit = %s",
         [branch_id, commit],
     ).fetchone()
     return None if row is None else int(row["ordinal"])
-
-
-_MEASURED_ANCESTOR = """
-WITH RECURSIVE line (id, commit, parents, distance) AS (
-    SELECT id, commit, parents, 0 FROM revision WHERE id = %(head)s
-  UNION ALL
-    SELECT revision.id, revision.commit, revision.parents, distance + 1
-    FROM line JOIN revision ON revision.commit = line.parents[1]
-    WHERE distance < %(most)s
-)
-SELECT line.id, line.commit, line.distance FROM line
-WHERE distance > 0 AND EXISTS (
-    SELECT FROM arm JOIN run ON run.id = run_id
-    WHERE revision_id = line.id AND platform = %(platform)s AND mode = %(mode)s
-      AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
-      AND (of_history OR NOT EXISTS (SELECT FROM branch_revision WHERE revision_id = line.id))
-)
-ORDER BY distance LIMIT 1
-"""
-
-
-def measured_ancestor(
-    connection: Connection[Any], head: int, platform: str, mode: str, *, most: int = 1000
-) -> Mapping[str, Any] | None:
-    """The nearest first-parent ancestor that was measured there, with its distance in commits. Of one on a branch that is a
-    measurement of history: what anybody says of it is no base for others.
-    """
-    return connection.execute(
-        _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": most}
-    ).fetchone()
-
-
-def is_ancestor(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> bool:
-    """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
-    if distance(connection, base, head, most=most) is not None:
-        return True
-    found = connection.execute(
-        "SELECT 1 FROM branch_revision AS base JOIN branch_revision AS head USING (branch_id)"
-        " WHERE base.revision_id = %s AND head.revision_id = %s AND base.ordinal < head.ordinal LIMIT 1",
-        [base, head],
-    ).fetchone()
-    return found is not None
 
 
 def branches_of(connection: Connection[Any], revision_ids: Sequence[int]) -> list[int]:
@@ -250,52 +208,3 @@ def list_branches(connection: Connection[Any]) -> list[Mapping[str, Any]]:
     return connection.execute(
         "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
     ).fetchall()
-
-
-_DISTANCE = """
-WITH RECURSIVE line (id, parents, distance) AS (
-    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
-  UNION ALL
-    SELECT revision.id, revision.parents, distance + 1
-    FROM line JOIN revision ON revision.commit = line.parents[1]
-    WHERE distance < %(most)s AND line.id <> %(base)s
-)
-SELECT distance FROM line WHERE id = %(base)s
-"""
-
-
-def distance(connection: Connection[Any], base: int, head: int, *, most: int = 1000) -> int | None:
-    """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
-    row = connection.execute(_DISTANCE, {"head": head, "base": base, "most": most}).fetchone()
-    return None if row is None else int(row["distance"])
-
-
-_NEIGHBOURS = """
-WITH measured (ordinal, commit) AS NOT MATERIALIZED (
-    SELECT place.ordinal, revision.commit
-    FROM (SELECT branch_id FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1) AS own
-    JOIN branch_revision AS place USING (branch_id)
-    JOIN revision ON revision.id = place.revision_id
-    WHERE EXISTS (
-        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = place.revision_id AND of_history
-          AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
-    )
-), own (ordinal) AS (
-    SELECT ordinal FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1
-)
-SELECT (SELECT commit FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 1) AS before,
-       (SELECT commit FROM measured WHERE ordinal > own.ordinal ORDER BY ordinal LIMIT 1) AS after,
-       (SELECT count(*) < 2 FROM (SELECT FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 2) AS earlier)
-           AS before_is_first
-FROM own
-"""
-
-
-def measured_neighbours(
-    connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
-) -> Mapping[str, Any]:
-    """The commits of history that were measured next `before` and `after` it on its branch, None where there is none, and whether none
-    was before the one before: `before_is_first`. Of one platform or mode where it is named.
-    """
-    row = connection.execute(_NEIGHBOURS, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
-    return {"before": None, "after": None, "before_is_first": True} if row is None else row

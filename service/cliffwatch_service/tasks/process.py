@@ -72,7 +72,7 @@ def _work(settings: Settings, url: str, parent: int) -> None:
 
 
 async def work(url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now) -> None:
-    """Does tasks until it is told to end, or until none is left."""
+    """Does tasks until it is signalled to end, or until none is left."""
     pool = open_pool(url, connections=3, statement_seconds=settings.statement_seconds)
     try:
         tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings))

@@ -1,4 +1,4 @@
-"""The service's background tasks: asked for in tasks_asked or by the clock, done once, again after a failure, and seen in
+"""The service's background tasks: asked for in store/background.py or by the clock, done once, again after a failure, and seen in
 the database.
 """
 
@@ -21,7 +21,7 @@ from cliffwatch_service.history.follow import poll
 from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import Settings
-from cliffwatch_service.store import background, follows
+from cliffwatch_service.store import background, database, follows
 from cliffwatch_service.tasks.retention import apply_retention
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
@@ -42,9 +42,7 @@ class TaskParts:
     def connection(self) -> Iterator[Connection[Any]]:
         """A transaction for work that takes longer than a request may."""
         with self.pool.connection() as connection:
-            connection.execute(
-                "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
-            )
+            database.allow_long_work(connection)
             yield connection
 
 
@@ -74,7 +72,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
 
     @app.task(name=background.COMPARE, retry=RETRY_DATABASE)
     def compare(base: int, head: int) -> None:
-        """Fails for good where the arms cannot be compared: whoever asked is told so instead of waiting."""
+        """Fails for good where the arms cannot be compared: whoever asked learns it instead of waiting."""
         with structlog.contextvars.bound_contextvars(task=background.COMPARE, base=base, head=head):
             with parts.connection() as connection, _no_collecting():
                 keep_compared(connection, base, head, parts.now())
@@ -84,8 +82,8 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
     def watch(branch_id: int) -> None:
         with structlog.contextvars.bound_contextvars(task=background.WATCH, branch=branch_id):
             with parts.connection() as connection:
-                found = watch_branch(connection, branch_id, parts.now())
-            _log.info("watched", candidates=found)
+                candidates = watch_branch(connection, branch_id, parts.now())
+            _log.info("watched", candidates=candidates)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -10,22 +9,18 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
-from cliffwatch.comparing.comparison import TROUBLED
-from cliffwatch.counting import counted
+from cliffwatch.comparing.ordering import Standing, standing
 from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.jobs.leases import AT_WORK
-from cliffwatch_service.store import follows, overview, queue, reports, runs, series, trees
-from cliffwatch_service.web.history.report_summary import tally
+from cliffwatch_service.jobs.alarms import alarms, offline_hosts
+from cliffwatch_service.store import ancestry, follows, overview, queue, reports, runs, series
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
 CELLS = 30
 """Revisions in a branch's strip."""
-
-STALE = timedelta(days=2)
-"""A platform that measured nothing for so long is an alarm."""
 
 router = APIRouter()
 
@@ -42,7 +37,7 @@ class StripCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class BranchStrip:
     """A branch on one target, the oldest revision first: time runs to the right on every page."""
 
     platform: str
@@ -51,14 +46,14 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedBranch:
     """A branch with its strips."""
 
     tree: str
     branch: str
     policy: str
     problem: str | None
-    strips: Sequence[Strip]
+    strips: Sequence[BranchStrip]
     revisions: int
 
 
@@ -82,77 +77,51 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         "home.html",
         followed=followed,
         inbox=inbox,
-        tallies={digest: tally(held) for digest, held in changes.items()},
+        tallies={digest: tally(of_report) for digest, of_report in changes.items()},
         running=[job for job in jobs if job["state"] == "leased"],
         waiting=sum(job["state"] == "queued" for job in jobs),
-        stale_hosts=silent_hosts(hosts, now),
+        offline_hosts=offline_hosts(hosts, now),
         alarms=alarms(targets, entries, now),
         recent=recent,
     )
 
 
-def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
-    """What keeps a platform from telling anything new, in sentences; old results are one only where a branch is followed."""
-    followed = {tuple(target) for row in entries for target in row["targets"]}
-    found = []
-    for each in targets:
-        name = f"{each['platform']} ({each['mode']})"
-        newest = each["newest_of_history"]
-        silent = each["seen"] is None or now - each["seen"] > AT_WORK
-        if each["waiting"] and silent and not each["running"]:
-            found.append(
-                f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform works"
-            )
-        elif (each["platform"], each["mode"]) in followed and newest and now - newest > STALE:
-            found.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
-    known = {(each["platform"], each["mode"]) for each in targets if each["newest_of_history"] or each["waiting"]}
-    found += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
-    return found
-
-
-def silent_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
-    """Hosts that offered to work once, hold no job and are not heard of now; who only uploads is not expected to be."""
-    return [
-        host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
-    ]
-
-
-def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> Followed:
+def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> FollowedBranch:
     rows = list(reversed(overview.strip_of(connection, row["branch_id"], CELLS)))
     revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
     targets = [tuple(target) for target in row["targets"]]
     targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
-    told = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
+    compared = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
     strips = [
-        Strip(
+        BranchStrip(
             platform,
             mode,
-            [_cell(revision, told.get((revision["commit"], platform, mode))) for revision in revisions],
+            [_cell(revision, compared.get((revision["commit"], platform, mode))) for revision in revisions],
         )
         for platform, mode in targets
     ]
-    return Followed(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
+    return FollowedBranch(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
 
 
-def _cell(revision: Mapping[str, Any], told: Mapping[str, Any] | None) -> StripCell:
+def _cell(revision: Mapping[str, Any], compared: Mapping[str, Any] | None) -> StripCell:
     commit, subject = revision["commit"], revision["subject"] or ""
-    if told is None:
+    if compared is None:
         return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
-    counts = told["counts"]
-    kind, sign = _kind(counts)
+    counts = compared["counts"]
+    kind, sign = _STANDINGS[standing(counts)]
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing compared"
-    return StripCell(commit, told["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
+    return StripCell(commit, compared["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
 
 
-def _kind(counts: Mapping[str, int]) -> tuple[str, str]:
-    """Style and sign of a revision's verdicts; the worst thing that can be said of it."""
-    if counts.get("regression"):
-        return ("both", "◆") if counts.get("improvement") else ("worse", "▲")
-    if any(counts.get(verdict) for verdict in TROUBLED):
-        return "trouble", "✕"
-    if counts.get("improvement"):
-        return "better", "▼"
-    return ("same", "·") if counts.get("unchanged") and not counts.get("inconclusive") else ("open", "?")
+_STANDINGS: Mapping[Standing, tuple[str, str]] = {
+    "both": ("both", "◆"),
+    "regression": ("worse", "▲"),
+    "trouble": ("trouble", "✕"),
+    "improvement": ("better", "▼"),
+    "unchanged": ("same", "·"),
+    "inconclusive": ("inconclusive", "?"),
+}
+"""Style and sign of a revision's verdicts together."""
 
 
 @router.get("/revisions/{commit:path}")
@@ -162,18 +131,18 @@ def show_revision(
     """What is known of a revision: where it was measured, and what it can be compared with."""
     with service.transaction() as connection:
         row = revision_named(connection, commit)
-        found = runs.list_runs(
+        recent = runs.list_runs(
             connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
         )
         measured = series.targets_measured(connection, row["id"])
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             "revision": row,
             "measured": measured,
             "comparable": any(
-                trees.measured_ancestor(connection, row["id"], each["platform"], each["mode"]) for each in measured
+                ancestry.measured_ancestor(connection, row["id"], each["platform"], each["mode"]) for each in measured
             ),
             "branches": overview.branches_of_revision(connection, row["id"]),
-            "neighbours": trees.measured_neighbours(connection, row["id"]),
-            "runs": found,
+            "neighbours": ancestry.measured_neighbours(connection, row["id"]),
+            "runs": recent,
         }
-    return page(request, visitor, "revision.html", **said)
+    return page(request, visitor, "revision.html", **content)

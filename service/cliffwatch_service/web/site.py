@@ -35,7 +35,7 @@ def refused(request: Request, refusal: Refusal) -> Response:
 
 
 def _visitor(request: Request) -> Visitor:
-    """Who asked, where the failed request came far enough to know or the cookie still tells."""
+    """Who asked, where the failed request came far enough to know or the cookie still names him."""
     known: Visitor | None = getattr(request.state, "visitor", None)
     if known is not None:
         return known

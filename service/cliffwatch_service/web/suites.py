@@ -9,11 +9,12 @@ from fastapi.responses import Response
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES, CaseSpec
+from cliffwatch.comparing.ordering import natural_key
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
-from cliffwatch_service.web.layout.wording import counted_order, parameters
+from cliffwatch_service.web.layout.wording import parameters
 
 router = APIRouter()
 
@@ -37,4 +38,4 @@ def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, vis
 
 def _ordered(cases: Iterable[CaseSpec]) -> list[CaseSpec]:
     """As people count, not as their profiles were written."""
-    return sorted(cases, key=lambda case: counted_order(parameters(case.params)))
+    return sorted(cases, key=lambda case: natural_key(parameters(case.params)))

@@ -85,11 +85,11 @@ class Watched:
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
     """Windows whose every complaint fails the test; those that a test expects it takes out of `complaints`."""
-    found = Watched(browser)
-    yield found
-    for context in found.contexts:
+    visitor = Watched(browser)
+    yield visitor
+    for context in visitor.contexts:
         context.close()
-    assert found.complaints == []
+    assert visitor.complaints == []
 
 
 Opened = Callable[..., Page]

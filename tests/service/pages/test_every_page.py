@@ -81,10 +81,10 @@ def test_a_page_is_whole_in_both_themes_and_at_both_widths(name: str, watched: A
 
 def serious(page: Any) -> list[str]:
     """axe-core's serious and critical violations, with the first elements that have them."""
-    found = Axe().run(page).response["violations"]
+    violations = Axe().run(page).response["violations"]
     return [
         f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
-        for each in found
+        for each in violations
         if each["impact"] in ("serious", "critical")
     ]
 

@@ -40,12 +40,12 @@ def test_the_first_regression_is_a_few_keys_away(opened: Any) -> None:
     page.wait_for_url("**/regressions/*")
 
 
-def test_what_is_open_runs_and_is_silent_is_on_the_home_page(opened: Any) -> None:
+def test_what_is_open_runs_and_is_offline_is_on_the_home_page(opened: Any) -> None:
     text = opened("/").locator("main").inner_text()
-    assert "amd-rome (walltime): 2 jobs wait and no host of this platform works" in text
+    assert "amd-rome (walltime): 2 jobs wait and no host of this platform is online" in text
     assert "bpf: Check the owner of a local storage element\n▲ 15 worse by up to 5.74 % on amd-rome" in text
     assert "330edbeb32f7 … a88952a2bc36 on emulator-1" in text
-    assert "skylake-1 intel-skylake, last heard of 7 h ago" in text
+    assert "skylake-1 intel-skylake, last seen 7 h ago" in text
 
 
 def test_an_empty_service_says_how_to_begin(running: Any, watched: Any) -> None:
@@ -87,7 +87,7 @@ def test_a_platform_of_a_followed_branch_that_measures_nothing_is_an_alarm(runni
         running.clock.moment += timedelta(days=3)
         assert "amd-rome (walltime): nothing was measured for 3 days" in http.get("/hosts").text
         hosts = http.get("/hosts").text
-        assert hosts.count("<strong>silent</strong>") == 1, "rome-1 only uploads: nobody waits for it"
+        assert hosts.count("<strong>offline</strong>") == 1, "rome-1 only uploads: nobody waits for it"
 
 
 def test_history_is_drawn_with_its_band_changes_epochs_and_releases(opened: Any, demonstration: Any) -> None:
@@ -167,8 +167,8 @@ def test_series_are_found_by_a_part_of_their_name(opened: Any) -> None:
 def test_series_are_found_by_their_title_and_parameters_stand_as_people_count(text: str, demonstration: Any) -> None:
     with demonstration.http(None) as http:
         page = http.get("/series", params={"text": text, "platform": "amd-rome"}).text
-    found = re.findall(r'<span class="params">nr_maps=(\d+)</span>', page)
-    assert found == ["1", "10", "16", "17", "100", "1000"]
+    numbers = re.findall(r'<span class="params">nr_maps=(\d+)</span>', page)
+    assert numbers == ["1", "10", "16", "17", "100", "1000"]
 
 
 def test_a_point_leads_to_its_revision_and_is_dated(opened: Any, demonstration: Any) -> None:

@@ -77,8 +77,8 @@ def upload_broken(http: Any) -> None:
 def say_hostile(http: Any, report: str) -> Any:
     """Evil in triage, follows, tokens, requests, hosts and events; the work that a host was given."""
     target = {"targets": [{"platform": "amd-rome", "mode": "walltime"}], "suites": ["local-storage"]}
-    said = {"state": "acknowledged", "owner": EVIL, "note": EVIL}
-    http.post(f"/api/v1/reports/{report}/triage", json=said).raise_for_status()
+    form = {"state": "acknowledged", "owner": EVIL, "note": EVIL}
+    http.post(f"/api/v1/reports/{report}/triage", json=form).raise_for_status()
     http.post(
         "/api/v1/follows",
         json={"tree": TREE, "branch": f"branch{EVIL}".replace(" ", "+"), "policy": "commit", **target},
@@ -123,10 +123,12 @@ def hostile(running: Any) -> Any:
 
 
 def links(page: Any) -> set[str]:
-    found = page.eval_on_selector_all("a[href^='/'], a[href]", "all => all.map((each) => each.getAttribute('href'))")
+    addresses = page.eval_on_selector_all(
+        "a[href^='/'], a[href]", "all => all.map((each) => each.getAttribute('href'))"
+    )
     return {
         page.evaluate("(href) => new URL(href, location).pathname + new URL(href, location).search", each)
-        for each in found
+        for each in addresses
     }
 
 

@@ -16,7 +16,7 @@ def test_a_database_that_is_away_is_told_on_a_page(running: Any) -> None:
         running.service.pool.close()
         away = http.get("/")
         assert (away.status_code, away.headers["retry-after"]) == (503, "5")
-        assert "the service cannot reach its database now" in away.text
+        assert "the database is not reachable" in away.text
         assert http.get("/nothing").status_code == 404
 
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_compared_is_said_and_does_not_reload_for_ever(
         running.do_tasks()
         given_up = http.get(pair)
     assert given_up.status_code == 503
-    assert "was tried and given up" in given_up.text
+    assert "the comparison failed: the background task has the reason" in given_up.text
     assert "refresh" not in given_up.headers
 
 

@@ -30,8 +30,8 @@ def test_a_report_is_triaged_where_it_is_read(script: bool, reported: Any, watch
     page.get_by_role("button", name="Save").click()
     page.wait_for_url("**/regressions")
     page.locator("article.report a.row").click()
-    said = page.locator("main").inner_text()
-    assert "triage: acknowledged, owner maintainer: seen on two hosts" in said
+    text = page.locator("main").inner_text()
+    assert "triage: acknowledged, owner maintainer: seen on two hosts" in text
     page.goto("/regressions?state=new")
     assert "No report is in this state." in page.locator("main").inner_text()
 
@@ -135,9 +135,9 @@ def test_a_session_ends_with_its_token_with_its_time_and_with_a_forgery(reported
     with reported.http(None) as http:
         cookie_of(reported, "triage", http)
         assert "Sign out" in http.get("/").text
-        held = http.cookies["cliffwatch_session"]
+        cookie = http.cookies["cliffwatch_session"]
         http.cookies.clear()
-        assert "Sign out" not in http.get("/", headers={"Cookie": f"cliffwatch_session={held[:-2]}xx"}).text
+        assert "Sign out" not in http.get("/", headers={"Cookie": f"cliffwatch_session={cookie[:-2]}xx"}).text
         cookie_of(reported, "triage", http)
         reported.clock.moment += timedelta(days=15)
         assert "Sign out" not in http.get("/").text

@@ -17,7 +17,7 @@ class DemoBoot:
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """A run with its boots; `received` is when it is said to have come in."""
+    """A run with its boots; `received` is when it is recorded to have come in."""
 
     host: str
     record: Mapping[str, Any]

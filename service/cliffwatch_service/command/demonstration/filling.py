@@ -35,10 +35,10 @@ from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw
 from cliffwatch_service.ingest.uploads import BOOT, RUN
-from cliffwatch_service.jobs.leases import Offer, offer, tell
+from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import marks, queue, reports, trees
+from cliffwatch_service.store import database, follows, queue, reports, tokens, trees
 from cliffwatch_service.store.follows import FollowRow
 
 MEASURED_BRANCH = "measured"
@@ -46,13 +46,13 @@ _WHO = "demonstration"
 _A_YEAR = timedelta(days=365)
 
 
-def fill(connection: Connection[Any], now: datetime, told: Callable[[str], object]) -> None:
+def fill(connection: Connection[Any], now: datetime, report: Callable[[str], object]) -> None:
     """All of it or, when it is interrupted, nothing. Raises Refusal where the database holds results that are no demonstration,
     or the demonstration already.
     """
-    if marks.is_demonstration(connection):
+    if database.is_demonstration(connection):
         raise Refusal(409, "filled already", "this database holds the demonstration already: serve it")
-    if marks.holds_results(connection):
+    if database.holds_results(connection):
         raise Refusal(
             409, "not empty", "this database holds results: name an empty one with --data-dir or DATABASE_URL"
         )
@@ -64,24 +64,24 @@ def fill(connection: Connection[Any], now: datetime, told: Callable[[str], objec
         ("made-up history", branch_runs(now)),
         ("a made-up pull request", (pull_request_run(now),)),
     )
-    for what, found in kinds:
-        told(f"{what}: {counted(_keep_all(connection, found), 'run')}")
+    for what, runs in kinds:
+        report(f"{what}: {counted(_keep_all(connection, runs), 'run')}")
     _branches(connection, now)
     _triage(connection, now)
     _queue(connection, now)
-    marks.mark_demonstration(connection, now)
-    told("branches, triage and queue")
+    database.mark_demonstration(connection, now)
+    report("branches, triage and queue")
 
 
 def measured_kernels_elsewhere(now: datetime) -> Iterator[DemoRun]:
     """The kernels that were really measured in icount, as they might have looked on hardware: made up."""
-    found = [run for run in measured_runs(now) if not any(arm["failure"] for arm in run.record["arms"].values())]
+    succeeded = [run for run in measured_runs(now) if not any(arm["failure"] for arm in run.record["arms"].values())]
     effects = {
         1: {},
         2: {"amd-rome": {_SEQ: 1.031}, "intel-skylake": {_SEQ: 1.052}},
         3: {"amd-rome": {_CONTROL: 1.024}, "intel-skylake": {_INT: 0.978, _CONTROL: 1.021}},
     }
-    for place, run in enumerate(found[:3], start=1):
+    for number, run in enumerate(succeeded[:3], start=1):
         sides = [run.record["arms"][name]["facts"] for name in ("base", "head")]
         for platform in PLATFORMS:
             base, head = (
@@ -91,7 +91,7 @@ def measured_kernels_elsewhere(now: datetime) -> Iterator[DemoRun]:
                     0,
                     tuple(facts.get("parents", ())),
                     facts.get("author") or "Cliffwatch",
-                    {} if side == 0 else effects[place].get(platform, {}),
+                    {} if side == 0 else effects[number].get(platform, {}),
                 )
                 for side, facts in enumerate(sides)
             )
@@ -102,9 +102,9 @@ _SEQ, _INT = "local-storage-cache-seq-get", "local-storage-cache-int-get"
 _CONTROL = "local-storage-cache-hashmap-control"
 
 
-def _keep_all(connection: Connection[Any], found: Iterable[DemoRun]) -> int:
+def _keep_all(connection: Connection[Any], runs: Iterable[DemoRun]) -> int:
     count = 0
-    for run in found:
+    for run in runs:
         _keep(connection, run)
         count += 1
     return count
@@ -132,9 +132,7 @@ def _keep(connection: Connection[Any], run: DemoRun) -> None:
 
 
 def _filler(connection: Connection[Any]) -> Caller:
-    row = connection.execute("SELECT id FROM token WHERE name = %s", [_WHO]).fetchone()
-    assert row is not None
-    return Caller(name=_WHO, token_id=row["id"], scopes=frozenset({"admin"}))
+    return Caller(name=_WHO, token_id=tokens.token_named(connection, _WHO), scopes=frozenset({"admin"}))
 
 
 def _branches(connection: Connection[Any], now: datetime) -> None:
@@ -145,7 +143,7 @@ def _branches(connection: Connection[Any], now: datetime) -> None:
     _follow(
         connection,
         BRANCH,
-        [commit_of(place) for place in range(REVISIONS)],
+        [commit_of(ordinal) for ordinal in range(REVISIONS)],
         [(name, "walltime") for name in PLATFORMS],
         now,
     )
@@ -157,26 +155,26 @@ def _follow(
     row = FollowRow(
         tree=TREE, branch=branch, policy="commit", targets=targets, suites=["local-storage"], profile="standard"
     )
-    follow_branch(connection, row, who=_WHO, now=now)
+    number = follow_branch(connection, row, who=_WHO, now=now)
     tree = trees.keep_tree(connection, TREE, now)
     identity = trees.keep_branch(connection, tree, branch)
     revisions = trees.keep_revisions(connection, [trees.RevisionFacts(commit=commit) for commit in commits])
-    trees.place_on_branch(connection, identity, 1, revisions)
+    trees.set_branch_end(connection, identity, 1, revisions)
     watch_branch(connection, identity, now)
     # Nobody polls a tree that does not exist.
-    connection.execute("UPDATE follow SET polled = %s WHERE branch_id = %s", [now + 100 * _A_YEAR, identity])
+    follows.set_polled(connection, number, now + 100 * _A_YEAR, problem=None)
 
 
 def _triage(connection: Connection[Any], now: datetime) -> None:
     """Some reports have been judged."""
     wanted = {"states": ["new"], "digest": None, "at": None, "id": None, "limit": 100}
-    found = reports.list_reports(connection, wanted)
-    said = {
+    listed = reports.list_reports(connection, wanted)
+    judgements = {
         side_of(17).subject: ("expected", "the counters are worth it"),
         side_of(25).subject: ("acknowledged", "prefetching past the end of the list"),
     }
-    for report in found:
-        state, note = said.get(report["subject"], (None, ""))
+    for report in listed:
+        state, note = judgements.get(report["subject"], (None, ""))
         if state is not None:
             when = now - timedelta(hours=5)
             triage(connection, report["digest"], state=cast("State", state), owner=_WHO, note=note, by=_WHO, now=when)
@@ -213,7 +211,7 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
             who=by.name,
             now=now - timedelta(minutes=30 - number),
         )
-    found = [
+    checks = [
         {
             "name": "huge pages",
             "status": "warn",
@@ -221,7 +219,7 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
             "mend": ["echo never > /sys/kernel/mm/transparent_hugepage/enabled"],
         }
     ]
-    about = {"modes": ["icount"], "doctor": {"verdict": "fit for icount runs", "checks": found}}
+    about = {"modes": ["icount"], "doctor": {"verdict": "fit for icount runs", "checks": checks}}
     given = Offer(host=measured.HOST, platform="emulated-x86-64", modes=["icount"], isolation="bubblewrap", about=about)
     leased = offer(connection, given, by=by, lease_for=_A_YEAR, now=now - timedelta(minutes=4))
     assert leased is not None
@@ -240,5 +238,5 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         (number, "line", {"text": line}, now - timedelta(seconds=240 - 20 * number))
         for number, line in enumerate(lines)
     ]
-    tell(connection, leased.lease, events, by=by)
+    add_events(connection, leased.lease, events, by=by)
     queue.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))

@@ -25,14 +25,14 @@ PLATFORMS: Mapping[str, tuple[str, str, float]] = {
     "amd-rome": ("rome-1", "AMD EPYC 7502", 1.18),
     "intel-skylake": ("skylake-1", "Intel Xeon Gold 6138", 1.0),
 }
-"""Host, processor, and how much slower than the published table it is said to be."""
+"""Host, processor, and how much slower than the published table it is made."""
 
 _SPREAD = 0.004
 _BOOTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MadeUpStep:
     """From revision `at` on, cases of a benchmark take `factor` times as long on a platform; all parameters where None."""
 
     at: int
@@ -43,13 +43,13 @@ class Step:
 
 
 STEPS = (
-    Step(9, "amd-rome", "local-storage-cache-seq-get", 0.94),
-    Step(9, "intel-skylake", "local-storage-cache-seq-get", 0.95),
-    Step(17, "amd-rome", "local-storage-cache-hashmap-control", 1.041),
-    Step(25, "amd-rome", "local-storage-cache-int-get", 1.035, "17"),
-    Step(25, "intel-skylake", "local-storage-cache-int-get", 0.962, "17"),
-    Step(33, "amd-rome", "local-storage-cache-seq-get", 1.052),
-    Step(33, "intel-skylake", "local-storage-cache-seq-get", 1.047),
+    MadeUpStep(9, "amd-rome", "local-storage-cache-seq-get", 0.94),
+    MadeUpStep(9, "intel-skylake", "local-storage-cache-seq-get", 0.95),
+    MadeUpStep(17, "amd-rome", "local-storage-cache-hashmap-control", 1.041),
+    MadeUpStep(25, "amd-rome", "local-storage-cache-int-get", 1.035, "17"),
+    MadeUpStep(25, "intel-skylake", "local-storage-cache-int-get", 0.962, "17"),
+    MadeUpStep(33, "amd-rome", "local-storage-cache-seq-get", 1.052),
+    MadeUpStep(33, "intel-skylake", "local-storage-cache-seq-get", 1.047),
 )
 
 SUBJECTS = {
@@ -67,31 +67,31 @@ _RELEASES = ((0, "6.12.0"), (14, "6.13.0-rc1"), (28, "6.13.0-rc5"))
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A revision to measure: `place` counts along the branch."""
+    """A revision to measure: `ordinal` counts along the branch."""
 
     commit: str
     subject: str
-    place: int
+    ordinal: int
     parents: tuple[str, ...] = ()
     author: str = "Cliffwatch"
     factors: Mapping[str, float] = field(default_factory=dict)
 
 
-def commit_of(place: int) -> str:
-    return digest_of(["demonstration", place]) + "0" * 8
+def commit_of(ordinal: int) -> str:
+    return digest_of(["demonstration", ordinal]) + "0" * 8
 
 
-def side_of(place: int) -> Side:
-    subject = SUBJECTS.get(place, f"bpf: Change number {place} of the demonstration")
-    return Side(commit_of(place), subject, place, (commit_of(place - 1),) if place else ())
+def side_of(ordinal: int) -> Side:
+    subject = SUBJECTS.get(ordinal, f"bpf: Change number {ordinal} of the demonstration")
+    return Side(commit_of(ordinal), subject, ordinal, (commit_of(ordinal - 1),) if ordinal else ())
 
 
 def branch_runs(now: datetime) -> Iterator[DemoRun]:
     """Every revision of the branch against its parent, on both platforms."""
-    for place in range(1, REVISIONS):
+    for ordinal in range(1, REVISIONS):
         for platform in PLATFORMS:
-            when = now - timedelta(hours=12 * (REVISIONS - place))
-            yield made_up_run(side_of(place - 1), side_of(place), platform, when, control=place % 8 == 1)
+            when = now - timedelta(hours=12 * (REVISIONS - ordinal))
+            yield made_up_run(side_of(ordinal - 1), side_of(ordinal), platform, when, control=ordinal % 8 == 1)
 
 
 def pull_request_run(now: datetime) -> DemoRun:
@@ -112,7 +112,7 @@ def made_up_run(base: Side, head: Side, platform: str, when: datetime, *, contro
     host, processor, slower = PLATFORMS[platform]
     arms = {"base": base, "head": head} | ({"control": base} if control else {})
     levels = _levels()
-    compiler = "gcc 13.3.0" if head.place < _NEW_COMPILER else "gcc 14.2.0"
+    compiler = "gcc 13.3.0" if head.ordinal < _NEW_COMPILER else "gcc 14.2.0"
     record = _record(arms, platform, when, processor, compiler, list(levels))
     drawn = np.random.default_rng(int(digest_of([base.commit, head.commit, platform])[:8], 16))
     boots = []
@@ -147,7 +147,7 @@ def _factor(side: Side, platform: str, benchmark: str, _parameter: str, value: s
     for step in STEPS:
         if (
             (step.platform, step.benchmark) == (platform, benchmark)
-            and side.place >= step.at
+            and side.ordinal >= step.at
             and step.value in (None, value)
         ):
             factor *= step.factor
@@ -189,14 +189,14 @@ def _record(
             ],
             "boots": [
                 {
-                    "index": 1 + len(names) * block + place,
+                    "index": 1 + len(names) * block + position,
                     "block": block,
-                    "arm": names[(place + block) % len(names)],
+                    "arm": names[(position + block) % len(names)],
                     "stage": "screen",
                     "cases": list(range(len(cases))),
                 }
                 for block in range(_BOOTS)
-                for place in range(len(names))
+                for position in range(len(names))
             ],
         },
         "left_out": [],
@@ -206,7 +206,7 @@ def _record(
 
 
 def _arm(side: Side) -> dict[str, Any]:
-    release = next(name for place, name in reversed(_RELEASES) if side.place >= place)
+    release = next(name for first, name in reversed(_RELEASES) if side.ordinal >= first)
     return {
         "label": f"{side.commit[:12]} ({side.subject})",
         "facts": {

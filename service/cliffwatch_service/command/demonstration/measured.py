@@ -25,9 +25,9 @@ def measured_runs(now: datetime) -> list[DemoRun]:
             HOST,
             orjson.loads(files[f"{name}/run.json"]),
             list(_boots(files, name)),
-            now - timedelta(hours=len(names) - place),
+            now - timedelta(hours=len(names) - index),
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     ]
 
 
@@ -48,11 +48,11 @@ def _boots(files: dict[str, bytes], run: str) -> Iterator[DemoBoot]:
     folders = sorted({name.split("/")[2] for name in files if name.startswith(f"{run}/boots/")})
     for folder in folders:
         path = f"{run}/boots/{folder}/"
-        about, environment, held = (orjson.loads(files[path + name]) for name in _OWN)
+        about, environment, results = (orjson.loads(files[path + name]) for name in _OWN)
         upload: dict[str, Any] = {
             "boot": about,
             "environment": environment,
-            **{name: held[name] for name in ("samples", "outcomes", "problems")},
+            **{name: results[name] for name in ("samples", "outcomes", "problems")},
         }
         raw = {name.removeprefix(path): content for name, content in files.items() if name.startswith(path)}
         yield DemoBoot(about["index"], upload, _archive({name: raw[name] for name in raw if name not in _OWN}))

@@ -40,7 +40,7 @@ def _inline_lookup(now: datetime) -> DemoRun:
         ]
         for arm, column in (("base", "before"), ("head", "after"))
     }
-    note = "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of bpf_local_storage_lookup()'): 21 trials, of which the table tells the middle."
+    note = "Published on the bpf list, February 2024 (v2 of 'Allow compiler to inline most of bpf_local_storage_lookup()'): 21 trials, of which the table has the median."
     subjects = {"base": "published: before inlining the lookup", "head": "published: after inlining the lookup"}
     return _run("published", "inline-lookup-2024", sides, subjects, note, now - timedelta(days=9))
 
@@ -105,8 +105,8 @@ def _run(
                 for suite, benchmark, params in ordered
             ],
             "boots": [
-                {"index": place, "block": 0, "arm": arm, "stage": "screen", "cases": list(range(len(ordered)))}
-                for place, arm in enumerate(sides, start=1)
+                {"index": number, "block": 0, "arm": arm, "stage": "screen", "cases": list(range(len(ordered)))}
+                for number, arm in enumerate(sides, start=1)
             ],
         },
         "left_out": [],
@@ -114,7 +114,8 @@ def _run(
         "notes": [note],
     }
     boots = [
-        DemoBoot(place, _boot(place, arm, samples, when)) for place, (arm, samples) in enumerate(sides.items(), start=1)
+        DemoBoot(number, _boot(number, arm, samples, when))
+        for number, (arm, samples) in enumerate(sides.items(), start=1)
     ]
     return DemoRun(host, record, boots, when)
 

@@ -26,8 +26,8 @@ def conditions(base: Mapping[str, Any], base_arm: str, head: Mapping[str, Any], 
     """Of two records (run.json) and the names of the arms in them: what differs first."""
     ours = dict(_flat(_facts(base, base_arm)))
     theirs = dict(_flat(_facts(head, head_arm)))
-    found = [Condition(item, ours.get(item, "–"), theirs.get(item, "–")) for item in dict.fromkeys([*ours, *theirs])]
-    return sorted(found, key=lambda each: each.same)
+    items = [Condition(item, ours.get(item, "–"), theirs.get(item, "–")) for item in dict.fromkeys([*ours, *theirs])]
+    return sorted(items, key=lambda each: each.same)
 
 
 def _facts(record: Mapping[str, Any], arm: str) -> dict[str, Any]:

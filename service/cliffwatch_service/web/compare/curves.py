@@ -8,21 +8,19 @@ from typing import Any
 from cliffwatch.reports import figures
 from cliffwatch_service.web.layout.drawing import Dot, line
 
-WIDTH = 460
 _TOP, _BOTTOM = 12, 176
 """Of the costs; below them stand the parameter's values."""
 _RATIO_TOP, _RATIO_BOTTOM = 226, 296
-HEIGHT = 304
 _RIGHT = 448
 _LETTER = 6.6
 """Width of a digit in a label."""
 _MOST_POINTS = 120
 
-Place = Callable[[float], float]
+Coordinate = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """A value of the parameter with its row, the threshold of that row, and where the row stands."""
 
     value: float
@@ -66,7 +64,7 @@ class Curve:
     ratio: Ratio
 
 
-def curve(points: Sequence[Point], bends: Mapping[str, Sequence[float] | None]) -> Curve:
+def curve(points: Sequence[SweepPoint], bends: Mapping[str, Sequence[float] | None]) -> Curve:
     """Of points on a log axis; `bends` are those of base and head, by name."""
     points = _thinned(sorted(points, key=lambda point: point.value))
     costs = [cost for point in points for cost in (point.row["base"], point.row["head"])]
@@ -81,7 +79,7 @@ def curve(points: Sequence[Point], bends: Mapping[str, Sequence[float] | None]) 
         head=line([(x_of(point.value), y_of(point.row["head"])) for point in points]),
         dots=tuple(_dot(point, x_of, y_of(point.row["head"])) for point in points),
         bends=tuple(
-            (side, x_of(found[0]), round(x_of(found[1]) - x_of(found[0]), 1)) for side, found in bends.items() if found
+            (side, x_of(span[0]), round(x_of(span[1]) - x_of(span[0]), 1)) for side, span in bends.items() if span
         ),
         x_ticks=tuple(_x_ticks([point.value for point in points], x_of)),
         y_ticks=tuple(Tick(y_of(value), label, "end") for value, label in zip(y_values, labels, strict=True)),
@@ -89,39 +87,41 @@ def curve(points: Sequence[Point], bends: Mapping[str, Sequence[float] | None]) 
     )
 
 
-def _dot(point: Point, x_of: Place, y: float) -> Dot:
+def _dot(point: SweepPoint, x_of: Coordinate, y: float) -> Dot:
     row = point.row
     values = f"{figures.value(row['base'])} → {figures.value(row['head'])} {row['unit']}"
     return Dot(x_of(point.value), y, f"{point.value:,g}: {values}, {figures.percent(row['change'])}", point.href)
 
 
-def _ratio(points: Sequence[Point], x_of: Place, bounds: tuple[float, float], shares: Sequence[float]) -> Ratio:
+def _ratio(
+    points: Sequence[SweepPoint], x_of: Coordinate, bounds: tuple[float, float], shares: Sequence[float]
+) -> Ratio:
     low, high = bounds
     threshold = min(point.threshold for point in points)
 
     def y_of(change: float) -> float:
         return round(_RATIO_BOTTOM - (change - low) / (high - low) * (_RATIO_BOTTOM - _RATIO_TOP), 1)
 
-    held = [point for point in points if point.row["change"] is not None]
+    changed = [point for point in points if point.row["change"] is not None]
     return Ratio(
-        line=line([(x_of(point.value), y_of(point.row["change"])) for point in held]) if held else "",
-        band=_band(held, x_of, y_of),
+        line=line([(x_of(point.value), y_of(point.row["change"])) for point in changed]) if changed else "",
+        band=_band(changed, x_of, y_of),
         below=(y_of(threshold), round(y_of(-threshold) - y_of(threshold), 1)),
         zero=y_of(0.0),
-        dots=tuple(_dot(point, x_of, y_of(point.row["change"])) for point in held),
+        dots=tuple(_dot(point, x_of, y_of(point.row["change"])) for point in changed),
         ticks=tuple(Tick(y_of(share), _share(share), "end") for share in shares),
     )
 
 
-def _shares(points: Sequence[Point]) -> tuple[float, float, Sequence[float]]:
+def _shares(points: Sequence[SweepPoint]) -> tuple[float, float, Sequence[float]]:
     """The ends of the axis of changes, and the changes to name: the largest either way, and none at all."""
-    found = [
+    bounds = [
         bound
         for point in points
         for bound in (point.row["change"], point.row["ci_low"], point.row["ci_high"], point.threshold, -point.threshold)
         if bound is not None
     ]
-    low, high = min(found), max(found)
+    low, high = min(bounds), max(bounds)
     far = (high - low) / 4
     room = (high - low) * 0.06
     return low - room, high + room, [share for share in (high, 0.0, low) if share == 0 or abs(share) > far]
@@ -135,7 +135,7 @@ def _cost(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _value_axis(least: float, largest: float) -> tuple[Place, Sequence[float]]:
+def _value_axis(least: float, largest: float) -> tuple[Coordinate, Sequence[float]]:
     """Places of costs and the values to name: logarithmic where they span more than a factor of five."""
     room = _BOTTOM - _TOP
     if largest > 5 * least > 0:
@@ -147,31 +147,31 @@ def _value_axis(least: float, largest: float) -> tuple[Place, Sequence[float]]:
     return lambda value: round(_BOTTOM - (value - low) / ((high - low) or 1) * room, 1), names
 
 
-def _thinned(points: Sequence[Point]) -> Sequence[Point]:
+def _thinned(points: Sequence[SweepPoint]) -> Sequence[SweepPoint]:
     """A sweep of thousands of points is drawn by every so many of them."""
     step = math.ceil(len(points) / _MOST_POINTS)
     return points if step == 1 else [*points[::step], points[-1]]
 
 
-def _log_axis(values: Sequence[float], left: float, right: float) -> Place:
+def _log_axis(values: Sequence[float], left: float, right: float) -> Coordinate:
     low, high = math.log(min(values)), math.log(max(values))
     span = (high - low) or 1.0
     return lambda value: round(left + (math.log(value) - low) / span * (right - left), 1)
 
 
-def _x_ticks(values: Sequence[float], x_of: Place) -> Sequence[Tick]:
+def _x_ticks(values: Sequence[float], x_of: Coordinate) -> Sequence[Tick]:
     """The last of the measured values, and of the others those whose labels lie on no other label."""
     last = Tick(x_of(values[-1]), _parameter(values[-1]), "end")
     free_until = last.at - _width(last.label)
-    found: list[Tick] = []
+    ticks: list[Tick] = []
     taken = 0.0
     for value in dict.fromkeys(values[:-1]):
         tick = Tick(x_of(value), _parameter(value), "middle")
         half = _width(tick.label) / 2
         if tick.at - half >= taken and tick.at + half <= free_until:
-            found.append(tick)
+            ticks.append(tick)
             taken = tick.at + half
-    return [*found, last]
+    return [*ticks, last]
 
 
 def _parameter(value: float) -> str:
@@ -183,10 +183,10 @@ def _width(label: str) -> float:
     return _LETTER * len(label) + 8
 
 
-def _band(points: Sequence[Point], x_of: Place, y_of: Place) -> str:
-    held = [point for point in points if point.row["ci_low"] is not None and point.row["ci_high"] is not None]
-    if len(held) < 2:
+def _band(points: Sequence[SweepPoint], x_of: Coordinate, y_of: Coordinate) -> str:
+    bounded = [point for point in points if point.row["ci_low"] is not None and point.row["ci_high"] is not None]
+    if len(bounded) < 2:
         return ""
-    upper = [(x_of(point.value), y_of(point.row["ci_high"])) for point in held]
-    lower = [(x_of(point.value), y_of(point.row["ci_low"])) for point in reversed(held)]
+    upper = [(x_of(point.value), y_of(point.row["ci_high"])) for point in bounded]
+    lower = [(x_of(point.value), y_of(point.row["ci_low"])) for point in reversed(bounded)]
     return line([*upper, *lower]) + "Z"

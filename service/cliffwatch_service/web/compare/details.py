@@ -32,7 +32,8 @@ class RawLink:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are;
+    """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
+    values are;
     `series` is its digest, None where it has no history; `command` repeats the run.
     """
 
@@ -40,6 +41,7 @@ class Detail:
     row: Mapping[str, Any] | None
     threshold: float
     bounds: str
+    counted: bool
     series: str | None
     strips: Sequence[Strip]
     low: float
@@ -55,62 +57,63 @@ def detail_of(
     row: Across,
     cell: Mapping[str, Any] | None,
     target: Target,
-    found: Answer,
+    answer: Answer,
     head: Mapping[str, Any],
 ) -> Detail:
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)  # type: ignore[arg-type]
-    held = series.series_by_digest(connection, digest)
-    notable = found.comparison["summary"]["notable"]
+    series_row = series.series_by_digest(connection, digest)
+    notable = answer.comparison["summary"]["notable"]
     threshold, level = terms_of_row(cell, notable) if cell is not None else (notable, None)
-    record = _record(connection, found.runs[-1])
-    samples = [] if held is None else _samples(connection, held, found)
+    record = _record(connection, answer.runs[-1])
+    samples = [] if series_row is None else _samples(connection, series_row, answer)
     drawn, low, high = strips(samples) if any(values for _, values in samples) else ([], 0.0, 0.0)
     return Detail(
         target=target,
         row=cell,
         threshold=threshold,
         bounds=interval_words(level),
-        series=digest if held is not None else None,
+        counted=level is None and cell is not None and cell["ci_low"] is not None,
+        series=digest if series_row is not None else None,
         strips=drawn,
         low=low,
         high=high,
-        raw=_raw(connection, found, case),
-        command=_command(record, row.suite, found, head),
-        again=again_of(record, found.target.base["commit"], head["commit"], row.suite),
-        runs=found.runs,
+        raw=_raw(connection, answer, case),
+        command=_command(record, row.suite, answer, head),
+        again=again_of(record, answer.target.base["commit"], head["commit"], row.suite),
+        runs=answer.runs,
     )
 
 
 def _samples(
-    connection: Connection[Any], held: Mapping[str, Any], found: Answer
+    connection: Connection[Any], series_row: Mapping[str, Any], answer: Answer
 ) -> list[tuple[str, list[tuple[float, str]]]]:
     """Of each arm that was compared every boot's value, and what to call it."""
     arms = []
-    for name, arm in (("base", found.base_arm), ("head", found.head_arm)):
-        rows = series.samples_of_arm(connection, held["id"], arm)
-        unit = held["unit"]
+    for name, arm in (("base", answer.base_arm), ("head", answer.head_arm)):
+        rows = series.samples_of_arm(connection, series_row["id"], arm)
+        unit = series_row["unit"]
         arms.append(
             (name, [(row["value"], f"boot {row['number']}: {row['value']:g} {unit} ({row['stage']})") for row in rows])
         )
     return arms
 
 
-def _raw(connection: Connection[Any], found: Answer, case: CaseKey) -> list[RawLink]:
-    """The outputs of this case, boot by boot of both arms: files are named by the case's place in their run's plan."""
+def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[RawLink]:
+    """The outputs of this case, boot by boot of both arms: files are named by the case's index in their run's plan."""
     links = []
-    for name, arm, run in (("base", found.base_arm, found.runs[0]), ("head", found.head_arm, found.runs[-1])):
-        place = _place(_record(connection, run), case)
-        for row in boots.raw_files_of_arm(connection, arm) if place is not None else ():
+    for name, arm, run in (("base", answer.base_arm, answer.runs[0]), ("head", answer.head_arm, answer.runs[-1])):
+        index = _index_in_plan(_record(connection, run), case)
+        for row in boots.raw_files_of_arm(connection, arm) if index is not None else ():
             links += [
                 RawLink(name, row["number"], run, quote(file["name"]))
                 for file in row["files"]
-                if f"/{place:03d}-" in file["name"] and file["name"].endswith(".out")
+                if f"/{index:03d}-" in file["name"] and file["name"].endswith(".out")
             ]
     return links
 
 
-def _place(record: Mapping[str, Any], case: CaseKey) -> int | None:
+def _index_in_plan(record: Mapping[str, Any], case: CaseKey) -> int | None:
     """Of a case in a run's plan."""
     for index, each in enumerate(record["plan"]["cases"]):
         if (each["suite"], each["benchmark"], tuple(each["params"].items())) == case:
@@ -126,16 +129,16 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return record
 
 
-def _command(record: Mapping[str, Any], suite: str, found: Answer, head: Mapping[str, Any]) -> str:
+def _command(record: Mapping[str, Any], suite: str, answer: Answer, head: Mapping[str, Any]) -> str:
     """What measures this again on a host of one's own, in the order that was drawn here."""
-    boots_an_arm = max(found.comparison["summary"][side]["boots"] for side in ("base", "head"))
+    boots_an_arm = max(answer.comparison["summary"][side]["boots"] for side in ("base", "head"))
     options = {
         "--tree": record.get("tree") or "DIR",
-        "--base": found.target.base["commit"],
+        "--base": answer.target.base["commit"],
         "--head": head["commit"],
         "--suite": suite,
         "--profile": record.get("profile") or "standard",
-        "--mode": found.target.mode,
+        "--mode": answer.target.mode,
         "--boots": str(max(1, boots_an_arm)),
         "--seed": str(record["plan"].get("seed", 1)),
     }

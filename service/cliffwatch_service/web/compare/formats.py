@@ -42,19 +42,19 @@ def wanted_form(pair: str, accept: str) -> tuple[str, str]:
 
 
 def _ranges(accept: str) -> list[tuple[str, float]]:
-    found = []
+    ranges = []
     for part in accept.split(",")[:20]:
         kind, *parameters = (each.strip().lower() for each in part.split(";"))
         share = next((each[2:] for each in parameters if each.startswith("q=")), "1")
         try:
-            found.append((kind, float(share)))
+            ranges.append((kind, float(share)))
         except ValueError:
-            found.append((kind, 0.0))
-    return found
+            ranges.append((kind, 0.0))
+    return ranges
 
 
 def written(
-    found: Sequence[Answer],
+    answers: Sequence[Answer],
     rows: Sequence[Sequence[Mapping[str, Any]]],
     records: Sequence[Mapping[str, Any]],
     form: str,
@@ -64,7 +64,7 @@ def written(
     """One report a target, each of which names its platform and mode."""
     write = _WRITERS[form]
     parts = [DEMONSTRATION + "\n"] if demonstration else []
-    for each, of_target, record in zip(found, rows, records, strict=True):
+    for each, of_target, record in zip(answers, rows, records, strict=True):
         compared = comparison_set_from_json(each.comparison["summary"], of_target)
         parts.append(write(compared, context_of_record(record, None)))
     return "\n".join(parts)

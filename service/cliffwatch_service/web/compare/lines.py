@@ -2,34 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.ordering import CHANGED, beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import Across, Target, whereabouts
+from cliffwatch.reports.across import Across, whereabouts
 from cliffwatch.reports.json_reading import terms_of_row
+from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.wording import MARKS, tone
-
-CHANGED = frozenset((*CHANGES, "disagree"))
-
-
-class ColumnShape(Protocol):
-    """What a row must know of a column: its target, the threshold of rows that name none, its thresholds (each drawn once), and
-    whether its rows have intervals of more than one kind.
-    """
-
-    @property
-    def target(self) -> Target: ...
-    @property
-    def notable(self) -> float: ...
-    @property
-    def thresholds(self) -> tuple[float, ...]: ...
-    @property
-    def mixed(self) -> bool: ...
 
 
 class Cell(NamedTuple):
@@ -45,7 +30,7 @@ class Cell(NamedTuple):
     path: str
 
 
-class Line(NamedTuple):
+class TableRow(NamedTuple):
     """A row of the table."""
 
     name: str
@@ -73,8 +58,8 @@ def row_path(row: Across) -> str:
     return f"{case_path(row)}?metric={row.metric if _PLAIN(row.metric) else quote(row.metric, safe='')}"
 
 
-def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
-    return Line(
+def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
+    return TableRow(
         name=row.benchmark,
         params=" ".join(f"{name}={value}" for name, value in row.params.items()),
         measure=_measure(row),
@@ -82,8 +67,8 @@ def line_of(row: Across, columns: Sequence[ColumnShape], scale: Scale) -> Line:
         where=whereabouts(row, [column.target for column in columns]) if row.verdict in CHANGED else "",
         cells=tuple(
             [
-                _cell(cell, place, column, scale)
-                for place, (column, cell) in enumerate(zip(columns, row.cells, strict=True))
+                _cell(cell, index, column, scale)
+                for index, (column, cell) in enumerate(zip(columns, row.cells, strict=True))
             ]
         ),
     )
@@ -95,40 +80,36 @@ def _measure(row: Across) -> str:
     return f"{row.metric}{' in ' if row.unit else ''}{row.unit}{f', {better} is better' if better else ''}"
 
 
-def _cell(row: Mapping[str, Any] | None, place: int, column: ColumnShape, scale: Scale) -> Cell:
+def _cell(row: Mapping[str, Any] | None, index: int, column: Column, scale: Scale) -> Cell:
     if row is None:
         return Cell(column.target.name, "", "none", "not run", "", "")
     threshold, level = terms_of_row(row, column.notable)
     bounds = f" ({interval_words(level)})" if column.mixed else ""
-    ground = f"{place}-{column.thresholds.index(threshold)}"
-    return Cell(column.target.name, ground, *_said(row, _interval(row, bounds)), bar(row, scale))
+    ground = f"{index}-{column.thresholds.index(threshold)}"
+    return Cell(column.target.name, ground, *_cell_text(row, _interval(row, bounds)), bar(row, scale))
 
 
 _WORDS = {"regression": "worse", "improvement": "better"}
 
 
-def _said(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
-    """Kind, text and small text. What is told has its colour here as in every other format."""
+def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
+    """Kind, text and small text. What is reported has its colour here as in every other format."""
     verdict, change = row["verdict"], row["change"]
     n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
     if verdict in CHANGES:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
-        sees = f"sees {_plain(row['mde'])}; n {n}"
-        if change is not None and _real(row):
-            return "same", figures.percent(change), f"{_values(row)}; {interval}; {sees}"
-        return "same", "~", f"{_values(row)}; {sees}"
+        detectable = f"detectable {_plain(row['mde'])}; n {n}"
+        if beyond_noise(row):
+            return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
+        return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {detectable}"
     if verdict == "inconclusive":
-        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "undecided"
+        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "inconclusive"
         why = f": {row['reason'][:90]}" if row["reason"] else ""
-        return "open", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
+        return "inconclusive", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
     measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
     return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row['reason'][:120]}"
-
-
-def _real(row: Mapping[str, Any]) -> bool:
-    return row["ci_low"] is not None and row["ci_high"] is not None and (row["ci_low"] > 0 or row["ci_high"] < 0)
 
 
 def _values(row: Mapping[str, Any]) -> str:
@@ -137,7 +118,7 @@ def _values(row: Mapping[str, Any]) -> str:
 
 
 def _interval(row: Mapping[str, Any], bounds: str) -> str:
-    """Its bounds, and what they are where that is to be said of every row."""
+    """Its bounds, and what kind they are where the rows of a column differ in that."""
     low, high = row["ci_low"], row["ci_high"]
     if low is None or high is None:
         return "no interval"

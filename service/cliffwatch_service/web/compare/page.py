@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
-from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.ordering import FILTERS, SORTS, means_of_several
 from cliffwatch.reports.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
@@ -25,12 +25,13 @@ from cliffwatch_service.compare.pairing import (
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import background, reports, runs, trees
+from cliffwatch_service.store import ancestry, background, reports, runs, trees
+from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
 from cliffwatch_service.web.compare.lines import case_path
-from cliffwatch_service.web.compare.table import Compared, Filters, rows_of, targets_of
+from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
 from cliffwatch_service.web.compare.table import compared as page_of
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere, Visitor
@@ -49,7 +50,7 @@ class Ready:
     """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
 
     head: Mapping[str, Any]
-    found: Sequence[Answer]
+    answers: Sequence[Answer]
     pending: int
     refused: Sequence[tuple[str, str]]
 
@@ -83,12 +84,12 @@ def show(
             return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
         ready = _ready(connection, paired, service)
-        if not ready.found or (ready.pending and form != "html"):
+        if not ready.answers or (ready.pending and form != "html"):
             return _not_yet(request, visitor, name, form)
         if form != "html":
             return _written(connection, ready, form, service)
         compared_ = _compared(connection, ready, filters)
-        context = _surroundings(connection, ready, filters)
+        context = _around(connection, ready, filters)
     return page(
         request,
         visitor,
@@ -98,6 +99,8 @@ def show(
         filters=filters,
         compared=compared_,
         forms=FORMS,
+        verdicts=FILTERS,
+        sorts=SORTS,
         headers={"Refresh": "5"} if ready.pending else {},
         **context,
     )
@@ -112,7 +115,7 @@ def _not_yet(request: Request, visitor: Visitor, name: str, form: str) -> Respon
     """For a browser a page that reloads itself, for programs when to ask again."""
     if form == "html":
         return page(request, visitor, "compare/comparing.html", status=202, headers={"Refresh": "2"}, pair=name)
-    body = "this comparison is being made: ask again in a few seconds\n"
+    body = "the comparison is being computed: ask again in a few seconds\n"
     return Response(body, 202, headers={"Retry-After": "3", "Vary": "Accept"}, media_type="text/plain; charset=utf-8")
 
 
@@ -123,13 +126,13 @@ _MOST_PAGES = 16
 
 
 def _compared(connection: Connection[Any], ready: Ready, filters: Filters) -> Compared:
-    key = (document_tag(ready.found), tuple(each.target.distance for each in ready.found), filters)
+    key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters)
     with _pages_lock:
-        held = _pages.get(key)
-        if held is not None:
+        laid_out = _pages.get(key)
+        if laid_out is not None:
             _pages.move_to_end(key)
-            return held
-    made = page_of(ready.found, rows_of(connection, ready.found), filters)
+            return laid_out
+    made = page_of(ready.answers, rows_of(connection, ready.answers), filters)
     with _pages_lock:
         _pages[key] = made
         while len(_pages) > _MOST_PAGES:
@@ -142,13 +145,13 @@ def _on(paired: Paired, platform: str, mode: str) -> Paired:
     pairs = [each for each in paired.pairs if platform in ("", each.target.platform) and mode in ("", each.target.mode)]
     if not pairs:
         there = " and ".join(f"{each.target.platform} ({each.target.mode})" for each in paired.pairs)
-        raise Refusal(404, "not measured", f"this pair was not measured on {platform} {mode}; it was on {there}")
+        raise Refusal(404, "not measured", f"pair not measured on {platform} {mode}, but on {there}")
     return Paired(paired.head, pairs)
 
 
 def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Ready:
     """What is stored, and what is small enough to be compared now; the rest is asked for. Raises Refusal where nothing can be."""
-    found: list[Answer] = []
+    answers: list[Answer] = []
     refused: list[tuple[str, str]] = []
     pending = 0
     for pair in paired.pairs:
@@ -166,32 +169,32 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
         if answer is None:
             pending += 1
         else:
-            found.append(answer)
-    if not found and not pending:
+            answers.append(answer)
+    if not answers and not pending:
         raise Refusal(422, "not comparable", "; ".join(f"{name}: {why}" for name, why in refused))
-    return Ready(paired.head, found, pending, refused)
+    return Ready(paired.head, answers, pending, refused)
 
 
 def _small(connection: Connection[Any], pair: Pair) -> bool:
-    return runs.samples_held(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
+    return runs.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
 
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
         more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, ready.head["commit"], ready.found, **more)
+        body = comparison_document(connection, ready.head["commit"], ready.answers, **more)
     else:
-        records = [_records(connection, each)[1] for each in ready.found]
-        rows = rows_of(connection, ready.found)
-        body = written(ready.found, rows, records, form, demonstration=service.demonstration()).encode()
+        records = [_records(connection, each)[1] for each in ready.answers]
+        rows = rows_of(connection, ready.answers)
+        body = written(ready.answers, rows, records, form, demonstration=service.demonstration()).encode()
     headers = {"Vary": "Accept", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(body, headers=headers, media_type=MEDIA_TYPES[form])
 
 
-def _records(connection: Connection[Any], found: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _records(connection: Connection[Any], answer: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """run.json of base's and of head's run."""
-    records = {name: _record(connection, name) for name in found.runs}
-    return records[found.runs[0]], records[found.runs[-1]]
+    records = {name: _record(connection, name) for name in answer.runs}
+    return records[answer.runs[0]], records[answer.runs[-1]]
 
 
 def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
@@ -201,13 +204,13 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return record
 
 
-def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
+def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
-    bases = {each.target.base["id"]: each.target.base for each in ready.found}
+    bases = {each.target.base["id"]: each.target.base for each in ready.answers}
     rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
     of_targets = []
-    records = [_records(connection, each) for each in ready.found]
-    for each, (ours, theirs) in zip(ready.found, records, strict=True):
+    records = [_records(connection, each) for each in ready.answers]
+    for each, (ours, theirs) in zip(ready.answers, records, strict=True):
         names = (
             ("base", "head") if len(each.runs) == 1 else (_arm_of(ours, each.target.base), _arm_of(theirs, ready.head))
         )
@@ -216,27 +219,26 @@ def _surroundings(connection: Connection[Any], ready: Ready, filters: Filters) -
     return {
         "bases": [rows[identity] for identity in bases],
         "head": rows[ready.head["id"]],
-        "distance": trees.distance(connection, only, ready.head["id"]) if only is not None else None,
+        "distance": ancestry.distance(connection, only, ready.head["id"]) if only is not None else None,
         "conditions": of_targets,
         "failures": [
-            (place, failure)
-            for place, each in enumerate(ready.found)
+            (index, failure)
+            for index, each in enumerate(ready.answers)
             for failure in each.comparison["summary"]["failures"]
         ],
         "left_out": [
-            (place, each.comparison["summary"]["left_out"])
-            for place, each in enumerate(ready.found)
+            (index, each.comparison["summary"]["left_out"])
+            for index, each in enumerate(ready.answers)
             if each.comparison["summary"]["left_out"]
         ],
         "means": [
-            (place, mean)
-            for place, each in enumerate(ready.found)
-            for mean in each.comparison["summary"]["means"]
-            if mean["rows"] > 1
+            (index, mean)
+            for index, each in enumerate(ready.answers)
+            for mean in means_of_several(each.comparison["summary"]["means"])
         ],
         "tree": records[0][1].get("tree"),
         "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
-        "neighbours": trees.measured_neighbours(
+        "neighbours": ancestry.measured_neighbours(
             connection, ready.head["id"], platform=filters.platform, mode=filters.mode
         ),
     }
@@ -261,17 +263,17 @@ def show_case(
     """Everything of one row: values, samples, raw outputs, history, and the command that repeats it."""
     with service.transaction() as connection:
         paired = pair_named(connection, pair)
-        found = _ready(connection, _on(paired, platform, mode), service).found
-        if not found:
-            raise Refusal(503, "being compared", "this comparison is being made: look again in a few seconds")
-        rows = rows_of(connection, found)
+        answers = _ready(connection, _on(paired, platform, mode), service).answers
+        if not answers:
+            raise Refusal(503, "being compared", "the comparison is being computed: look again in a few seconds")
+        rows = rows_of(connection, answers)
         row = _row(rows, request.url.path.split("/cases/", 1)[1], path, metric)
         details = [
             detail_of(connection, row, cell, target, answer, paired.head)
-            for cell, target, answer in zip(row.cells, targets_of(found), found, strict=True)
+            for cell, target, answer in zip(row.cells, targets_of(answers), answers, strict=True)
         ]
     template = "compare/case_fragment.html" if request.headers.get("hx-request") else "compare/case.html"
-    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head, changes=CHANGES)
+    return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head)
 
 
 def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:

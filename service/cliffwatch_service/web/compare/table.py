@@ -1,38 +1,22 @@
-"""What the compare page says of the stored comparisons of two revisions: columns, rows, sweeps, sentences."""
+"""The table of the compare page, from the stored comparisons of two revisions: rows in groups, columns, sweeps, sentences."""
 
-import math
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from psycopg import Connection
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED
-from cliffwatch.counting import counted
-from cliffwatch.reports.across import (
-    Across,
-    Target,
-    across,
-    facets,
-    sentence_across,
-    targets_named,
-    whereabouts,
-)
+from cliffwatch.comparing.ordering import CHANGED, GROUPS, ordered, passes
+from cliffwatch.reports.across import Across, Target, across, facets, sentence_across, whereabouts
 from cliffwatch.reports.context import SIGHT
-from cliffwatch.reports.json_reading import terms_of_row
-from cliffwatch.stats.breakpoints import FEWEST
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.store import comparisons
-from cliffwatch_service.web.compare.curves import Curve, Point, curve
-from cliffwatch_service.web.compare.lines import CHANGED, Line, line_of, row_path
-from cliffwatch_service.web.layout.drawing import Scale, band, band_edges, common_scale
-from cliffwatch_service.web.layout.intervals import interval_words, levels_of
-from cliffwatch_service.web.layout.wording import counted_order, parameters
-
-SORTS = ("size", "certainty", "name")
+from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of
+from cliffwatch_service.web.compare.lines import TableRow, table_row
+from cliffwatch_service.web.compare.sweeps import SweepShown, sweeps_of
+from cliffwatch_service.web.layout.drawing import Scale, common_scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,59 +38,19 @@ class Filters:
         return bool(self.text or self.suite or self.verdict or self.where)
 
     def as_query(self) -> dict[str, str]:
-        held = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in held.items() if value and (name, value) != ("sort", "size")}
+        given = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in given.items() if value and (name, value) != ("sort", "size")}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A target and what is to be known of its numbers: the thresholds of its rows and the levels of their intervals. On the
-    bars' scale: what lies below each threshold, and what base differed from itself by.
-    """
-
-    target: Target
-    answer: Answer
-    notable: float
-    thresholds: tuple[float, ...]
-    bands: tuple[tuple[float, float], ...]
-    levels: tuple[float | None, ...]
-    control_places: tuple[float, float] | None
-    control: Mapping[str, Any] | None
-    median_sees: float | None
-    worst_sees: float | None
-    boots: str
-
-    @property
-    def mixed(self) -> bool:
-        return len(self.levels) > 1
-
-    @property
-    def intervals(self) -> str:
-        """What the bounds of its rows are."""
-        return " or ".join(interval_words(level) for level in self.levels)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Lines of one importance, in parts that a browser draws only when they are seen."""
+class RowSection:
+    """Rows of one group of verdicts, in parts that a browser draws only when they are seen; `first` stands before sweeps."""
 
     name: str
     title: str
+    first: bool
     count: int
-    parts: tuple[tuple[Line, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SweepShown:
-    """A benchmark over one parameter, with a curve a target; `lines` are its rows that are told nowhere else."""
-
-    benchmark: str
-    parameter: str
-    metric: str
-    unit: str
-    told: str
-    curves: tuple[tuple[Target, str, Curve], ...]
-    lines: tuple[Line, ...]
+    parts: tuple[tuple[TableRow, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +62,7 @@ class Compared:
     sights: tuple[str, ...]
     columns: tuple[Column, ...]
     scale: Scale
-    sections: tuple[Section, ...]
+    sections: tuple[RowSection, ...]
     sweeps: tuple[SweepShown, ...]
     shown: int
     total: int
@@ -129,30 +73,26 @@ class Compared:
 
 
 PART = 50
-"""Lines that are drawn, or left undrawn, together."""
+"""Rows that are drawn, or left undrawn, together."""
 
 
-def rows_of(connection: Connection[Any], found: Sequence[Answer]) -> list[list[dict[str, Any]]]:
+def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[list[dict[str, Any]]]:
     """The stored rows of every answer."""
-    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in found]
+    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in answers]
 
 
-def targets_of(found: Sequence[Answer]) -> tuple[Target, ...]:
-    return targets_named([(each.target.platform, each.target.mode) for each in found])
-
-
-def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]], filters: Filters) -> Compared:
+def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters) -> Compared:
     """The page of these answers and their rows."""
-    targets = targets_of(found)
+    targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
     chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
-    shown = _sorted(chosen, filters.sort)
-    thresholds = [_thresholds(each, of_target) for each, of_target in zip(found, rows, strict=True)]
+    shown = ordered(chosen, filters.sort)
+    thresholds = [thresholds_of(each, of_target) for each, of_target in zip(answers, rows, strict=True)]
     scale = common_scale(
-        [cell for row in shown for cell in row.cells if cell], [each for held in thresholds for each in held]
+        [cell for row in shown for cell in row.cells if cell], [each for of_column in thresholds for each in of_column]
     )
-    columns = tuple(_column(*each, scale) for each in zip(targets, found, rows, thresholds, strict=True))
-    sweeps, folded = _sweeps(every, shown, columns, scale)
+    columns = tuple(column_of(*each, scale) for each in zip(targets, answers, rows, thresholds, strict=True))
+    sweeps, folded = sweeps_of(every, shown, columns, scale)
     return Compared(
         sentence=sentence_across(every, targets),
         facets=tuple(facets(every)),
@@ -170,43 +110,11 @@ def compared(found: Sequence[Answer], rows: Sequence[Sequence[Mapping[str, Any]]
     )
 
 
-def _thresholds(found: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
-    """From which sizes on changes of these rows are told, the smallest first."""
-    notable = float(found.comparison["summary"]["notable"])
-    return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
-
-
-def _column(
-    target: Target,
-    found: Answer,
-    rows: Sequence[Mapping[str, Any]],
-    thresholds: tuple[float, ...],
-    scale: Scale,
-) -> Column:
-    summary = found.comparison["summary"]
-    sees = [row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None]
-    base, head = summary["base"]["boots"], summary["head"]["boots"]
-    control = summary["control"]
-    return Column(
-        target=target,
-        answer=found,
-        notable=summary["notable"],
-        thresholds=thresholds,
-        bands=tuple(band(each, scale) for each in thresholds),
-        levels=levels_of(rows, summary["notable"]),
-        control=control,
-        median_sees=statistics.median(sees) if sees else None,
-        worst_sees=max(sees, default=None),
-        boots=f"{counted(base, 'boot')} a kernel" if base == head else f"{base} and {counted(head, 'boot')}",
-        control_places=None if control is None else band_edges(control["largest"], scale),
-    )
-
-
 def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
     """Whether a row passes the filters."""
     if filters.suite and row.suite != filters.suite:
         return False
-    if filters.verdict and not _is(row, filters.verdict):
+    if filters.verdict and not passes(row.verdict, filters.verdict):
         return False
     if filters.where and whereabouts(row, targets) != filters.where:
         return False
@@ -216,90 +124,9 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
     return all(word in name.lower() for word in filters.text.lower().split())
 
 
-def _is(row: Across, verdict: str) -> bool:
-    if verdict == "changed":
-        return row.verdict in CHANGED
-    return row.verdict == verdict
-
-
-def _sorted(rows: list[Across], by: str) -> list[Across]:
-    """What the order asked for leaves equal is in the order of names, and parameters as people count."""
-    named = sorted(rows, key=lambda row: (row.suite, row.benchmark, counted_order(parameters(row.params)), row.metric))
-    if by == "name":
-        return named
-    if by == "certainty":
-        return sorted(named, key=lambda row: -row.sure)
-    return sorted(named, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
-
-
-def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[Section]:
-    kinds = (
-        ("changed", "Changed", (*CHANGES, "disagree")),
-        ("trouble", "Missing, failed or invalid", TROUBLED),
-        ("open", "Not decided", ("inconclusive",)),
-        ("unchanged", "Unchanged", ("unchanged",)),
-    )
-    for name, title, verdicts in kinds:
-        lines = [line_of(row, columns, scale) for row in rows if row.verdict in verdicts]
+def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[RowSection]:
+    for group in GROUPS:
+        lines = [table_row(row, columns, scale) for row in rows if row.verdict in group.verdicts]
         if lines:
-            parts = tuple(tuple(lines[place : place + PART]) for place in range(0, len(lines), PART))
-            yield Section(name, title, len(lines), parts)
-
-
-def _sweeps(
-    every: Sequence[Across], shown: Sequence[Across], columns: Sequence[Column], scale: Scale
-) -> tuple[tuple[SweepShown, ...], set[int]]:
-    """The sweeps of all targets, whole whatever is filtered, and which of the shown rows (by id) are folded into them: those
-    that say nothing else.
-    """
-    groups: dict[tuple[str, str, str], list[Across]] = {}
-    for row in every:
-        groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
-    wanted: dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]] = {}
-    for place, column in enumerate(columns):
-        for sweep in column.answer.comparison["summary"]["sweeps"]:
-            key = (sweep["suite"], sweep["benchmark"], sweep["metric"], sweep["parameter"])
-            wanted.setdefault(key, {})[place] = sweep
-    visible = {id(row) for row in shown}
-    found, folded = [], set()
-    for (suite, benchmark, metric, parameter), of_targets in wanted.items():
-        group = groups.get((suite, benchmark, metric), [])
-        of_group = {id(row) for row in group}
-        if not of_group & visible:
-            continue
-        drawn = tuple(
-            (columns[place].target, sweep["words"], curve_)
-            for place, sweep in of_targets.items()
-            if (curve_ := _curve(group, place, columns[place].notable, sweep)) is not None
-        )
-        if drawn:
-            quiet = [row for row in shown if row.verdict in ("unchanged", "inconclusive") and id(row) in of_group]
-            folded |= {id(row) for row in quiet}
-            told = sum(row.verdict in CHANGED for row in group)
-            words = f"{told} of {len(group)} changed" if told else f"none of {len(group)} changed"
-            lines = tuple(line_of(row, columns, scale) for row in quiet)
-            found.append(SweepShown(benchmark, parameter, metric, group[0].unit, words, drawn, lines))
-    return tuple(found), folded
-
-
-def _curve(group: Sequence[Across], place: int, notable: float, sweep: Mapping[str, Any]) -> Curve | None:
-    points = [
-        Point(value, cell, terms_of_row(cell, notable)[0], row_path(row))
-        for row in group
-        if (value := _number(row.params.get(sweep["parameter"]))) > 0
-        and (cell := row.cells[place]) is not None
-        and cell["base"]
-        and cell["head"]
-    ]
-    if len({point.value for point in points}) < FEWEST:
-        return None
-    return curve(points, {side: sweep.get(f"{side}_bend") for side in ("base", "head")})
-
-
-def _number(text: str | None) -> float:
-    """A parameter's value; 0 for what is no number of a curve."""
-    try:
-        value = float(text or "")
-    except ValueError:
-        return 0.0
-    return value if math.isfinite(value) else 0.0
+            parts = tuple(tuple(lines[start : start + PART]) for start in range(0, len(lines), PART))
+            yield RowSection(group.name, group.title, group.first, len(lines), parts)

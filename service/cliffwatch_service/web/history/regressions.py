@@ -1,25 +1,25 @@
-"""The regression inbox: what is open, how sure and how old, whose it is, and what was said of it."""
+"""The regression inbox: what is open, how sure and how old, whose it is, and the comments on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch_service.history.report_summary import largest_changes, tally
 from cliffwatch_service.history.triage import OPEN, STATES, quality, report_named, triage
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import reports
-from cliffwatch_service.web.history.report_summary import primary_changes, tally
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, own_address, signed_form
 
 router = APIRouter()
 
 _PAGE = 30
-_FOREMOST = 5
+_MOST_SHOWN = 5
 _ABOUT: Mapping[str, str] = {
     "new": "nobody has looked yet",
     "acknowledged": "real, and to be fixed",
@@ -40,21 +40,21 @@ def inbox(
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
     """Reports in a state, `open` (new or acknowledged) or `all`."""
-    at, number = place_of(cursor, moment, identity)
+    at, number = read_cursor(cursor, moment, identity)
     states = {"open": list(OPEN), "all": list(STATES)}.get(state, [state])
     with service.transaction() as connection:
         wanted = {"states": states, "digest": None, "at": at, "id": number, "limit": _PAGE + 1}
-        found = reports.list_reports(connection, wanted)
-        changes = reports.changes_of_reports(connection, [row["digest"] for row in found[:_PAGE]])
+        rows = reports.list_reports(connection, wanted)
+        changes = reports.changes_of_reports(connection, [row["digest"] for row in rows[:_PAGE]])
         known = quality(connection)
-    following = cursor_of(found[_PAGE - 1]["opened"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    following = cursor_of(rows[_PAGE - 1]["opened"], rows[_PAGE - 1]["id"]) if len(rows) > _PAGE else None
     return page(
         request,
         visitor,
         "history/regressions.html",
-        found=found[:_PAGE],
-        tallies={digest: tally(held) for digest, held in changes.items()},
-        foremost={digest: _foremost(held) for digest, held in changes.items()},
+        rows=rows[:_PAGE],
+        tallies={digest: tally(of_report) for digest, of_report in changes.items()},
+        largest={digest: largest_changes(of_report, _MOST_SHOWN) for digest, of_report in changes.items()},
         following=following,
         state=state,
         states=("open", *STATES, "all"),
@@ -63,34 +63,28 @@ def inbox(
     )
 
 
-def _foremost(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The largest few that are not refuted, of metrics that decide, regressions first."""
-    told = primary_changes([change for change in changes if change["state"] != "refuted"])
-    return sorted(told, key=lambda change: change["kind"] != "regression")[:_FOREMOST]
-
-
 @router.get("/regressions/{report}")
 def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
         changes = reports.changes_of_report(connection, row["id"])
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             "report": row,
             "tally": tally(changes),
             "changes": changes,
             "triage": reports.triage_of(connection, row["id"]),
         }
-    return page(request, visitor, "history/regression.html", states=STATES, abouts=_ABOUT, **said)
+    return page(request, visitor, "history/regression.html", states=STATES, abouts=_ABOUT, **content)
 
 
 @router.post("/regressions/{report}/triage")
 def say_triage(
     report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
 ) -> Response:
-    """Keeps what somebody says of a report, and goes back to where he said it."""
+    """Stores a person's triage of a report, and goes back to the page of the form."""
     state, owner, note = (plain_text(form.get(name, "").strip()) for name in ("state", "owner", "note"))
     if state not in STATES:
-        raise Refusal(422, "no such state", f"a report is {', '.join(STATES)}: choose one of these")
+        raise Refusal(422, "no such state", f"the states of a report are {', '.join(STATES)}: choose one of these")
     if len(owner) > 200 or len(note) > 4000:
         raise Refusal(422, "too long", "an owner has at most 200 characters, a note 4,000")
     with service.transaction() as connection:

@@ -11,8 +11,9 @@ from psycopg import Connection
 
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.published_results import Reference, references
+from cliffwatch_service.history.report_summary import is_confirmed, standing_changes
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import overview, reports, series
 from cliffwatch_service.web.layout.drawing import History, history
@@ -24,7 +25,7 @@ router = APIRouter()
 RANGES = (50, 200, 1000, 5000)
 _PAGE = 100
 _FITS = 3.0
-"""A reference line further off than this many times the series is told in words: drawn, it would flatten everything else."""
+"""A reference line further off than this many times the series is written in words: drawn, it would flatten everything else."""
 
 Text = Annotated[str, Query(max_length=2000)]
 
@@ -38,17 +39,17 @@ def list_series(
     platform: Text = "",
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    (skip,) = place_of(cursor, identity)
+    (skip,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
         wanted = {"words": words_of(text), "platform": platform, "skip": skip or 0, "limit": _PAGE + 1}
-        found = overview.series_of_case(connection, wanted)
+        rows = overview.series_of_case(connection, wanted)
         targets = overview.measured_on(connection)
-    following = cursor_of((skip or 0) + _PAGE) if len(found) > _PAGE else None
+    following = cursor_of((skip or 0) + _PAGE) if len(rows) > _PAGE else None
     return page(
         request,
         visitor,
         "history/series_list.html",
-        found=found[:_PAGE],
+        rows=rows[:_PAGE],
         following=following,
         text=text,
         platform=platform,
@@ -82,9 +83,9 @@ def show_series(
         points = list(reversed(series.history(connection, row["id"], chosen["id"] if chosen else None, last)))
         wanted = {"series": row["id"], "state": None, "at": None, "id": None, "limit": 100}
         changes = reports.list_changes(connection, wanted)
-        own = _placed(points, _own_point(connection, row, head, chosen))
+        own = _with_position(points, _own_point(connection, row, head, chosen))
     values = _values(points, scale)
-    fitting, told = _references(row, points)
+    fitting, listed = _references(row, points)
     return page(
         request,
         visitor,
@@ -95,6 +96,7 @@ def show_series(
         points=points,
         values=values,
         changes=changes,
+        standing=standing_changes(changes),
         own=own,
         ranges=RANGES,
         last=last,
@@ -102,8 +104,8 @@ def show_series(
         head=head,
         drawn=_drawn(points, values, own, fitting, row["unit"], scale),
         releases=releases(points),
-        places={point["commit"]: place for place, point in enumerate(points)},
-        references=told,
+        positions={point["commit"]: index for index, point in enumerate(points)},
+        references=listed,
         data=_data(row, points, values, changes, own, fitting, scale),
     )
 
@@ -124,12 +126,12 @@ def _own_point(
 
 def _values(points: Sequence[Mapping[str, Any]], scale: str) -> list[tuple[float, float | None, float | None]]:
     """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch."""
-    found, first, epoch = [], 1.0, None
+    scaled, first, epoch = [], 1.0, None
     for point in points:
         if scale == "relative" and point["epoch"] != epoch:
             first, epoch = point["centre"] or 1.0, point["epoch"]
-        found.append(tuple(_scaled(point[name], first, scale) for name in ("centre", "low", "high")))
-    return found  # type: ignore[return-value]
+        scaled.append(tuple(_scaled(point[name], first, scale) for name in ("centre", "low", "high")))
+    return scaled  # type: ignore[return-value]
 
 
 def _scaled(value: float | None, first: float, scale: str) -> float | None:
@@ -159,8 +161,8 @@ def _references(
     if not centres:
         return [], []
     low, high = min(centres) / _FITS, max(centres) * _FITS
-    found = [(each, low <= each.value <= high) for each in references(row)]
-    return [each for each, fits in found if fits], found
+    listed = [(each, low <= each.value <= high) for each in references(row)]
+    return [each for each, fits in listed if fits], listed
 
 
 def _data(
@@ -173,7 +175,7 @@ def _data(
     scale: str,
 ) -> str:
     """What the script draws from; JSON that cannot end the element it stands in."""
-    places = {point["commit"]: place for place, point in enumerate(points)}
+    positions = {point["commit"]: index for index, point in enumerate(points)}
     content = {
         "unit": "%" if scale == "relative" else row["unit"],
         "commits": [point["commit"][:12] for point in points],
@@ -181,16 +183,16 @@ def _data(
         "centre": [value[0] for value in values],
         "low": [value[1] for value in values],
         "high": [value[2] for value in values],
-        "epochs": [place for place in range(1, len(points)) if points[place]["epoch"] != points[place - 1]["epoch"]],
+        "epochs": [index for index in range(1, len(points)) if points[index]["epoch"] != points[index - 1]["epoch"]],
         "releases": releases(points),
         "changes": [
             {
-                "at": places[each["head"]],
-                "kind": each["kind"] if each["state"] == "confirmed" else "step",
+                "at": positions[each["head"]],
+                "kind": each["kind"] if is_confirmed(each) else "step",
                 "size": each["size"],
             }
-            for each in changes
-            if each["head"] in places and each["state"] != "refuted"
+            for each in standing_changes(changes)
+            if each["head"] in positions
         ],
         "own": _own_drawn(own) if own is not None and scale == "raw" else None,
         "references": [] if scale == "relative" else [{"label": each.label, "value": each.value} for each in fitting],
@@ -198,31 +200,31 @@ def _data(
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 
 
-def _placed(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
-    """With `place`: above the revision from which its line left the branch, else at the end; and whether its epoch is that of
+def _with_position(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
+    """With `position`: above the revision from which its line left the branch, else at the end; and whether its epoch is that of
     the point there, without which it is comparable with nothing around it.
     """
     if own is None or not points:
         return None
     ordinal = own["fork"]["ordinal"] if own["fork"] else None
     before = [
-        place
-        for place, point in enumerate(points)
+        index
+        for index, point in enumerate(points)
         if ordinal is not None and point["ordinal"] is not None and point["ordinal"] <= ordinal
     ]
-    place = (before[-1] if before else 0) if ordinal is not None else len(points) - 1
-    return {**own, "place": place, "comparable": points[place]["epoch"] == own["epoch"]}
+    index = (before[-1] if before else 0) if ordinal is not None else len(points) - 1
+    return {**own, "position": index, "comparable": points[index]["epoch"] == own["epoch"]}
 
 
 def _own_drawn(own: Mapping[str, Any]) -> dict[str, Any]:
-    return {"at": own["place"], **{name: own[name] for name in ("centre", "low", "high")}}
+    return {"at": own["position"], **{name: own[name] for name in ("centre", "low", "high")}}
 
 
 def releases(points: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """Places at which a kernel says another release than the point before, and which one."""
-    found = []
-    for place, point in enumerate(points):
+    """Points at which a kernel names another release than the point before, and which one."""
+    first_points = []
+    for index, point in enumerate(points):
         release = point["release"]
-        if release and place and release != points[place - 1]["release"]:
-            found.append((place, release))
-    return found
+        if release and index and release != points[index - 1]["release"]:
+            first_points.append((index, release))
+    return first_points

@@ -15,28 +15,28 @@ router = APIRouter(include_in_schema=False)
 
 
 @cache
-def _held() -> dict[str, tuple[bytes, str, str]]:
+def _files() -> dict[str, tuple[bytes, str, str]]:
     """By name: content, media type and digest."""
     folder = resources.files("cliffwatch_service.web") / "static"
-    found = {}
+    files = {}
     for file in folder.iterdir():
         kind = next((kind for suffix, kind in KINDS.items() if file.name.endswith(suffix)), None)
         if kind is not None:
             content = file.read_bytes()
-            found[file.name] = (content, kind, digest_of(content.decode()))
-    return found
+            files[file.name] = (content, kind, digest_of(content.decode()))
+    return files
 
 
 def asset(name: str) -> str:
     """The address of a file under static/. Raises KeyError where there is none."""
-    return f"/static/{_held()[name][2][:12]}/{name}"
+    return f"/static/{_files()[name][2][:12]}/{name}"
 
 
 @router.get("/static/{digest}/{name}")
 def read_asset(digest: str, name: str) -> Response:
-    if name not in _held() or not _held()[name][2].startswith(digest):
+    if name not in _files() or not _files()[name][2].startswith(digest):
         raise not_found("file", name)
-    content, kind, _ = _held()[name]
+    content, kind, _ = _files()[name]
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
     return Response(content, media_type=kind, headers=headers)
 
@@ -44,4 +44,4 @@ def read_asset(digest: str, name: str) -> Response:
 @router.get("/favicon.ico")
 def read_favicon() -> Response:
     """What browsers ask for by themselves."""
-    return Response(_held()["favicon.svg"][0], media_type=KINDS[".svg"], headers={"Cache-Control": "max-age=86400"})
+    return Response(_files()["favicon.svg"][0], media_type=KINDS[".svg"], headers={"Cache-Control": "max-age=86400"})

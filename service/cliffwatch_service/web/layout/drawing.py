@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cliffwatch.comparing.ordering import reported_reach
 from cliffwatch_service.history.published_results import Reference
 
 BAR_WIDTH, BAR_HEIGHT = 120, 14
@@ -18,7 +19,7 @@ class Scale:
     reach: float
 
     def x(self, change: float) -> float:
-        """The place of a change; what lies beyond the scale is drawn at its end."""
+        """The coordinate of a change; what lies beyond the scale is drawn at its end."""
         if change >= self.reach:
             return BAR_WIDTH - 2.0
         if change <= -self.reach:
@@ -27,14 +28,10 @@ class Scale:
 
 
 def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
-    """Wide enough for nine in ten of the intervals that are told, and for twice every threshold."""
-    bounds = sorted(
-        max(abs(row["ci_low"]), abs(row["ci_high"]))
-        for row in rows
-        if row["verdict"] in ("regression", "improvement") and row["ci_low"] is not None and row["ci_high"] is not None
-    )
-    told = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
-    return Scale(_round_up(max(told, *(2 * threshold for threshold in thresholds), 0.001)))
+    """Wide enough for nine in ten of the intervals that are reported, and for twice every threshold."""
+    bounds = reported_reach(rows)
+    widest = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
+    return Scale(_round_up(max(widest, *(2 * threshold for threshold in thresholds), 0.001)))
 
 
 def _round_up(number: float) -> float:
@@ -96,27 +93,27 @@ _EDGE = 10
 
 def strips(arms: Sequence[tuple[str, Sequence[tuple[float, str]]]]) -> tuple[list[Strip], float, float]:
     """Of arms with their values and titles, on one axis; its least and largest value."""
-    values = [value for _, held in arms for value, _ in held]
+    values = [value for _, samples in arms for value, _ in samples]
     low, high = min(values), max(values)
     span = (high - low) or abs(high) or 1.0
 
-    def place(value: float) -> float:
+    def x_of(value: float) -> float:
         return round(_EDGE + (value - low) / span * (STRIP_WIDTH - 2 * _EDGE), 1)
 
-    found = []
-    for name, held in arms:
-        ordered = sorted(value for value, _ in held)
+    drawn = []
+    for name, samples in arms:
+        ordered = sorted(value for value, _ in samples)
         if ordered:
             middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-            found.append(Strip(name, tuple(_dots(held, place)), place(middle), len(ordered)))
-    return found, low, high
+            drawn.append(Strip(name, tuple(_dots(samples, x_of)), x_of(middle), len(ordered)))
+    return drawn, low, high
 
 
-def _dots(held: Sequence[tuple[float, str]], place: Any) -> Iterable[Dot]:
+def _dots(samples: Sequence[tuple[float, str]], x_of: Any) -> Iterable[Dot]:
     """Equal values lie above each other, so that none hides another."""
     seen: dict[int, int] = {}
-    for value, title in sorted(held):
-        x = place(value)
+    for value, title in sorted(samples):
+        x = x_of(value)
         level = seen.get(int(x / 4), 0)
         seen[int(x / 4)] = level + 1
         yield Dot(x, STRIP_HEIGHT - 6 - 5 * (level % 6), title, "")
@@ -132,14 +129,14 @@ _LEFT, _RIGHT = 58, 12
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A series as lines, one an epoch, with their bands; marks are drawn at `x_of` places."""
+    """A series as lines, one an epoch, with their bands; `xs` are the coordinates of the points."""
 
     lines: tuple[str, ...]
     bands: tuple[str, ...]
     dots: tuple[Dot, ...]
     epochs: tuple[float, ...]
     y_ticks: tuple[tuple[float, str], ...]
-    places: tuple[float, ...]
+    xs: tuple[float, ...]
     own: tuple[float | None, ...] | None
     references: tuple[tuple[float, str], ...]
 
@@ -159,7 +156,7 @@ def history(
     in the same picture, and so do references.
     """
     named = [(each.value,) for each in references]
-    bounds = [bound for held in [*values, own or (), *named] for bound in held if bound is not None]
+    bounds = [bound for point_bounds in [*values, own or (), *named] for bound in point_bounds if bound is not None]
     low, high = min(bounds), max(bounds)
     room = (high - low) * 0.08 or abs(high) * 0.02 or 1.0
     low, high = low - room, high + room
@@ -168,23 +165,23 @@ def history(
         return round(HISTORY_HEIGHT - 24 - (value - low) / (high - low) * (HISTORY_HEIGHT - 36), 1)
 
     count = max(1, len(points) - 1)
-    places = tuple(round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points)))
+    xs = tuple(round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points)))
     starts = [
         index for index in range(len(points)) if index == 0 or points[index]["epoch"] != points[index - 1]["epoch"]
     ]
     spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
     return History(
-        lines=tuple(line([(places[index], y_of(values[index][0])) for index in span]) for span in spans),
-        bands=tuple(_history_band(span, places, values, y_of) for span in spans),
+        lines=tuple(line([(xs[index], y_of(values[index][0])) for index in span]) for span in spans),
+        bands=tuple(_history_band(span, xs, values, y_of) for span in spans),
         dots=tuple(
-            Dot(place, y_of(value[0]), point_words(point, unit), f"/revisions/{point['commit']}")
-            for place, value, point in zip(places, values, points, strict=True)
+            Dot(x, y_of(value[0]), point_words(point, unit), f"/revisions/{point['commit']}")
+            for x, value, point in zip(xs, values, points, strict=True)
         )
         if len(points) <= 400
         else (),
-        epochs=tuple(places[start] for start in starts[1:]),
+        epochs=tuple(xs[start] for start in starts[1:]),
         y_ticks=tuple((y_of(value), f"{value:,.5g}") for value in (low + room, (low + high) / 2, high - room)),
-        places=places,
+        xs=xs,
         own=None if own is None else tuple(None if bound is None else y_of(bound) for bound in own),
         references=tuple((y_of(each.value), each.label) for each in references),
     )
@@ -195,10 +192,10 @@ def point_words(point: Mapping[str, Any], unit: str) -> str:
     return f"{point['commit'][:12]} of {point['at']:%Y-%m-%d}: {point['centre']:.6g} {unit}, n {point['n']}"
 
 
-def _history_band(span: range, places: Sequence[float], values: Sequence[Bounds], y_of: Any) -> str:
-    held = [index for index in span if values[index][1] is not None and values[index][2] is not None]
-    if len(held) < 2:
+def _history_band(span: range, xs: Sequence[float], values: Sequence[Bounds], y_of: Any) -> str:
+    bounded = [index for index in span if values[index][1] is not None and values[index][2] is not None]
+    if len(bounded) < 2:
         return ""
-    upper = [(places[index], y_of(values[index][2])) for index in held]
-    lower = [(places[index], y_of(values[index][1])) for index in reversed(held)]
+    upper = [(xs[index], y_of(values[index][2])) for index in bounded]
+    lower = [(xs[index], y_of(values[index][1])) for index in reversed(bounded)]
     return line([*upper, *lower]) + "Z"

@@ -18,5 +18,5 @@ def interval_words(level: float | None) -> str:
 def levels_of(rows: Iterable[Mapping[str, Any]], notable: float) -> tuple[float | None, ...]:
     """The levels of the rows' intervals, None for bands, the highest first; `notable` is that of their comparison."""
     bounded = (row for row in rows if row["ci_low"] is not None and row["ci_high"] is not None)
-    found = {terms_of_row(row, notable)[1] for row in bounded}
-    return tuple(sorted(found, key=lambda level: -(level or 0.0)))
+    levels = {terms_of_row(row, notable)[1] for row in bounded}
+    return tuple(sorted(levels, key=lambda level: -(level or 0.0)))

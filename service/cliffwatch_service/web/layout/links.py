@@ -17,7 +17,7 @@ _COMMIT_PAGES = (
 def commit_page(tree: str | None, commit: str) -> str | None:
     """Where people read this commit; None where the tree's host is not known to show any."""
     for pattern, address in _COMMIT_PAGES:
-        found = pattern.fullmatch(tree or "")
-        if found and re.fullmatch(r"[0-9a-f]{7,64}", commit):
-            return address.format(found.group(1), commit)
+        match = pattern.fullmatch(tree or "")
+        if match and re.fullmatch(r"[0-9a-f]{7,64}", commit):
+            return address.format(match.group(1), commit)
     return None

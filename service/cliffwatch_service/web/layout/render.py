@@ -14,8 +14,8 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.history.report_summary import is_confirmed, is_counted
 from cliffwatch_service.http.context import Service
-from cliffwatch_service.web.history.report_summary import is_counted
 from cliffwatch_service.web.layout.assets import asset
 from cliffwatch_service.web.layout.intervals import LEVEL, interval_words
 from cliffwatch_service.web.layout.links import commit_page
@@ -56,6 +56,7 @@ def _templates() -> Environment:
         "asset": asset,
         "commit_page": commit_page,
         "counted": counted,
+        "is_confirmed": is_confirmed,
         "query": query,
         "mark": mark,
         "tone": tone,
@@ -102,9 +103,9 @@ def page(
     *,
     status: int = 200,
     headers: Mapping[str, str] = {},
-    **said: Any,
+    **content: Any,
 ) -> Response:
-    """A page of a template. `said` has what the template names; times are told from the service's clock."""
+    """A page of a template. `content` has the template's variables; times are relative to the service's clock."""
     service: Service = request.app.state.service
     path = request.url.path
     html = visible(
@@ -116,7 +117,7 @@ def page(
             demonstration=service.demonstration(),
             path=path,
             here=_here(request),
-            **said,
+            **content,
         )
     )
     return Response(html, status, headers={**HEADERS, **headers}, media_type="text/html; charset=utf-8")

@@ -102,12 +102,12 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
 
 
 def _signed_in(request: Request, service: Service) -> Visitor | None:
-    held = request.cookies.get(COOKIE)
-    if held is None:
+    cookie = request.cookies.get(COOKIE)
+    if cookie is None:
         return None
     now = service.now()
     try:
-        token_id, nonce, began = _cookies(service).loads(held)
+        token_id, nonce, began = _cookies(service).loads(cookie)
         if not 0 <= now.timestamp() - began < _lasting(service).total_seconds():
             return None
         with service.transaction() as connection:
@@ -165,9 +165,7 @@ def signed_form() -> Any:
             raise Refusal(401, "sign in first", "writing needs a token: sign in with yours, then do this again")
         refuse_without_right(visitor.caller, operation_of(request))
         if not secrets.compare_digest(form.get(FORM_FIELD, "").encode(), visitor.form_token.encode()):
-            raise Refusal(
-                403, "stale form", "this form was not made for your session: reload the page and send it again"
-            )
+            raise Refusal(403, "stale form", "the form belongs to another session: reload the page and send it again")
         return visitor
 
     return Depends(checked)

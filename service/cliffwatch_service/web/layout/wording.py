@@ -1,6 +1,5 @@
 """How times, lengths of time and names are written on pages."""
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -34,12 +33,6 @@ def parameters(params: Mapping[str, str] | Sequence[Sequence[str]]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs)
 
 
-def counted_order(text: str) -> tuple[tuple[float, str], ...]:
-    """A key that sorts as people count: nr_maps=2 before nr_maps=16."""
-    parts = re.split(r"(\d+)", text)
-    return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
-
-
 def shortly(commit: str | None) -> str:
     return (commit or "–")[:12]
 
@@ -61,5 +54,5 @@ def mark(kind: str, *, sure: bool = True) -> str:
 
 
 def tone(kind: str, *, sure: bool = True) -> str:
-    """The style of a verdict: colour only for what is told and sure."""
+    """The style of a verdict: colour only for what is reported and sure."""
     return {"regression": "worse", "improvement": "better"}.get(kind, "") if sure else ""

@@ -6,14 +6,14 @@
   const source = document.getElementById("data");
   if (!holder || !source || typeof uPlot === "undefined") return;
   const data = JSON.parse(source.textContent);
-  const places = data.commits.map((_, place) => place);
+  const indexes = data.commits.map((_, index) => index);
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const roomy = () => holder.clientWidth >= 600; // narrower, words would lie on each other: the lists below say them
 
-  const across = (plot, place, colour, dash, label) => {
+  const across = (plot, index, colour, dash, label) => {
     const { ctx, bbox } = plot;
-    const x = Math.round(plot.valToPos(place, "x", true));
+    const x = Math.round(plot.valToPos(index, "x", true));
     if (x < bbox.left || x > bbox.left + bbox.width) return;
     ctx.save();
     ctx.strokeStyle = ctx.fillStyle = colour;
@@ -33,8 +33,8 @@
   };
 
   const marks = (plot) => {
-    for (const place of data.epochs) across(plot, place - 0.5, style("--quiet"), [6, 4], "new epoch");
-    for (const [place, name] of data.releases) across(plot, place, style("--quiet"), [1, 4], name);
+    for (const index of data.epochs) across(plot, index - 0.5, style("--quiet"), [6, 4], "new epoch");
+    for (const [index, name] of data.releases) across(plot, index, style("--quiet"), [1, 4], name);
     for (const change of data.changes) {
       const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : "◇";
       const colour = change.kind === "regression" ? style("--worse") : change.kind === "improvement" ? style("--better") : style("--quiet");
@@ -80,8 +80,8 @@
 
   // No line across an epoch: nothing on its two sides is comparable.
   const starts = new Set(data.epochs);
-  const gaps = (values) => (plot, series, from, to) => [...starts].filter((place) => place > from && place <= to).map((place) => [
-    plot.valToPos(place - 1, "x", true), plot.valToPos(place, "x", true)]);
+  const gaps = (values) => (plot, series, from, to) => [...starts].filter((index) => index > from && index <= to).map((index) => [
+    plot.valToPos(index - 1, "x", true), plot.valToPos(index, "x", true)]);
 
   const bounds = [...data.centre, ...data.low, ...data.high, data.own?.centre, data.own?.low, data.own?.high, ...data.references.map((each) => each.value)].filter((value) => value != null);
   const least = Math.min(...bounds), largest = Math.max(...bounds);
@@ -92,8 +92,8 @@
     plot.over.style.cursor = "pointer";
     plot.over.addEventListener("mousedown", (event) => { from = event.clientX; });
     plot.over.addEventListener("click", (event) => {
-      const place = plot.cursor.idx;
-      if (from !== null && Math.abs(event.clientX - from) < 4 && place != null) location.assign(`/revisions/${data.commits[place]}`);
+      const index = plot.cursor.idx;
+      if (from !== null && Math.abs(event.clientX - from) < 4 && index != null) location.assign(`/revisions/${data.commits[index]}`);
     });
   };
   let plot;
@@ -113,19 +113,19 @@
         { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => `${+tick.toPrecision(6)}`) },
       ],
       series: [
-        { label: "revision", value: (_, place) => (place in data.commits ? `${data.commits[place]}, ${data.dates[place]}` : "–") },
+        { label: "revision", value: (_, index) => (index in data.commits ? `${data.commits[index]}, ${data.dates[index]}` : "–") },
         { label: `median, ${data.unit}`, stroke: style("--accent"), width: 1.5, gaps: gaps(), value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
         { label: "low", stroke: "transparent", points: { show: false }, value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
         { label: "high", stroke: "transparent", points: { show: false }, value: (_, value) => (value == null ? "–" : +value.toPrecision(7)) },
       ],
       bands: [{ series: [3, 2], fill: style("--band") }],
       hooks: { draw: [marks] },
-    }, [places, data.centre, data.low, data.high], holder);
+    }, [indexes, data.centre, data.low, data.high], holder);
     leading(plot);
   };
   draw();
   const whole = document.getElementById("whole");
-  whole.addEventListener("click", () => plot.setScale("x", { min: 0, max: places.length - 1 }));
+  whole.addEventListener("click", () => plot.setScale("x", { min: 0, max: indexes.length - 1 }));
   document.addEventListener("themechange", draw);
   let resized;
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => plot.setSize({ width: holder.clientWidth, height: 280 }), 100); });

@@ -105,14 +105,14 @@ if (job?.dataset.stream && window.EventSource) {
   };
   const tell = (event) => {
     if (Number(event.lastEventId) <= after) return;
-    const told = JSON.parse(event.data);
+    const posted = JSON.parse(event.data);
     if (list) {
       const item = list.appendChild(document.createElement("li"));
       const when = item.appendChild(document.createElement("time"));
-      when.textContent = told.at.slice(11, 19);
+      when.textContent = posted.at.slice(11, 19);
       item.append(" ");
-      item.appendChild(document.createElement("b")).textContent = told.kind;
-      item.append(" ", told.data.text ?? Object.values(told.data).filter(Boolean).join(" "));
+      item.appendChild(document.createElement("b")).textContent = posted.kind;
+      item.append(" ", posted.data.text ?? Object.values(posted.data).filter(Boolean).join(" "));
       list.scrollTop = list.scrollHeight;
     }
     refresh();

@@ -1,4 +1,4 @@
-"""Hosts: who works on what, when it was last heard of, what its doctor found, and which platforms are stale."""
+"""Hosts: who works on what, when it was last seen, what its doctor reports, and which platforms are stale."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from fastapi.responses import Response
 
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import showable
+from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.store import follows, overview, queue
-from cliffwatch_service.web.home import alarms, silent_hosts
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -23,35 +23,35 @@ class Finding:
 
     name: str
     status: str
-    found: str
-    mend: str
+    value: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
-class HostSaid:
-    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it has not said."""
+class HostSummary:
+    """What a host says of itself, as far as it can be read: it may say anything. `verdict` None where it sent none."""
 
     modes: str
     verdict: str | None
     findings: Sequence[Finding]
 
 
-def said_by(about: Any) -> HostSaid:
-    held = about if isinstance(about, dict) else {}
-    doctor = held.get("doctor")
+def doctor_summary(about: Any) -> HostSummary:
+    fields = about if isinstance(about, dict) else {}
+    doctor = fields.get("doctor")
     checks = doctor.get("checks") if isinstance(doctor, dict) else None
     findings = [
         Finding(
             name=str(check.get("name", "")),
             status=str(check.get("status", "")),
-            found=str(check.get("found", "")),
-            mend="; ".join(_texts(check.get("mend"))),
+            value=str(check.get("found", "")),
+            fix="; ".join(_texts(check.get("mend"))),
         )
         for check in (checks if isinstance(checks, list) else [])
         if isinstance(check, dict)
     ]
     verdict = str(doctor.get("verdict", "")) if isinstance(doctor, dict) else None
-    return HostSaid(", ".join(_texts(held.get("modes"))), verdict, findings)
+    return HostSummary(", ".join(_texts(fields.get("modes"))), verdict, findings)
 
 
 def _texts(value: Any) -> list[str]:
@@ -70,8 +70,8 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         request,
         visitor,
         "work/hosts.html",
-        hosts=[{**host, "said": said_by(showable(host["about"]))} for host in hosts],
-        silent={host["name"] for host in silent_hosts(hosts, now)},
+        hosts=[{**host, "summary": doctor_summary(showable(host["about"]))} for host in hosts],
+        offline={host["name"] for host in offline_hosts(hosts, now)},
         targets=targets,
         jobs=jobs,
         alarms=alarms(targets, entries, now),

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from cliffwatch_service.access.authorisation import may_cancel
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import ENDED, event_stream, shown_event
 from cliffwatch_service.jobs.estimates import expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
@@ -34,7 +34,7 @@ _SHARE = re.compile(r"\b(\d{1,3})\s?%")
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A phase of a run as its last line told it; `share` is 0 to 100, None where nobody can know."""
+    """A phase of a run as its last line reports it; `share` is 0 to 100, None where nobody can know."""
 
     name: str
     detail: str
@@ -69,11 +69,11 @@ def list_jobs(
     state: Annotated[str, Query(pattern="^(queued|leased|done|failed|cancelled|parked|)$")] = "",
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, UUID)
+    at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        found = queue.list_jobs(connection, {"state": state or None, "at": at, "id": number, "limit": _PAGE + 1})
-    following = cursor_of(found[_PAGE - 1]["created"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
-    return page(request, visitor, "work/jobs.html", found=found[:_PAGE], following=following, state=state)
+        rows = queue.list_jobs(connection, {"state": state or None, "at": at, "id": number, "limit": _PAGE + 1})
+    following = cursor_of(rows[_PAGE - 1]["created"], rows[_PAGE - 1]["id"]) if len(rows) > _PAGE else None
+    return page(request, visitor, "work/jobs.html", rows=rows[:_PAGE], following=following, state=state)
 
 
 @router.get("/requests/{request_id}")
@@ -104,7 +104,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         first = [shown_event(row) for row in queue.events_after(connection, job, 0, _FIRST_EVENTS)]
         events = [shown_event(row) for row in queue.last_events(connection, job, _EVENTS)]
         expected = expectations(connection, queue.queue_of(connection, 1000), now).get(job)
-        held = boots.boots_of(connection, row["run_id"]) if row["run_id"] is not None else []
+        stored_boots = boots.boots_of(connection, row["run_id"]) if row["run_id"] is not None else []
     template = "work/job_live.html" if request.headers.get("hx-request") else "work/job.html"
     return page(
         request,
@@ -113,7 +113,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         job=row,
         events=events,
         expected=expected,
-        boots=held,
+        boots=stored_boots,
         phases=phases([*first, *events]),
         ended=row["state"] in ENDED,
         priority=PRIORITIES[row["priority"]],
@@ -122,16 +122,18 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
 
 
 def phases(events: Sequence[Mapping[str, Any]]) -> list[Phase]:
-    """The phases of a run in the order in which its lines first name them, each with what was last said of it."""
-    found: dict[str, Phase] = {}
+    """The phases of a run in the order in which its lines first name them, each with its last line."""
+    by_name: dict[str, Phase] = {}
     for event in events:
         line = _LINE.fullmatch(str(event["data"].get("text", ""))) if event["kind"] == "line" else None
         if line is None:
             continue
         detail = line["detail"] or ""
         share = _SHARE.search(detail)
-        found[line["phase"]] = Phase(line["phase"], detail, line["elapsed"], min(100, int(share[1])) if share else None)
-    return list(found.values())
+        by_name[line["phase"]] = Phase(
+            line["phase"], detail, line["elapsed"], min(100, int(share[1])) if share else None
+        )
+    return list(by_name.values())
 
 
 @router.get("/jobs/{job}/stream")

@@ -14,7 +14,7 @@ from psycopg import Connection
 from cliffwatch.parsers.splats import find_splats
 from cliffwatch_service.compare.naming import run_named
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.http.cursors import cursor_of, identity, moment, place_of
+from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.archives import OddArchive
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.ingest.raw import raw_file
@@ -45,18 +45,18 @@ def list_runs(
     platform: Text = "",
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    at, number = place_of(cursor, moment, identity)
+    at, number = read_cursor(cursor, moment, identity)
     wanted = {"platform": platform or None, "mode": None, "revision": None, "at": at, "id": number, "limit": _PAGE + 1}
     with service.transaction() as connection:
-        found = runs.list_runs(connection, wanted)
+        rows = runs.list_runs(connection, wanted)
         targets = overview.measured_on(connection)
-    following = cursor_of(found[_PAGE - 1]["received"], found[_PAGE - 1]["id"]) if len(found) > _PAGE else None
+    following = cursor_of(rows[_PAGE - 1]["received"], rows[_PAGE - 1]["id"]) if len(rows) > _PAGE else None
     platforms = list(dict.fromkeys(each["platform"] for each in targets))
     return page(
         request,
         visitor,
         "work/runs.html",
-        found=found[:_PAGE],
+        rows=rows[:_PAGE],
         following=following,
         platform=platform,
         platforms=platforms,
@@ -70,12 +70,12 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         row = run_named(connection, run)
         record = _record(row)
         arms = runs.arms_of(connection, row["id"])
-        held = boots.boots_of(connection, row["id"])
-        documents = _documents(connection, row["id"], held)
+        stored_boots = boots.boots_of(connection, row["id"])
+        documents = _documents(connection, row["id"], stored_boots)
         job = queue.job_of_run(connection, row["id"])
         compared = _comparison(connection, arms)
         revisions = trees.revision_rows(connection, [arm["revision_id"] for arm in arms if arm["revision_id"]])
-    done = {boot["number"] for boot in held}
+    done = {boot["number"] for boot in stored_boots}
     planned = record["plan"]["boots"]
     return page(
         request,
@@ -85,7 +85,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         record=record,
         arms=[(arm, revisions.get(arm["revision_id"])) for arm in arms],
         failures=[(name, arm["failure"]) for name, arm in record["arms"].items() if arm.get("failure")],
-        boots=held,
+        boots=stored_boots,
         documents=documents,
         planned=planned,
         outstanding=[boot for boot in planned if boot["index"] not in done],
@@ -103,14 +103,14 @@ def _record(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return record
 
 
-def _documents(connection: Connection[Any], run_id: int, held: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
     """By boot: what it says besides its samples."""
-    found = {}
-    for boot in held:
+    documents = {}
+    for boot in stored_boots:
         whole = boots.whole_boot(connection, run_id, boot["number"])
         if whole is not None:
-            found[boot["number"]] = _document(bytes(whole["content"]))
-    return found
+            documents[boot["number"]] = _document(bytes(whole["content"]))
+    return documents
 
 
 _PART: Mapping[str, Any] = {"status": "", "seconds": None, "last_case": None, "evidence": "", "splats": ()}
@@ -120,15 +120,15 @@ _PROBLEM: Mapping[str, Any] = {"line": 0, "text": "", "reason": ""}
 
 def _document(content: bytes) -> dict[str, Any]:
     """What a boot says besides its samples; hosts may leave parts of it out, or send what is none of ours."""
-    found: dict[str, Any] = orjson.loads(unpacked(content))
-    parts = [{**_PART, **part} for part in _objects(found["boot"].get("parts"))]
+    document: dict[str, Any] = orjson.loads(unpacked(content))
+    parts = [{**_PART, **part} for part in _objects(document["boot"].get("parts"))]
     for part in parts:
         part["splats"] = [{**_SPLAT, **splat} for splat in _objects(part["splats"])]
     return {
-        **found,
-        "boot": {**found["boot"], "parts": parts},
-        "problems": [{**_PROBLEM, **problem} for problem in _objects(found.get("problems"))],
-        "environment": found.get("environment") or {},
+        **document,
+        "boot": {**document["boot"], "parts": parts},
+        "problems": [{**_PROBLEM, **problem} for problem in _objects(document.get("problems"))],
+        "environment": document.get("environment") or {},
     }
 
 
@@ -155,7 +155,7 @@ def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]
 
 @router.get("/runs/{run}/boots/{number}")
 def show_boot(run: RunId, number: BootNumber, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
-    """A boot: how it went, what the kernel said, and all its outputs."""
+    """A boot: how it went, the kernel's log, and all its outputs."""
     with service.transaction() as connection:
         row = run_named(connection, run)
         whole = boots.whole_boot(connection, row["id"], number)
@@ -183,20 +183,20 @@ _OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
 
 
 def case_in_plan(record: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
-    """The case that an output is of: files are numbered by their case's place in the run's plan. None for what is of no case."""
+    """The case that an output is of: files are numbered by their case's index in the run's plan. None for what is of no case."""
     cases = record["plan"]["cases"]
     numbered = _OF_CASE.search(name or "")
-    place = int(numbered[1]) if numbered else len(cases)
-    found: Mapping[str, Any] | None = cases[place] if place < len(cases) else None
-    return found
+    index = int(numbered[1]) if numbered else len(cases)
+    case: Mapping[str, Any] | None = cases[index] if index < len(cases) else None
+    return case
 
 
 def outputs_of(
     files: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
     """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then by case."""
-    found = [(file, case_in_plan(record, file["name"])) for file in files]
-    return sorted(found, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
+    outputs = [(file, case_in_plan(record, file["name"])) for file in files]
+    return sorted(outputs, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
 
 
 def _is_log(file: Mapping[str, Any]) -> bool:

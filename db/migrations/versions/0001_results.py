@@ -1,4 +1,4 @@
-"""The words of docs/glossary.md as tables."""
+"""Tables of trees, runs, results, comparisons, jobs and tokens."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What a database says of itself."""
+"""The database itself: whether it answers, holds results or is a demonstration, and how long a transaction may take."""
 
 from datetime import datetime
 from typing import Any
@@ -16,3 +16,13 @@ def mark_demonstration(connection: Connection[Any], now: datetime) -> None:
 
 def holds_results(connection: Connection[Any]) -> bool:
     return connection.execute("SELECT 1 FROM run UNION ALL SELECT 1 FROM request LIMIT 1").fetchone() is not None
+
+
+def allow_long_work(connection: Connection[Any]) -> None:
+    """For a transaction whose work takes longer than a request may."""
+    connection.execute("SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'")
+
+
+def answers(connection: Connection[Any]) -> None:
+    """Raises psycopg.Error where the database does not answer."""
+    connection.execute("SELECT 1")

@@ -1,21 +1,12 @@
-"""What the API answers of results, for its description: clients are generated from these."""
+"""Runs, comparisons and suites as the API answers them."""
 
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
-T = TypeVar("T")
 
-
-class Page(BaseModel, Generic[T]):
-    """A page of a list; `next` is the cursor of the following one, null on the last."""
-
-    items: list[T]
-    next: str | None
-
-
-class Stored(BaseModel):
+class StoredAnswer(BaseModel):
     """`fresh` is false where the very same was stored already."""
 
     digest: str
@@ -67,14 +58,14 @@ class RunWhole(BaseModel):
     boots: list[BootListed]
 
 
-class RawFile(BaseModel):
+class RawFileListed(BaseModel):
     name: str
     size: int
 
 
 class RawListed(BaseModel):
     digest: str
-    files: list[RawFile]
+    files: list[RawFileListed]
 
 
 class ComparisonRow(BaseModel):
@@ -160,132 +151,6 @@ class ComparisonListed(BaseModel):
     base_subject: str | None
     head: str
     head_subject: str | None
-
-
-class Series(BaseModel):
-    series: str
-    suite: str
-    benchmark: str
-    params: dict[str, str]
-    metric: str
-    unit: str
-    platform: str
-    mode: str
-
-
-class Point(BaseModel):
-    """A revision's median over `n` boots of `run`; `low` and `high` hold it at 95 %, null from too few boots. `at` is when the
-    revision was written, or measured first where that is not known.
-    """
-
-    ordinal: int | None
-    commit: str
-    release: str | None
-    n: int
-    centre: float
-    low: float | None
-    high: float | None
-    epoch: str
-    run: str
-    at: datetime
-
-
-class SeriesHistory(Series):
-    points: list[Point]
-
-
-class BootSample(BaseModel):
-    run: str
-    number: int
-    arm: str
-    stage: str
-    value: float
-
-
-class SeriesSamples(Series):
-    revision: str
-    samples: list[BootSample]
-
-
-class Branch(BaseModel):
-    tree: str
-    branch: str
-
-
-class Measured(BaseModel):
-    platform: str
-    mode: str
-    boots: int
-
-
-class Revision(BaseModel):
-    commit: str
-    tree_hash: str | None
-    parents: list[str]
-    author: str | None
-    authored: datetime | None
-    committed: datetime | None
-    subject: str | None
-    patch_id: str | None
-    release: str | None
-    measured: list[Measured]
-
-
-class Change(Series):
-    change: str
-    state: Literal["candidate", "confirmed", "refuted"]
-    kind: Literal["regression", "improvement", "step"]
-    size: float
-    ci_low: float | None
-    ci_high: float | None
-    found: datetime
-    base: str
-    head: str
-    head_subject: str | None
-    report: str | None
-
-
-class ReportFacts(BaseModel):
-    """Of the changes of one culprit; `largest` is a fraction."""
-
-    report: str
-    state: str
-    owner: str | None
-    opened: datetime
-    updated: datetime
-    base: str
-    head: str
-    subject: str | None
-    author: str | None
-    largest: float | None
-    platforms: list[str] | None
-
-
-class Report(ReportFacts):
-    """With how many changes it gathers."""
-
-    changes: int
-
-
-class Said(BaseModel):
-    at: datetime
-    by: str
-    state: str
-    owner: str | None
-    note: str
-
-
-class ReportWhole(ReportFacts):
-    changes: list[Change]
-    triage: list[Said]
-
-
-class Quality(BaseModel):
-    """`noise` is the share of noise among judged reports, null while none is judged."""
-
-    reports: dict[str, int]
-    judged: int
-    noise: float | None
 
 
 class SuiteListed(BaseModel):

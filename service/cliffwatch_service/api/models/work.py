@@ -1,4 +1,4 @@
-"""What the API answers of requests, jobs, hosts, and those who run the service; see models for results."""
+"""Requests, jobs, hosts, tokens and tasks as the API answers them."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -68,7 +68,7 @@ class Event(BaseModel):
     data: dict[str, Any]
 
 
-class Host(BaseModel):
+class HostListed(BaseModel):
     name: str
     platform: str
     added: datetime

@@ -1,4 +1,4 @@
-"""What a regression report says at a glance: what got worse and what got better, each case counted once."""
+"""Regression reports at a glance: which of their changes stand, what got worse and better, each case counted once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from typing import Any
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import CaseKey, MetricTraits
+
+Change = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +23,19 @@ class Tally:
     derived: int
 
 
-def tally(changes: Sequence[Mapping[str, Any]]) -> Tally:
-    """Of the changes of a report that are not refuted. Where none is of a metric that decides, all of them count."""
-    standing = [change for change in changes if change["state"] != "refuted"]
+def standing_changes(changes: Sequence[Change]) -> list[Change]:
+    """Those that are not refuted."""
+    return [change for change in changes if change["state"] != "refuted"]
+
+
+def is_confirmed(change: Change) -> bool:
+    """Whether a comparison showed it: what only history shows is no more than a candidate."""
+    return bool(change["state"] == "confirmed")
+
+
+def tally(changes: Sequence[Change]) -> Tally:
+    """Of the standing changes of a report. Where none is of a metric that decides, all of them count."""
+    standing = standing_changes(changes)
     counted = primary_changes(standing)
     worse = [abs(change["size"]) for change in counted if change["kind"] == "regression"]
     better = [abs(change["size"]) for change in counted if change["kind"] == "improvement"]
@@ -36,16 +48,22 @@ def tally(changes: Sequence[Mapping[str, Any]]) -> Tally:
     )
 
 
-def primary_changes(changes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def largest_changes(changes: Sequence[Change], most: int) -> list[Change]:
+    """The first few standing changes of metrics that decide, regressions first; `changes` come with the largest first."""
+    primary = primary_changes(standing_changes(changes))
+    return sorted(primary, key=lambda change: change["kind"] != "regression")[:most]
+
+
+def primary_changes(changes: Sequence[Change]) -> list[Change]:
     """Those of metrics that decide the verdict of their case; all, where none of them does."""
     return [change for change in changes if _traits(change).primary] or list(changes)
 
 
-def is_counted(change: Mapping[str, Any]) -> bool:
+def is_counted(change: Change) -> bool:
     """Whether the values of a change's series are counted, so that its bounds are the band in which they repeat."""
     return _traits(change).assume == "exact"
 
 
-def _traits(change: Mapping[str, Any]) -> MetricTraits:
+def _traits(change: Change) -> MetricTraits:
     case = CaseKey(change["suite"], change["benchmark"], tuple((name, value) for name, value in change["params"]))
     return load_catalogue().traits(case, change["metric"], change["unit"], change["mode"])

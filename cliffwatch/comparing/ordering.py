@@ -1,0 +1,142 @@
+"""What readers get first: which verdicts are reported, how rows are grouped, filtered and sorted, what a set could detect.
+
+Works on rows of Comparison JSON (docs/formats.md) as they are, so that pages of thousands of rows decide like every report.
+"""
+
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED
+
+ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
+"""Verdicts of a case over all targets, from what a reader must see to what he may skip."""
+
+CHANGED = frozenset((*CHANGES, "disagree"))
+FILTERS = ("changed", *ORDER)
+"""What rows may be chosen by: a verdict, or all that changed."""
+
+SORTS = ("size", "certainty", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Verdicts that are listed together; `first` are the groups that stand before everything else."""
+
+    name: str
+    title: str
+    verdicts: frozenset[str]
+    first: bool
+
+
+GROUPS = (
+    Group("changed", "Changed", CHANGED, first=True),
+    Group("trouble", "Missing, failed or invalid", frozenset(TROUBLED), first=True),
+    Group("inconclusive", "Inconclusive", frozenset({"inconclusive"}), first=False),
+    Group("unchanged", "Unchanged", frozenset({"unchanged"}), first=False),
+)
+
+FOLDED = frozenset({"unchanged", "inconclusive"})
+"""Verdicts whose rows are folded under a sweep that draws them."""
+
+
+class Sortable(Protocol):
+    """A row as it is sorted: `size` is its largest change, `sure` the change that is there at least."""
+
+    @property
+    def suite(self) -> str: ...
+    @property
+    def benchmark(self) -> str: ...
+    @property
+    def params(self) -> Mapping[str, str]: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def size(self) -> float: ...
+    @property
+    def sure(self) -> float: ...
+
+
+R = TypeVar("R", bound=Sortable)
+
+
+def passes(verdict: str, wanted: str) -> bool:
+    """Whether a verdict passes one of FILTERS."""
+    return verdict in CHANGED if wanted == "changed" else verdict == wanted
+
+
+def ordered(rows: Iterable[R], by: str) -> list[R]:
+    """By one of SORTS; what that leaves equal is in the order of names. By size, only changed rows go before the others."""
+    named = sorted(rows, key=_name)
+    if by == "name":
+        return named
+    if by == "certainty":
+        return sorted(named, key=lambda row: -row.sure)
+    return sorted(named, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
+
+
+def _name(row: Sortable) -> tuple[Any, ...]:
+    params = ", ".join(f"{name}={value}" for name, value in row.params.items())
+    return row.suite, row.benchmark, natural_key(params), row.metric
+
+
+def natural_key(text: str) -> tuple[tuple[float, str], ...]:
+    """A key that sorts as people count: nr_maps=2 before nr_maps=16."""
+    parts = re.split(r"(\d+)", text)
+    return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
+
+
+def beyond_noise(row: Mapping[str, Any]) -> bool:
+    """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
+    low, high = row["ci_low"], row["ci_high"]
+    if row["change"] is None or low is None or high is None:
+        return False
+    return bool(low > 0 or high < 0)
+
+
+Standing = Literal["both", "regression", "trouble", "improvement", "unchanged", "inconclusive"]
+
+
+def standing(counts: Mapping[str, int]) -> Standing:
+    """A whole comparison in one word, from how many rows have each verdict: the worst of them decides."""
+    if counts.get("regression"):
+        return "both" if counts.get("improvement") else "regression"
+    if any(counts.get(verdict) for verdict in TROUBLED):
+        return "trouble"
+    if counts.get("improvement"):
+        return "improvement"
+    return "unchanged" if counts.get("unchanged") and not counts.get("inconclusive") else "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """The smallest changes that unchanged rows could have shown: half of them one of `median`, all of them `largest`."""
+
+    median: float
+    largest: float
+
+
+def detectable(rows: Iterable[Mapping[str, Any]]) -> Detectable | None:
+    """Of the unchanged rows that decide their case; None where none has a minimum detectable effect."""
+    effects = [
+        row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None
+    ]
+    return Detectable(statistics.median(effects), max(effects)) if effects else None
+
+
+def reported_reach(rows: Iterable[Mapping[str, Any]]) -> list[float]:
+    """How far the intervals of reported rows reach from zero, the nearest first."""
+    return sorted(
+        max(abs(row["ci_low"]), abs(row["ci_high"]))
+        for row in rows
+        if row["verdict"] in CHANGES and row["ci_low"] is not None and row["ci_high"] is not None
+    )
+
+
+def means_of_several(means: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Geometric means that say more than a row does: those over two rows or more."""
+    return [mean for mean in means if mean["rows"] > 1]

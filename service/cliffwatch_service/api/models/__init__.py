@@ -1,0 +1,1 @@
+"""What the API answers, for its description: clients are generated from these."""

@@ -1,0 +1,14 @@
+"""Pages of lists."""
+
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+T = TypeVar("T")
+
+
+class Page(BaseModel, Generic[T]):
+    """A page of a list; `next` is the cursor of the following one, null on the last."""
+
+    items: list[T]
+    next: str | None

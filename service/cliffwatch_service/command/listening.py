@@ -1,0 +1,67 @@
+"""The address that a service listens at, taken before anything else is begun."""
+
+import errno
+import socket
+from typing import Any
+
+from cliffwatch_service.refusal import Refusal
+
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""Of a name with two addresses one may be of a family that this machine does not have."""
+
+
+def bound(host: str, port: int) -> tuple[socket.socket, ...]:
+    """A socket for each address that the host's name has; they listen once the service is ready to answer. Raises Refusal."""
+    sockets: list[socket.socket] = []
+    try:
+        known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((each[0], each[4]) for each in known):
+            sockets.append(_bound(family, address))
+    except (OSError, UnicodeError) as error:
+        if sockets and isinstance(error, OSError) and error.errno in _NOT_HERE:
+            return tuple(sockets)
+        for each in sockets:
+            each.close()
+        raise cannot_listen(host, port, error) from None
+    return tuple(sockets)
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        taken.bind(address)
+    except OSError:
+        taken.close()
+        raise
+    return taken
+
+
+def cannot_listen(host: str, port: int, error: Exception) -> Refusal:
+    """What an error of taking or using an address means."""
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
+        return _refusal(
+            422,
+            f"this machine has no address {host!r}",
+            "name one of its own with --host, such as 127.0.0.1, or 0.0.0.0 for all",
+        )
+    if number == errno.EADDRINUSE:
+        return _refusal(
+            503,
+            f"port {port} of {host} is taken by another program",
+            f"choose another with --port, or end that one (`ss -ltnp 'sport = :{port}'` names it)",
+        )
+    if number in (errno.EACCES, errno.EPERM):
+        return _refusal(
+            503,
+            f"port {port} of {host} may not be taken by this user",
+            "choose one from 1024 on with --port, and put a proxy before it",
+        )
+    return _refusal(503, f"port {port} of {host} cannot be taken: {error}", "choose another with --port")
+
+
+def _refusal(status: int, reason: str, next_step: str) -> Refusal:
+    return Refusal(status, "cannot listen", f"{reason}\n  {next_step}")

@@ -1,0 +1,97 @@
+"""First-parent lines of revisions: the nearest measured ancestor, distances, and what was measured before and after."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg import Connection
+
+_FARTHEST = 1000
+"""Commits of a line that are looked at."""
+
+_MEASURED_ANCESTOR = """
+WITH RECURSIVE line (id, commit, parents, distance) AS (
+    SELECT id, commit, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.commit, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < %(most)s
+)
+SELECT line.id, line.commit, line.distance FROM line
+WHERE distance > 0 AND EXISTS (
+    SELECT FROM arm JOIN run ON run.id = run_id
+    WHERE revision_id = line.id AND platform = %(platform)s AND mode = %(mode)s
+      AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
+      AND (of_history OR NOT EXISTS (SELECT FROM branch_revision WHERE revision_id = line.id))
+)
+ORDER BY distance LIMIT 1
+"""
+
+
+def measured_ancestor(connection: Connection[Any], head: int, platform: str, mode: str) -> Mapping[str, Any] | None:
+    """The nearest first-parent ancestor that was measured there, with its distance in commits. Of one on a branch that is a
+    measurement of history: what anybody says of it is no base for others.
+    """
+    return connection.execute(
+        _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": _FARTHEST}
+    ).fetchone()
+
+
+def is_ancestor(connection: Connection[Any], base: int, head: int) -> bool:
+    """Whether base is among the nearest first-parent ancestors of head, or lies before it on a branch."""
+    if distance(connection, base, head) is not None:
+        return True
+    common = connection.execute(
+        "SELECT 1 FROM branch_revision AS base JOIN branch_revision AS head USING (branch_id)"
+        " WHERE base.revision_id = %s AND head.revision_id = %s AND base.ordinal < head.ordinal LIMIT 1",
+        [base, head],
+    ).fetchone()
+    return common is not None
+
+
+_DISTANCE = """
+WITH RECURSIVE line (id, parents, distance) AS (
+    SELECT id, parents, 0 FROM revision WHERE id = %(head)s
+  UNION ALL
+    SELECT revision.id, revision.parents, distance + 1
+    FROM line JOIN revision ON revision.commit = line.parents[1]
+    WHERE distance < %(most)s AND line.id <> %(base)s
+)
+SELECT distance FROM line WHERE id = %(base)s
+"""
+
+
+def distance(connection: Connection[Any], base: int, head: int) -> int | None:
+    """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
+    row = connection.execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
+    return None if row is None else int(row["distance"])
+
+
+_NEIGHBOURS = """
+WITH measured (ordinal, commit) AS NOT MATERIALIZED (
+    SELECT member.ordinal, revision.commit
+    FROM (SELECT branch_id FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1) AS own
+    JOIN branch_revision AS member USING (branch_id)
+    JOIN revision ON revision.id = member.revision_id
+    WHERE EXISTS (
+        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = member.revision_id AND of_history
+          AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
+    )
+), own (ordinal) AS (
+    SELECT ordinal FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1
+)
+SELECT (SELECT commit FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 1) AS before,
+       (SELECT commit FROM measured WHERE ordinal > own.ordinal ORDER BY ordinal LIMIT 1) AS after,
+       (SELECT count(*) < 2 FROM (SELECT FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 2) AS earlier)
+           AS before_is_first
+FROM own
+"""
+
+
+def measured_neighbours(
+    connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
+) -> Mapping[str, Any]:
+    """The commits of history that were measured next `before` and `after` it on its branch, None where there is none, and whether none
+    was before the one before: `before_is_first`. Of one platform or mode where it is named.
+    """
+    row = connection.execute(_NEIGHBOURS, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
+    return {"before": None, "after": None, "before_is_first": True} if row is None else row

@@ -1,0 +1,71 @@
+"""Columns of the compare page: a target each, with what is to be known of its numbers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cliffwatch.comparing.ordering import Detectable, detectable
+from cliffwatch.counting import counted
+from cliffwatch.reports.across import Target, targets_named
+from cliffwatch.reports.json_reading import terms_of_row
+from cliffwatch_service.compare.pairing import Answer
+from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
+from cliffwatch_service.web.layout.intervals import interval_words, levels_of
+
+Rows = Sequence[Mapping[str, Any]]
+"""Of Comparison JSON, of one target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A target with the thresholds of its rows and the levels of their intervals. On the bars' scale: what lies below each
+    threshold, and the largest difference of the A/A control. `detectable` is of its unchanged rows.
+    """
+
+    target: Target
+    answer: Answer
+    notable: float
+    thresholds: tuple[float, ...]
+    bands: tuple[tuple[float, float], ...]
+    levels: tuple[float | None, ...]
+    control_edges: tuple[float, float] | None
+    control: Mapping[str, Any] | None
+    detectable: Detectable | None
+    boots: str
+
+    @property
+    def mixed(self) -> bool:
+        return len(self.levels) > 1
+
+    @property
+    def intervals(self) -> str:
+        """What the bounds of its rows are."""
+        return " or ".join(interval_words(level) for level in self.levels)
+
+
+def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
+    return targets_named([(each.target.platform, each.target.mode) for each in answers])
+
+
+def thresholds_of(answer: Answer, rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+    """From which sizes on changes of these rows are reported, the smallest first."""
+    notable = float(answer.comparison["summary"]["notable"])
+    return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
+
+
+def column_of(target: Target, answer: Answer, rows: Rows, thresholds: tuple[float, ...], scale: Scale) -> Column:
+    summary = answer.comparison["summary"]
+    base, head = summary["base"]["boots"], summary["head"]["boots"]
+    control = summary["control"]
+    return Column(
+        target=target,
+        answer=answer,
+        notable=summary["notable"],
+        thresholds=thresholds,
+        bands=tuple(band(each, scale) for each in thresholds),
+        levels=levels_of(rows, summary["notable"]),
+        control=control,
+        detectable=detectable(rows),
+        boots=f"{counted(base, 'boot')} per kernel" if base == head else f"{base} and {counted(head, 'boot')}",
+        control_edges=None if control is None else band_edges(control["largest"], scale),
+    )
