@@ -153,6 +153,22 @@ class ComparisonSet:
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)
 
+    def changed_rows(self) -> tuple[Comparison, ...]:
+        """Primary rows that report a change."""
+        return tuple(row for row in self.primary_rows() if row.verdict in CHANGES)
+
+    def open_rows(self) -> tuple[Comparison, ...]:
+        """Primary rows whose change may not be read as it is: every report says why."""
+        return tuple(row for row in self.primary_rows() if row.verdict not in DECIDED)
+
+    def headline(self) -> Comparison | None:
+        """The row to name first: the largest regression, else the largest improvement."""
+        for verdict in CHANGES:
+            rows = [row for row in self.changed_rows() if row.verdict == verdict and row.change is not None]
+            if rows:
+                return max(rows, key=lambda row: abs(row.change or 0.0))
+        return None
+
     def counts(self) -> dict[Verdict, int]:
         """How many primary rows have each verdict."""
         return {verdict: sum(row.verdict == verdict for row in self.primary_rows()) for verdict in VERDICTS}

@@ -14,12 +14,14 @@ _SEED = 1979
 
 
 def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
-    """A mean per primary metric and unit, with an interval by resampling the boots of the screen."""
+    """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the screen."""
     kinds: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.traits.primary and row.base and row.head and min(each.sample.value for each in row.both()) > 0:
             kinds.setdefault((row.metric, row.unit), []).append(row)
     for (metric, unit), group in kinds.items():
+        if len(group) < 2:
+            continue
         mean = mean_ratio(
             _matrix([row.base for row in group]),
             _matrix([row.head for row in group]),

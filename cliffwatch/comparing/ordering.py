@@ -5,7 +5,7 @@ Works on rows of Comparison JSON (docs/formats.md) as they are, so that pages of
 
 import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -135,8 +135,3 @@ def reported_reach(rows: Iterable[Mapping[str, Any]]) -> list[float]:
         for row in rows
         if row["verdict"] in CHANGES and row["ci_low"] is not None and row["ci_high"] is not None
     )
-
-
-def means_of_several(means: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Geometric means that say more than a row does: those over two rows or more."""
-    return [mean for mean in means if mean["rows"] > 1]

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import CHANGES, DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -19,7 +19,7 @@ _SHOWN_DEVIATION = 0.02
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
     """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
-    worst = _headline(compared)
+    worst = compared.headline()
     lines = [f"Subject: {_subject(compared, worst)}", "", *_opening(compared, worst), ""]
     for failure in context.failures:
         lines += [
@@ -33,15 +33,6 @@ def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += [*_table(suite, list(group), compared), ""]
     lines += [*_remarks(rows, compared, context)]
     return "\n".join(_printable(line).rstrip() for line in lines) + "\n"
-
-
-def _headline(compared: ComparisonSet) -> Comparison | None:
-    """The row that the subject names: the largest regression, else the largest improvement."""
-    for verdict in CHANGES:
-        rows = [row for row in compared.primary_rows() if row.verdict == verdict and row.change is not None]
-        if rows:
-            return max(rows, key=lambda row: abs(row.change or 0.0))
-    return None
 
 
 def _subject(compared: ComparisonSet, worst: Comparison | None) -> str:
@@ -112,7 +103,7 @@ def _value(number: float | None) -> str:
 
 
 def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    changed = [row for row in rows if row.verdict in CHANGES]
+    changed = compared.changed_rows()
     if changed:
         yield "Changes with their intervals:"
         yield ""

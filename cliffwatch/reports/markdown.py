@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import CHANGES, DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -22,11 +22,10 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *_code(failure.evidence), ""]
     lines += [f"{_text(compared.base.label)} → {_text(compared.head.label)}  ", _where(compared, context), ""]
     rows = compared.primary_rows()
-    changed = [row for row in rows if row.verdict in CHANGES]
+    changed = compared.changed_rows()
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    undecided = [row for row in rows if row.verdict not in DECIDED]
-    lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in undecided]
+    lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
     lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
     lines += ["", *_footer(compared, context)]
     return visible(_folded("\n".join(lines), rows))

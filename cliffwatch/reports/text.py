@@ -165,8 +165,7 @@ def _footer(
 
 def _sentences_below(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
     for mean in compared.means:
-        if mean.rows > 1:
-            yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
+        yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}"
     if compared.control is not None:
         yield figures.control(compared.control)
     if compared.mode is not None:

@@ -125,6 +125,12 @@ def test_a_confirmed_candidate_is_told_from_its_fresh_boots_alone() -> None:
     assert row.change == pytest.approx(0.05, abs=0.005)
 
 
+def test_a_mean_over_one_row_says_no_more_than_the_row() -> None:
+    measured = {SEQ_GET: values(20, 10)}
+
+    assert compared_set(compare(arm("base", measured), arm("head", measured), noisy)).means == ()
+
+
 def test_runs_apart_are_not_compared_in_pairs() -> None:
     common = np.random.default_rng(19).normal(0, 0.03, 12)
     ours, theirs = (100 * np.exp(common + shift) for shift in (0, 0.012))

@@ -102,7 +102,3 @@ def test_detectable_changes_are_of_unchanged_rows_that_decide() -> None:
 def test_the_reach_of_reported_rows_leaves_out_the_others() -> None:
     rows = [row("regression"), row("improvement", ci_low=-0.2, ci_high=-0.1), row(), row("regression", ci_low=None)]
     assert ordering.reported_reach(rows) == [0.03, 0.2]
-
-
-def test_a_mean_of_one_row_is_no_mean() -> None:
-    assert ordering.means_of_several([{"rows": 1}, {"rows": 2}]) == [{"rows": 2}]

@@ -75,7 +75,7 @@ def lock(facts: HostFacts) -> Check:
         name="host-lock",
         group="boot",
         status="warn" if facts.lock.locked else "ok",
-        finding=f"held by {names}" if facts.lock.locked else "free",
+        finding=f"taken by {names}" if facts.lock.locked else "free",
         why="A walltime run has the host for itself; icount runs share it.",
         fixes=("Wait: a run that is started now waits for it and reports it.",) if facts.lock.locked else (),
     )

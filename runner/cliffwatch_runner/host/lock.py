@@ -133,7 +133,7 @@ def _waited(
             return False
         names = "; ".join(map(str, _holders(descriptor))) or "a process that left no name"
         if names != reported:
-            waiting(f"Waiting for this host's lock, held by {names}")
+            waiting(f"Waiting for this host's lock, taken by {names}")
             reported = names
         pause(POLL_SECONDS)
     return True

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
-from cliffwatch.comparing.ordering import FILTERS, SORTS, means_of_several
+from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.reports.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
@@ -232,9 +232,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
             if each.comparison["summary"]["left_out"]
         ],
         "means": [
-            (index, mean)
-            for index, each in enumerate(ready.answers)
-            for mean in means_of_several(each.comparison["summary"]["means"])
+            (index, mean) for index, each in enumerate(ready.answers) for mean in each.comparison["summary"]["means"]
         ],
         "tree": records[0][1].get("tree"),
         "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
