@@ -6,23 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.failure import Failure
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Value
-from cliffwatch.results import COMPARED, ResultProblem, notable_of, read_run, stages_from_json
+from cliffwatch.results import COMPARED, notable_of, read_run, stages_from_json
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
 
 LARGEST_FILE_BYTES = 64 << 20
 _NO_DESCRIPTION = ArmDescription(settings={}, facts={})
 _Case = tuple[str | None, str, tuple[tuple[str, str], ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """Why a name is no side of a comparison, and what to do."""
-
-    reason: str
-    next_step: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +28,7 @@ class ImportedFile:
     one_run: bool
 
 
-def read_side(name: str) -> Arm | Unreadable:
+def read_side(name: str) -> Arm | Failure:
     """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or `FILE:ARM`)."""
     path, _, arm = name.rpartition(":")
     if path and not Path(name).exists():
@@ -48,43 +41,49 @@ def read_side(name: str) -> Arm | Unreadable:
     return _arm_of_file(Path(name), None)
 
 
-def _arm_of_run(path: Path, arm: str) -> Arm | Unreadable:
+def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
     run = read_run(path)
-    if isinstance(run, ResultProblem):
-        return Unreadable(reason=f"{run.path}: {run.reason}", next_step=run.next_step)
+    if isinstance(run, Failure):
+        return run
     if arm not in run.arms:
-        return Unreadable(reason=f"{path} has no arm '{arm}'", next_step=f"choose among: {', '.join(run.arms)}")
+        return Failure(
+            whose="usage", message=f"{path} has no arm '{arm}'", next_step=f"choose among: {', '.join(run.arms)}"
+        )
     return run.arms[arm]
 
 
-def _arm_of_file(path: Path, arm: str | None) -> Arm | Unreadable:
+def _arm_of_file(path: Path, arm: str | None) -> Arm | Failure:
     """The only arm of a file, or the named one: arms are never taken together."""
     imported = import_file(path)
-    if isinstance(imported, Unreadable):
+    if isinstance(imported, Failure):
         return imported
     if arm is None and len(imported.arms) == 1:
         return next(iter(imported.arms.values()))
     if arm is None:
         named = " or ".join(f"{path}:{name}" for name in imported.arms)
         reason = f"{path} holds {len(imported.arms)} arms: {', '.join(imported.arms)}"
-        return Unreadable(reason=reason, next_step=f"name one of them: {named}; alone, the file compares its own arms")
+        return Failure(
+            whose="usage", message=reason, next_step=f"name one of them: {named}; alone, the file compares its own arms"
+        )
     if arm not in imported.arms:
         shown = ", ".join(filter(None, imported.arms))
         next_step = f"choose among: {shown}" if shown else "it holds one side without a name: leave the ':' out"
-        return Unreadable(reason=f"{path} has no arm '{arm}'", next_step=next_step)
+        return Failure(whose="usage", message=f"{path} has no arm '{arm}'", next_step=next_step)
     return imported.arms[arm]
 
 
-def import_file(path: Path) -> ImportedFile | Unreadable:
+def import_file(path: Path) -> ImportedFile | Failure:
     """Everything that a file of an import format holds."""
     text = read_text(path)
-    if isinstance(text, Unreadable):
+    if isinstance(text, Failure):
         return text
     parsed = parse_any(text)
     if not parsed.values:
         first = parsed.problems[0].reason if parsed.problems else "it is empty"
-        return Unreadable(
-            reason=f"{path} holds no result: {first}", next_step="see `cliffwatch parse` for all that is wrong"
+        return Failure(
+            whose="usage",
+            message=f"{path} holds no result: {first}",
+            next_step="see `cliffwatch parse` for all that is wrong",
         )
     arms = arms_from_parsed(parsed, str(path))
     settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
@@ -109,17 +108,19 @@ def _stages(settings: Mapping[str, str]) -> Stages | None:
         return None
 
 
-def read_text(path: Path) -> str | Unreadable:
+def read_text(path: Path) -> str | Failure:
     """A file's text, invalid UTF-8 replaced; a file of more than 64 MiB is refused rather than cut."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
-        return Unreadable(reason=f"{path} cannot be read: {error.strerror}", next_step="check the path")
+        return Failure(whose="usage", message=f"{path} cannot be read: {error.strerror}", next_step="check the path")
     if len(content) > LARGEST_FILE_BYTES:
         most = LARGEST_FILE_BYTES >> 20
-        return Unreadable(
-            reason=f"{path} is larger than {most} MiB", next_step="split it by benchmark and compare the parts"
+        return Failure(
+            whose="usage",
+            message=f"{path} is larger than {most} MiB",
+            next_step="split it by benchmark and compare the parts",
         )
     return content.decode(errors="replace")
 

@@ -1,6 +1,6 @@
 """Reads a result directory (docs/formats.md): what a run measured, for reports and comparisons.
 
-Reading is total: a directory of a newer format, a file that is missing or damaged come back as a `ResultProblem`.
+Reading is total: a directory of a newer format, a file that is missing or damaged come back as a `Failure`.
 """
 
 import json
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Mode, Sample
 from cliffwatch.stats.stages import Look, Stages
 
@@ -19,15 +20,6 @@ _LARGEST_JSON_BYTES = 64 << 20
 _STATUSES = frozenset({"ok", "failed", "panic", "timeout", "unsupported", "not-run"})
 
 JsonObject = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultProblem:
-    """Why a directory cannot be read, and what to do."""
-
-    path: Path
-    reason: str
-    next_step: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,27 +56,29 @@ def sample_to_json(sample: Sample) -> dict[str, Any]:
     }
 
 
-def read_run(path: Path) -> Run | ResultProblem:
+def read_run(path: Path) -> Run | Failure:
     """Reads run.json and every finished boot under `path`."""
     record = _read_json(path / "run.json")
-    if isinstance(record, ResultProblem):
+    if isinstance(record, Failure):
         return record
     if record.get("format") != FORMAT:
-        return ResultProblem(
-            path=path, reason="run.json is not of Cliffwatch", next_step="name a folder that `cliffwatch run` made"
+        return Failure(
+            whose="usage",
+            message=f"{path}: run.json is not of Cliffwatch",
+            next_step="name a folder that `cliffwatch run` made",
         )
     version = record.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
-        return ResultProblem(
-            path=path,
-            reason=f"the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
+        return Failure(
+            whose="usage",
+            message=f"{path}: the results are of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}",
             next_step="update Cliffwatch, or read them with the one that made them",
         )
     order = plan_order(record)
     boots: dict[str, list[Boot]] = {}
     for folder in sorted((path / "boots").glob("*/boot.json")):
         boot = _read_boot(folder.parent, order)
-        if isinstance(boot, ResultProblem):
+        if isinstance(boot, Failure):
             return boot
         boots.setdefault(boot[0], []).append(boot[1])
     try:
@@ -170,12 +164,12 @@ def plan_order(record: Mapping[str, Any]) -> dict[CaseKey, int]:
         return {}
 
 
-def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] | ResultProblem:
+def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] | Failure:
     about = _read_json(folder / "boot.json")
     measured = _read_json(folder / "samples.json")
-    if isinstance(about, ResultProblem):
+    if isinstance(about, Failure):
         return about
-    if isinstance(measured, ResultProblem):
+    if isinstance(measured, Failure):
         return measured
     try:
         return str(about["arm"]), boot_from_json(about, measured, order)
@@ -217,20 +211,22 @@ def _outcome(row: Mapping[str, Any]) -> CaseOutcome:
     return CaseOutcome(case=case_from_json(row), status=status, reason=str(row["reason"]))
 
 
-def _read_json(path: Path) -> JsonObject | ResultProblem:
+def _read_json(path: Path) -> JsonObject | Failure:
     try:
         with path.open("rb") as file:
             content = json.loads(file.read(_LARGEST_JSON_BYTES))
     except FileNotFoundError:
-        return ResultProblem(
-            path=path, reason=f"there is no {path.name}", next_step="name a folder that `cliffwatch run` made"
+        return Failure(
+            whose="usage",
+            message=f"{path}: there is no {path.name}",
+            next_step="name a folder that `cliffwatch run` made",
         )
     except (OSError, ValueError, RecursionError) as error:
         return _damaged(path, str(error))
     return content if isinstance(content, dict) else _damaged(path, "it holds no object")
 
 
-def _damaged(path: Path, why: str) -> ResultProblem:
-    return ResultProblem(
-        path=path, reason=f"{path.name} cannot be read: {why}", next_step="parse the raw outputs again"
+def _damaged(path: Path, why: str) -> Failure:
+    return Failure(
+        whose="usage", message=f"{path}: {path.name} cannot be read: {why}", next_step="parse the raw outputs again"
     )

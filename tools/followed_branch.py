@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests/runner")]
 from toy import RecordedProgress, request  # noqa: E402
 
+from cliffwatch.failure import Failure  # noqa: E402
 from cliffwatch_runner.build.cache.uses import cache_uses  # noqa: E402
 from cliffwatch_runner.build.worktree import BuildSettings  # noqa: E402
-from cliffwatch_runner.failure import Failure  # noqa: E402
 from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools, resolve_request  # noqa: E402
 from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
 from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build  # noqa: E402

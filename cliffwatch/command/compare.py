@@ -12,11 +12,11 @@ from typing import NoReturn
 import rich_click as click
 
 from cliffwatch.command.report_options import ReportOptions, report_options
-from cliffwatch.command.terminal import wants_no_colour
+from cliffwatch.command.terminal import echo_failure, wants_no_colour
 from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
-from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
-from cliffwatch.exits import Exit
-from cliffwatch.importing import Unreadable, import_file, read_side
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.importing import import_file, read_side
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run
 from cliffwatch.reports.explain import explain_report
@@ -25,7 +25,7 @@ from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.results import ResultProblem, Run, read_run
+from cliffwatch.results import Run, read_run
 from cliffwatch.samples import Arm
 
 
@@ -47,7 +47,7 @@ _WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
 @click.command()
 @click.argument("base")
 @click.argument("head", required=False)
-@click.option("--less", metavar="LOOP", help="Subtract the times of an empty loop: a run or file with the same cases.")
+@click.option("--less", metavar="LOOP", help="Empty loop to subtract: a run or file with the same cases.")
 @report_options
 def compare(base: str, head: str | None, less: str | None, report: ReportOptions) -> NoReturn:
     """Compare two runs, or any two files of an import format.
@@ -66,28 +66,27 @@ def compare(base: str, head: str | None, less: str | None, report: ReportOptions
 def _side(name: str) -> Arm:
     """The named side; ends the command where it cannot be read."""
     side = read_side(name)
-    if isinstance(side, Unreadable):
-        raise SystemExit(_refused(side.reason, side.next_step))
+    if isinstance(side, Failure):
+        raise SystemExit(echo_failure(side))
     return side
-
-
-def _refused(reason: str, next_step: str) -> Exit:
-    click.echo(f"cliffwatch: {reason}\n  {next_step}", err=True)
-    return Exit.USAGE
 
 
 def _report_of_file(path: Path, report: ReportOptions, loop: Arm | None) -> Exit:
     """The report of a file's own arms: base and head, or the only two that it holds."""
     imported = import_file(path)
-    if isinstance(imported, Unreadable):
-        return _refused(imported.reason, imported.next_step)
+    if isinstance(imported, Failure):
+        return echo_failure(imported)
     names = list(imported.arms)
     if len(names) == 1:
-        return _refused(f"{path} holds one side", f"name the other one too: cliffwatch compare {path} HEAD")
+        return echo_failure(
+            wrong_usage(f"{path} holds one side", f"name the other one too: cliffwatch compare {path} HEAD")
+        )
     pair = ("base", "head") if {"base", "head"} <= set(names) else tuple(names)
     if len(pair) != 2:
         shown = ", ".join(f"{path}:{name}" for name in names)
-        return _refused(f"{path} holds {len(names)} arms, and none of them is base", f"name two of {shown}")
+        return echo_failure(
+            wrong_usage(f"{path} holds {len(names)} arms, and none of them is base", f"name two of {shown}")
+        )
     sides = Sides(
         base=imported.arms[pair[0]],
         head=imported.arms[pair[1]],
@@ -103,10 +102,12 @@ def _report_of_file(path: Path, report: ReportOptions, loop: Arm | None) -> Exit
 def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
     """Writes the report of a result directory; the exit code is that of what it says."""
     run = read_run(folder)
-    if isinstance(run, ResultProblem):
-        return _refused(f"{run.path}: {run.reason}", run.next_step)
+    if isinstance(run, Failure):
+        return echo_failure(run)
     if not {"base", "head"} <= run.arms.keys():
-        return _refused(f"{folder} has no base and head to compare", f"name two of its arms: {', '.join(run.arms)}")
+        return echo_failure(
+            wrong_usage(f"{folder} has no base and head to compare", f"name two of its arms: {', '.join(run.arms)}")
+        )
     ended = _report(replace(sides_of_run(run), loop=loop), context_of_run(run), report)
     return ended if ended is Exit.USAGE else _blame(run) or ended
 
@@ -129,11 +130,13 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     if report.notable is not None:
         sides = replace(sides, notable=report.notable)
     compared = compare_run(sides)
-    if isinstance(compared, Incomparable):
-        return _refused(compared.reason, compared.next_step)
+    if isinstance(compared, Failure):
+        return echo_failure(compared)
     text = _written(compared, partial(_exported, sides), context, report)
     if text is None:
-        return _refused(f"no case matches '{report.explain}'", "a part of a name will do, or one with *")
+        return echo_failure(
+            wrong_usage(f"no case matches '{report.explain}'", "a part of a name will do, or one with *")
+        )
     if report.out is None:
         click.echo(text, nl=False)
     else:

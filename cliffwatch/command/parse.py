@@ -11,8 +11,9 @@ from rich.table import Table
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command import terminal
-from cliffwatch.exits import Exit
-from cliffwatch.importing import Unreadable, read_text
+from cliffwatch.command.terminal import echo_failure
+from cliffwatch.failure import Exit, Failure
+from cliffwatch.importing import read_text
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.readings import Parsed
 from cliffwatch.reports import figures
@@ -24,7 +25,7 @@ _PLAIN = 0.01
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="For programs: an object with `values` and `problems`.")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text: an object with `values` and `problems`.")
 def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
     """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format.
 
@@ -32,9 +33,8 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
     """
     read = [(name, _read(name)) for name in files]
     for _, parsed in read:
-        if isinstance(parsed, Unreadable):
-            click.echo(f"cliffwatch: {parsed.reason}\n  {parsed.next_step}", err=True)
-            raise SystemExit(Exit.USAGE)
+        if isinstance(parsed, Failure):
+            raise SystemExit(echo_failure(parsed))
     good = [(name, parsed) for name, parsed in read if isinstance(parsed, Parsed)]
     if as_json:
         click.echo(json.dumps(_as_json(good), indent=1, allow_nan=False))
@@ -48,12 +48,12 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
     raise SystemExit(Exit.DONE)
 
 
-def _read(name: str) -> Parsed | Unreadable:
+def _read(name: str) -> Parsed | Failure:
     if name == "-":
         return parse_any(sys.stdin.buffer.read(64 << 20).decode(errors="replace"))
     path = Path(name)
     text = read_text(path)
-    if isinstance(text, Unreadable):
+    if isinstance(text, Failure):
         return text
     beside = read_text(path.with_suffix(".err")) if path.suffix == ".out" else ""
     return parse_any(text, stderr=beside if isinstance(beside, str) else "")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import rich_click as click
 
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
@@ -87,7 +87,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--all-metrics", is_flag=True, help="Secondary metrics of each case too.")
     @click.option("--explain", metavar="CASE", help="Steps to the verdict of the cases that match.")
     @click.option(
-        "--color", "colour", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True
+        "--color",
+        "colour",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="Colour of the text report.",
     )
     @functools.wraps(command)
     def with_report(

@@ -11,7 +11,7 @@ from cliffwatch.catalogue.load import load_catalogue, read_catalogue, suites_fol
 from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
 from cliffwatch.command import terminal
 from cliffwatch.counting import counted
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit
 
 
 @click.group(invoke_without_command=True)

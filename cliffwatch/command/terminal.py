@@ -6,6 +6,7 @@ from typing import Any, Literal
 import rich_click as click
 from rich.console import Console
 
+from cliffwatch.failure import Exit, Failure
 from cliffwatch.reports.styles import visible
 
 _UNBROKEN = 100_000
@@ -36,3 +37,9 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> Console:
 def style_help() -> None:
     """Makes help and messages on usage follow the same wish."""
     click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"
+
+
+def echo_failure(failure: Failure) -> Exit:
+    """One failure in two plain lines, and the exit code of a command that ends with it."""
+    click.echo(visible(f"cliffwatch: {failure.message}\n  {failure.next_step}"), err=True)
+    return failure.exit

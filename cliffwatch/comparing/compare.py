@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, Incomparable, SideFacts
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.noisy import judge_family
@@ -12,18 +12,20 @@ from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.sweeps import sweeps_of
 from cliffwatch.comparing.thresholds import PLAIN, Method
 from cliffwatch.comparing.validity import different_environments, judge_drift, judge_layout, odd_values, too_many_failed
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
 
 def compare(
     base: Arm, head: Arm, traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
-) -> ComparisonSet | Incomparable:
+) -> ComparisonSet | Failure:
     """Every metric that either side measured; `control` is base under a second name, booted in the same plan."""
     for what, ours, theirs in (("modes", base.mode, head.mode), ("platforms", base.platform, head.platform)):
         if ours is not None and theirs is not None and ours != theirs:
-            return Incomparable(
-                reason=f"the two sides are of different {what}: {ours} and {theirs}",
+            return Failure(
+                whose="usage",
+                message=f"the two sides are of different {what}: {ours} and {theirs}",
                 next_step="measure both sides on one platform in one mode",
             )
     mode = base.mode or head.mode
@@ -107,7 +109,7 @@ def _checked_by_control(
     if control is None:
         return judged, None
     itself = compare(base, control, traits, replace(method, stages=None))
-    if isinstance(itself, Incomparable):
+    if isinstance(itself, Failure):
         return judged, None
     moved = {(row.case, row.metric) for row in itself.rows if row.verdict in CHANGES}
     checked = [

@@ -5,11 +5,12 @@ from functools import partial
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import ComparisonSet, Incomparable
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environment_differences import assumed_traits, case_traits
 from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import Method
+from cliffwatch.failure import Failure
 from cliffwatch.results import Run, notable_of
 from cliffwatch.samples import Arm
 from cliffwatch.stats.stages import Stages
@@ -52,11 +53,11 @@ def sides_of_run(run: Run) -> Sides:
     )
 
 
-def compare_run(sides: Sides) -> ComparisonSet | Incomparable:
+def compare_run(sides: Sides) -> ComparisonSet | Failure:
     """Every metric that either side measured, with its verdict."""
     traits, method = sides.traits(), sides.method()
 
-    def compared(base: Arm, head: Arm) -> ComparisonSet | Incomparable:
+    def compared(base: Arm, head: Arm) -> ComparisonSet | Failure:
         return compare(base, head, traits, method, control=sides.control)
 
     if sides.loop is None:

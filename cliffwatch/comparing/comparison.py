@@ -172,11 +172,3 @@ class ComparisonSet:
     def counts(self) -> dict[Verdict, int]:
         """How many primary rows have each verdict."""
         return {verdict: sum(row.verdict == verdict for row in self.primary_rows()) for verdict in VERDICTS}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incomparable:
-    """Why two arms are not compared at all, and what to do."""
-
-    reason: str
-    next_step: str

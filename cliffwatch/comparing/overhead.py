@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, Boot, Sample
 
-Compare = Callable[[Arm, Arm], ComparisonSet | Incomparable]
+Compare = Callable[[Arm, Arm], ComparisonSet | Failure]
 
 _Key = tuple[object, str, str]
 
 
-def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> ComparisonSet | Incomparable:
+def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> ComparisonSet | Failure:
     """Compares both arms less the loop's median of the same case, metric and unit; only such rows are kept.
 
     The comparison is made with the loop at its median, at its smallest and at its largest boot: intervals reach over all
@@ -23,7 +24,7 @@ def compare_less(base: Arm, head: Arm, loop: Arm, compare: Compare) -> Compariso
         for which in (lambda boots: boots[len(boots) // 2], lambda boots: boots[0], lambda boots: boots[-1])
     ]
     middle, *ends = compared
-    if isinstance(middle, Incomparable):
+    if isinstance(middle, Failure):
         return middle
     others = [{(row.case, row.metric): row for row in each.rows} for each in ends if isinstance(each, ComparisonSet)]
     rows = tuple(_widened(row, [each[row.case, row.metric] for each in others]) for row in middle.rows)

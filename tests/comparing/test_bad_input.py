@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.importing import LARGEST_FILE_BYTES, Unreadable, read_text
+from cliffwatch.failure import Failure
+from cliffwatch.importing import LARGEST_FILE_BYTES, read_text
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.text import text_report
@@ -85,8 +86,8 @@ def test_a_file_that_is_too_large_is_refused_rather_than_cut(tmp_path: Path) -> 
         stream.truncate(LARGEST_FILE_BYTES + 1)
     refused = read_text(file)
 
-    assert isinstance(refused, Unreadable)
-    assert "larger than 64 MiB" in refused.reason
+    assert isinstance(refused, Failure)
+    assert "larger than 64 MiB" in refused.message
 
 
 numbers = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, -1.0, 1.0, 1e308, 5e-324]))

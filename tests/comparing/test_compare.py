@@ -7,12 +7,13 @@ import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
+from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
 
 
-def only(compared: ComparisonSet | Incomparable) -> Comparison:
+def only(compared: ComparisonSet | Failure) -> Comparison:
     assert isinstance(compared, ComparisonSet)
     (row,) = compared.rows
     return row
@@ -155,8 +156,8 @@ def test_a_case_that_failed_on_both_sides_is_told_too() -> None:
 def test_modes_and_platforms_are_never_compared_across() -> None:
     compared = compare(arm("base", {SEQ_GET: [1.0]}), arm("head", {SEQ_GET: [1.0]}, mode="walltime"), exact)
 
-    assert isinstance(compared, Incomparable)
-    assert compared.reason == "the two sides are of different modes: icount and walltime"
+    assert isinstance(compared, Failure)
+    assert compared.message == "the two sides are of different modes: icount and walltime"
 
 
 def noisy_where_named(case: CaseKey, *_: object) -> MetricTraits:

@@ -8,9 +8,10 @@ import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Incomparable
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.thresholds import Method
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome
 from cliffwatch.stats.stages import Look, Stages
 
@@ -21,7 +22,7 @@ def values(seed: int, count: int, factor: float = 1.0, spread: float = 0.002) ->
     return [float(value) for value in 100 * factor * np.exp(np.random.default_rng(seed).normal(0, spread, count))]
 
 
-def compared_set(answer: ComparisonSet | Incomparable) -> ComparisonSet:
+def compared_set(answer: ComparisonSet | Failure) -> ComparisonSet:
     assert isinstance(answer, ComparisonSet)
     return answer
 

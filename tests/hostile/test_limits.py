@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from bare_sandbox import compiled, needs_namespaces, sandboxed, user
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox import control_groups
 from cliffwatch_runner.sandbox.control_groups import make_group
 from cliffwatch_runner.sandbox.guard import guarded

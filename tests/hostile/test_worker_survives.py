@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run

@@ -7,12 +7,12 @@ import pytest
 from toy import FAKELINUX, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.failure import Failure
 from cliffwatch.results import Run
 from cliffwatch_runner.build.cache.entries import Stopped, locked
 from cliffwatch_runner.build.errors import failure_of, first_error
 from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, find_toolchain, needs_of
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
 from cliffwatch_runner.source.revision import Revision

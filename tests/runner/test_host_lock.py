@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Mode
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.lock import HostLock, host_lock, lock_path, lock_state
 
 

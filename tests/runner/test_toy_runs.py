@@ -11,10 +11,10 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.results import ResultProblem, Run, read_run
+from cliffwatch.failure import Failure
+from cliffwatch.results import Run, read_run
 from cliffwatch.stats.stages import Look, Stages
 from cliffwatch_runner.build.cache.entries import Stopped
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.run import measure
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -245,8 +245,8 @@ def test_a_result_directory_of_a_newer_format_is_not_misread(repository: Path, t
     (run.path / "run.json").write_text(json.dumps({**record, "format_version": 99}))
 
     problem = read_run(run.path)
-    assert isinstance(problem, ResultProblem)
-    assert problem.reason == "the results are of format 99; this Cliffwatch reads up to 1"
+    assert isinstance(problem, Failure)
+    assert problem.message == f"{run.path}: the results are of format 99; this Cliffwatch reads up to 1"
     assert "format 99" in failure(run_toy(request(repository, tmp_path))).message
 
 

@@ -9,10 +9,10 @@ import pytest
 from ordinary_user import as_ordinary_user
 from toy import TESTS, request, run_toy, toy_repository
 
+from cliffwatch.failure import Failure
 from cliffwatch.results import Run
 from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.failures import host_failure
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.sandbox.isolation import refused_path
 

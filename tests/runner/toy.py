@@ -6,9 +6,9 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch.results import Run, read_run
 from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run import run as running
 

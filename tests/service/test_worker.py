@@ -14,8 +14,8 @@ import pytest
 import toy
 from test_jobs import ask
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload import result_directory
 from cliffwatch_runner.upload.client import Client, Patience, Unreached
 from cliffwatch_runner.worker import delivery

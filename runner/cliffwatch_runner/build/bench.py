@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_list
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
@@ -14,7 +15,6 @@ from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failu
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import locked_worktree
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.source.revision import Revision, object_name
 from cliffwatch_runner.source.tree import Tree
 

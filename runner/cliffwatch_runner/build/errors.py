@@ -2,7 +2,7 @@
 
 import re
 
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 
 _ERROR = re.compile(
     r"(?::\s*(?:fatal )?error:|: undefined reference to|^ld(?:\.lld)?: (?:error|cannot)|^FAILED: |^BTFIDS? .*FAILED|"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
@@ -15,7 +16,6 @@ from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failu
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import locked_worktree
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision

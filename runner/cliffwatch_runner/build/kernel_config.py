@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 
 _SET = re.compile(r"(CONFIG_\w+)=(.*)")
 _UNSET = re.compile(r"# (CONFIG_\w+) is not set")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.entries import new_entry
 from cliffwatch_runner.build.cache.uses import Uses
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 
 MIB = 1 << 20

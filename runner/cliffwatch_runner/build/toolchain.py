@@ -6,8 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.programs import Version, container_engine, installed_llvms, parse_version, version_in
 from cliffwatch_runner.source.revision import Revision, blob
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.errors import EVIDENCE, failure_of
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.sandbox.guard import guarded
 from cliffwatch_runner.sandbox.limits import SandboxLimits
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox

@@ -12,13 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from cliffwatch.command import terminal
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
 from cliffwatch_runner.host.lock import host_lock, lock_path
 from cliffwatch_runner.host.tuning_helper import write_helper

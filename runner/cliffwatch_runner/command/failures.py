@@ -3,24 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import rich_click as click
 from rich.console import Console
 from rich.markup import escape
 
-from cliffwatch.exits import Exit
-from cliffwatch.reports.styles import visible
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import not_ours
 
 _SHOWN_LINES = 40
 _FULL_DISK = (28, 122)  # ENOSPC, EDQUOT
-
-
-def echo_failure(failure: Failure) -> Exit:
-    """One failure in two plain lines."""
-    click.echo(visible(f"cliffwatch: {failure.message}\n  {failure.next_step}"), err=True)
-    return failure.exit
 
 
 def print_failures(failures: Sequence[Failure], console: Console) -> Exit:

@@ -16,14 +16,13 @@ from rich.console import Console
 from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions, report_options
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit, Failure
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun

@@ -10,11 +10,10 @@ import rich_click as click
 from rich.console import Console
 
 from cliffwatch.command import terminal
+from cliffwatch.command.terminal import echo_failure
 from cliffwatch.counting import counted
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit, Failure, Party
 from cliffwatch.tree_addresses import has_credentials
-from cliffwatch_runner.command.failures import echo_failure
-from cliffwatch_runner.failure import Failure, Party
 from cliffwatch_runner.source.access import fetching
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply

@@ -11,13 +11,12 @@ from typing import Any, NoReturn
 
 import rich_click as click
 
-from cliffwatch.exits import Exit
+from cliffwatch.command.terminal import echo_failure
+from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
-from cliffwatch_runner.command.failures import echo_failure
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.upload.client import Client

@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.failure import Failure
 from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.cache.entries import open_to_read
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file, take_guest_files
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter

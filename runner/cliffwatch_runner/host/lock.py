@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Mode
 from cliffwatch_runner import clock
-from cliffwatch_runner.failure import Failure
 
 POLL_SECONDS = 1.0
 LOCK_NAME = "cliffwatch-host.lock"

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.failure import Failure
 from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites

@@ -8,10 +8,10 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Mode
 from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions

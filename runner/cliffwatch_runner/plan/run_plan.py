@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cliffwatch.failure import Failure
 from cliffwatch.samples import Mode
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.host.knobs import primary_threads
 from cliffwatch_runner.plan.arguments import unmatched_explain

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from cliffwatch.catalogue.discovery import DISCOVERED, Missing, Unsupported, discovered_suite, support
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
+from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseOutcome
-from cliffwatch_runner.failure import Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 
 RESULTS_HOME = Path("cliffwatch-results")
 """Where results go that were given no folder."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.results import ResultProblem, Run, notable_of, read_run
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
+from cliffwatch.results import Run, notable_of, read_run
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
 
@@ -33,8 +33,8 @@ def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | 
         if not (path / "run.json").exists():
             return ResultFolder(path=path, done=False, resumed=False)
         run = read_run(path)
-        ours = not isinstance(run, ResultProblem) and run.record.get("identity") == identity
-        if ours and not isinstance(run, ResultProblem) and run.record.get("status") != "complete":
+        ours = not isinstance(run, Failure) and run.record.get("identity") == identity
+        if ours and not isinstance(run, Failure) and run.record.get("status") != "complete":
             return _resumed(path, run, done=False)
         number += 1
 
@@ -43,8 +43,8 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
     if not (out / "run.json").exists():
         return ResultFolder(path=out, done=False, resumed=False)
     run = read_run(out)
-    if isinstance(run, ResultProblem):
-        return Failure(whose="usage", message=f"{out}: {run.reason}", next_step="name another folder with --out")
+    if isinstance(run, Failure):
+        return Failure(whose="usage", message=run.message, next_step="name another folder with --out")
     if run.record.get("identity") != identity:
         return Failure(
             whose="usage",

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import cliffwatch
+from cliffwatch.failure import Failure
 from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json, stages_to_json
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.build.bench import BenchProgram
 from cliffwatch_runner.build.kernel import Kernel
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.source.revision import Revision

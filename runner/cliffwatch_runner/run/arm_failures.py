@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 
 _FAILURES = {
     "panic": ("kernel", "the kernel panics before it can be measured", "see the console in the boot's folder"),

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.bench import BenchProgram, build_bench
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.worktree import BuildSettings
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.capacity import free_disk
 from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, missing_space
 from cliffwatch_runner.results.record import BuiltArm

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot import BootEnd, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest.watch import GuestLimits

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.lock import host_lock
 from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
 from cliffwatch_runner.plan.plan import Plan

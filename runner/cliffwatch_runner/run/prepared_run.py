@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.plan.plan import CONTROL

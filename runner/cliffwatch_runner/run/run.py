@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from cliffwatch.byte_sizes import size_text
 from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.pruning import prune_built
 from cliffwatch_runner.build.cache.uses import cache_uses
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_results, open_cache

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.capacity import few_inodes, free_disk, meminfo_bytes, size_below, threads_running
 from cliffwatch_runner.sandbox.control_groups import ControlGroup, make_group
 from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits, limit_failure

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.host.programs import container_engine
 from cliffwatch_runner.sandbox.sandbox import HOME, Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program

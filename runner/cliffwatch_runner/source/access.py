@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
+from cliffwatch.failure import Failure
 from cliffwatch.tree_addresses import PORTS, TreeAddress, closed, has_credentials, read_address
 from cliffwatch_runner import process
-from cliffwatch_runner.failure import Failure
 
 TreeAccess = Literal["own", "allowed", "public"]
 """Who vouches for the tree's address: this user; an administrator, so that it may be anywhere; nobody, so that it must be public."""

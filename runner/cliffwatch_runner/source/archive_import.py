@@ -4,8 +4,8 @@ import secrets
 import sys
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.source.git import git, git_argv
 
 _DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}

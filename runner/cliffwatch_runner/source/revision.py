@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_release
 from cliffwatch.catalogue.suite import Release
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 from cliffwatch_runner.source.git import git
 
 

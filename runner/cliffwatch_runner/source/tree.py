@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 from cliffwatch_runner.source.access import TreeAccess, fetching
 from cliffwatch_runner.source.archive_import import import_archive
 from cliffwatch_runner.source.git import git

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.upload.client import Answered, Refused
 from cliffwatch_runner.upload.result_directory import upload_run

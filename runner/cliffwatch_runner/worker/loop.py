@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cliffwatch.failure import Failure
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_runner.failure import Failure
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.worker.delivery import give_up, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from cliffwatch_runner.failure import Failure
+from cliffwatch.failure import Failure
 
 VARIABLE, FILE_VARIABLE = "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE"
 _SEEN_BY_BUILDS = (Path("/usr"), Path("/etc"))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 import rich_click as click
 
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit
 from cliffwatch_service.refusal import Refusal
 
 

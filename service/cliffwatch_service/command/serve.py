@@ -17,7 +17,7 @@ import rich_click as click
 import uvicorn
 
 from cliffwatch.command import terminal
-from cliffwatch.exits import Exit
+from cliffwatch.failure import Exit
 from cliffwatch_service.command.app import create_app
 from cliffwatch_service.command.failures import ending_on_refusal
 from cliffwatch_service.command.listening import bound, cannot_listen

@@ -10,7 +10,8 @@ import orjson
 from psycopg import Connection
 
 from cliffwatch.comparing.compare_run import Sides, compare_run
-from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet, Incomparable
+from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
+from cliffwatch.failure import Failure
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_set_to_json
@@ -154,8 +155,8 @@ def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> Comparis
         stages = stages_from_json(base.record["plan"].get("stages"))
         sides = replace(sides, control=control, stages=stages, notable=notable_of(base.record), one_run=True)
     compared = compare_run(sides)
-    if isinstance(compared, Incomparable):
-        raise Refusal(422, "not comparable", f"{compared.reason}: {compared.next_step}")
+    if isinstance(compared, Failure):
+        raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")
     return compared
 
 

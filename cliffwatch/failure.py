@@ -1,9 +1,22 @@
-"""Expected failures, as values."""
+"""Expected failures, as values, and the exit codes of the `cliffwatch` command, fixed by its interface."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Literal
 
-from cliffwatch.exits import Exit
+
+class Exit(IntEnum):
+    """0 = done; 1 = done and `--fail-on` was met; 2 = wrong usage or unreadable input; 3 = the kernel under test failed;
+    4 = this host or service failed. An interrupted run ends with 130, as shells expect.
+    """
+
+    DONE = 0
+    FAIL_ON_MET = 1
+    USAGE = 2
+    KERNEL_FAILED = 3
+    HOST_FAILED = 4
+    INTERRUPTED = 130
+
 
 Party = Literal["usage", "kernel", "host"]
 
@@ -27,3 +40,8 @@ class Failure:
     @property
     def exit(self) -> Exit:
         return _EXITS[self.whose]
+
+
+def wrong_usage(message: str, next_step: str) -> Failure:
+    """The caller named something that is not there, cannot be read, or cannot be done."""
+    return Failure(whose="usage", message=message, next_step=next_step)
