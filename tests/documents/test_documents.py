@@ -44,6 +44,29 @@ def test_links_lead_to_what_is_there(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{link}: {target.name} has no such heading"
 
 
+@cache
+def names_of_tests() -> frozenset[str]:
+    tests = (path.read_text() for path in ROOT.glob("tests/**/*.py"))
+    return frozenset(name for text in tests for name in re.findall(r"^def (test_\w+)\(", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_tests_that_are_named_are_there(page: Path) -> None:
+    """A claim of the threat model without its test is a wish."""
+    named = set(re.findall(r"(?:::|`)(test_\w+)(?=[`:\s])", page.read_text()))
+    assert named - names_of_tests() == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_sources_that_are_named_are_there(page: Path) -> None:
+    text = _FENCE.sub("", page.read_text())
+    named = re.findall(
+        r"(?<![\w/.])((?:cliffwatch|runner|service|tests|tools|db)/[\w/.-]+\.(?:py|sh|c|config|html))", text
+    )
+    invented = {"cliffwatch/parsers/bench/kinds/trie_lookup.py"} if page.name == "CONTRIBUTING.md" else set()
+    assert [name for name in named if not (ROOT / name).exists() and name not in invented] == []
+
+
 def test_every_document_is_reached_from_the_readme() -> None:
     seen, waiting = set(), [ROOT / "README.md"]
     while waiting:
