@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- -n 2 tests/hostile tests/kernel tests/service/test_{embedded,database}.py \
-  tests/runner/test_{host_lock,process,install_packages,cache,users_and_places}.py
+  tests/runner/test_{host_lock,process,install_packages,cache,users_and_folders}.py
 [ "$(id -u)" = 0 ] || exec .venv/bin/pytest "$@"
 
 user=${TEST_USER:-cliffwatch-ci}
