@@ -57,20 +57,20 @@ def read_address(text: str) -> TreeAddress | str:
 
     Whatever two programs could read in two ways is refused, for the one that checks and the one that fetches are two.
     """
-    found = _URL.fullmatch(text)
-    if found is None or len(text) > _LONGEST or not text.isascii() or not text.isprintable() or " " in text:
+    parts = _URL.fullmatch(text)
+    if parts is None or len(text) > _LONGEST or not text.isascii() or not text.isprintable() or " " in text:
         return "it is no URL of a tree, such as https://git.example.org/linux.git"
-    scheme = found["scheme"].lower()
+    scheme = parts["scheme"].lower()
     if scheme not in PORTS:
         return f"it is no address by {', '.join(PORTS)}; ssh would need somebody's key"
-    if "@" in found["authority"]:
+    if "@" in parts["authority"]:
         return _NO_CREDENTIALS
-    authority = _AUTHORITY.fullmatch(found["authority"])
+    authority = _AUTHORITY.fullmatch(parts["authority"])
     host = _host(authority["host"]) if authority is not None else None
     port = int(authority["port"] or PORTS[scheme]) if authority is not None else 0
     if host is None or not 0 < port < 1 << 16:
         return "its host is no plain name or address, or its port no number up to 65535"
-    path = _path(found["rest"])
+    path = _path(parts["rest"])
     return path if isinstance(path, str) else TreeAddress(scheme=scheme, host=host, port=port, path=path)
 
 
@@ -106,13 +106,13 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 def has_credentials(url: str) -> bool:
     """Whether a URL holds what is nobody's business: a user's name or password (of ssh a password), a token in its query."""
-    found = _URL.match(url)
-    if found is None:
+    parts = _URL.match(url)
+    if parts is None:
         return False
-    user, at, _ = found["authority"].rpartition("@")
-    if at and (found["scheme"].lower() not in _SSH or ":" in user):
+    user, at, _ = parts["authority"].rpartition("@")
+    if at and (parts["scheme"].lower() not in _SSH or ":" in user):
         return True
-    return _SECRET_IN_QUERY.search(found["rest"]) is not None
+    return _SECRET_IN_QUERY.search(parts["rest"]) is not None
 
 
 def without_credentials(text: str) -> str:
@@ -122,10 +122,10 @@ def without_credentials(text: str) -> str:
     return _SECRET_IN_QUERY.sub(r"\1***", _WITH_USER.sub(_hidden, text))
 
 
-def _hidden(found: re.Match[str]) -> str:
-    before = found.string[max(0, found.start() - 8) : found.start()].lower()
-    if before.endswith("ssh") and ":" not in found[1]:
-        return found[0]
+def _hidden(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - 8) : match.start()].lower()
+    if before.endswith("ssh") and ":" not in match[1]:
+        return match[0]
     return "://***@"
 
 
@@ -152,14 +152,14 @@ def closed(address: str) -> bool:
     """Whether a network address is one that other people's trees may not be at: private, loopback, link-local, shared,
     multicast, reserved, or another address in disguise (mapped, 6to4, Teredo).
     """
-    found = _ip(address.partition("%")[0])
-    if found is None:
+    number = _ip(address.partition("%")[0])
+    if number is None:
         return True
-    if isinstance(found, ipaddress.IPv6Address):
-        if found in _NAT64:  # how hosts without IPv4 reach it
-            return closed(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
-        return "%" in address or found not in _OPEN_6 or any(found in network for network in _CLOSED_6)
-    return any(found in network for network in _CLOSED_4)
+    if isinstance(number, ipaddress.IPv6Address):
+        if number in _NAT64:  # how hosts without IPv4 reach it
+            return closed(str(ipaddress.IPv4Address(int(number) & 0xFFFFFFFF)))
+        return "%" in address or number not in _OPEN_6 or any(number in network for network in _CLOSED_6)
+    return any(number in network for network in _CLOSED_4)
 
 
 def allowed(address: TreeAddress, prefixes: Iterable[str]) -> bool:

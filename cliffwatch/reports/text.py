@@ -27,7 +27,7 @@ _NARROW = (0, 1, 2, 3, 5, 9)
 
 _LEAST_NAME = 24
 _BAREST_NAME = 12
-_TOLD_FAILURE_LINES = 30
+_FAILURE_LINES = 30
 
 Cell = tuple[str, str | None]
 """A text and the name of its style."""
@@ -55,7 +55,7 @@ def text_report(
 def _failures(context: ReportContext, styles: Styles) -> Iterator[str]:
     for failure in context.failures:
         yield styles("worse", plain(f"{failure.arm}: {failure.message}"))
-        for line in failure.evidence.splitlines()[:_TOLD_FAILURE_LINES]:
+        for line in failure.evidence.splitlines()[:_FAILURE_LINES]:
             yield f"    {plain(line)}"
         yield ""
 

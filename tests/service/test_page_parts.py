@@ -58,7 +58,7 @@ def test_a_sweep_of_thousands_is_drawn_by_a_hundred_and_keeps_its_ends() -> None
     assert len(drawn.dots) <= 122
     assert drawn.x_ticks[0].label == "1"
     assert drawn.x_ticks[-1].label == "3,000"
-    assert [side for side, *_ in drawn.bends] == ["base"]
+    assert [side for side, *_ in drawn.breakpoints] == ["base"]
 
 
 def sweep_point(value: float, **changed: Any) -> SweepPoint:

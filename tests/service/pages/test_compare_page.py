@@ -60,7 +60,7 @@ def test_every_target_states_its_mode_and_what_was_detectable(opened: Any) -> No
 def test_a_sweep_is_a_curve_and_its_cliff_is_named(opened: Any) -> None:
     sweep = opened(ADDRESS).locator("article.sweep", has_text="seq-get over nr_maps")
     assert sweep.locator("svg.curve").count() == 3
-    assert sweep.locator("svg.curve .bend").count() >= 3
+    assert sweep.locator("svg.curve .breakpoint").count() >= 3
     assert "climbs from nr_maps 16 on" in sweep.inner_text()
     assert "8 of 8 changed" in sweep.inner_text()
 

@@ -52,20 +52,20 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A sweep on one target: the lines of base and head, head's dots, bends and ticks; `left` is where the axes begin."""
+    """A sweep on one target: the lines of base and head, head's dots, breakpoints and ticks; `left` is where the axes begin."""
 
     left: float
     base: str
     head: str
     dots: tuple[Dot, ...]
-    bends: tuple[tuple[str, float, float], ...]
+    breakpoints: tuple[tuple[str, float, float], ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     ratio: Ratio
 
 
-def curve(points: Sequence[SweepPoint], bends: Mapping[str, Sequence[float] | None]) -> Curve:
-    """Of points on a log axis; `bends` are those of base and head, by name."""
+def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float] | None]) -> Curve:
+    """Of points on a log axis; `breakpoints` are those of base and head, by name."""
     points = _thinned(sorted(points, key=lambda point: point.value))
     costs = [cost for point in points for cost in (point.row["base"], point.row["head"])]
     y_of, y_values = _value_axis(min(costs), max(costs))
@@ -78,8 +78,8 @@ def curve(points: Sequence[SweepPoint], bends: Mapping[str, Sequence[float] | No
         base=line([(x_of(point.value), y_of(point.row["base"])) for point in points]),
         head=line([(x_of(point.value), y_of(point.row["head"])) for point in points]),
         dots=tuple(_dot(point, x_of, y_of(point.row["head"])) for point in points),
-        bends=tuple(
-            (side, x_of(span[0]), round(x_of(span[1]) - x_of(span[0]), 1)) for side, span in bends.items() if span
+        breakpoints=tuple(
+            (side, x_of(span[0]), round(x_of(span[1]) - x_of(span[0]), 1)) for side, span in breakpoints.items() if span
         ),
         x_ticks=tuple(_x_ticks([point.value for point in points], x_of)),
         y_ticks=tuple(Tick(y_of(value), label, "end") for value, label in zip(y_values, labels, strict=True)),
