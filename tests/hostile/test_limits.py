@@ -1,6 +1,5 @@
 """A build that takes all of the host is ended, the host answers all the while, and nothing of the build is left."""
 
-import itertools
 import math
 import os
 import shutil
@@ -24,8 +23,7 @@ from cliffwatch_runner.sandbox.guard import guarded
 from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
 
 MIB = 1 << 20
-ANSWERS_WITHIN = 10.0
-"""Seconds, beside whatever else runs here (alone it is below two): a host with nothing left does not answer in minutes."""
+ANSWERS_WITHIN = 2.0
 
 LIMITS = SandboxLimits(
     memory_bytes=400 * MIB,
@@ -285,16 +283,6 @@ def test_a_tree_that_used_its_share_is_to_blame_whatever_others_use(folder: Path
         others.kill()
         others.wait()
         (folder.parent / "others").unlink()
-
-
-@needs_namespaces
-def test_processes_that_others_start_end_nobodys_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as a bomb has, again and again, and none of them this user's."""
-    running = itertools.count(1000, 10_000)
-    monkeypatch.setattr("cliffwatch_runner.sandbox.guard.threads_running", lambda: next(running))
-
-    assert ended(folder, ["sh", "-c", "sleep 1; true", str(folder)], LIMITS, by_group=False) is None
-    assert next(running) > 30_000
 
 
 @needs_namespaces

@@ -50,7 +50,6 @@ class Guard:
         self._known: dict[int, SandboxProcess] = {}
         self._began = 0.0
         self._threads = threads_running()
-        self._users_threads = threads_of(user)
         self._root: SandboxProcess | None = None
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="build-limits", daemon=True)
@@ -124,15 +123,9 @@ class Guard:
         self.reason = reason
 
     def _glance(self) -> Reason | None:
-        """A bomb slows down whoever counts its processes one by one, so the host's number is looked at first. Where it is not this
-        user who has more, somebody else works here, which ends nobody's build.
-        """
-        if self._group is not None or threads_running() - self._threads <= self._limits.processes:
-            return None
-        if threads_of(self._user) - self._users_threads > self._limits.processes // 2:
-            return "processes"
-        self._threads = threads_running()
-        return None
+        """A bomb slows down whoever counts its processes one by one: the host's number must not rise by more, either."""
+        more = threads_running() - self._threads > self._limits.processes
+        return "processes" if more and self._group is None else None
 
     def _look(self) -> Reason | None:
         limits = self._limits
