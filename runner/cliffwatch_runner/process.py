@@ -57,7 +57,7 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     log: Log | None = None,
-    stdin: str = "",
+    own_session: bool = True,
     on_start: Callable[[int], None] | None = None,
     on_output: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -65,12 +65,14 @@ def run(
 ) -> Finished:
     """Runs `argv` for at most `deadline` seconds and returns how it ended.
 
+    Without a session of its own it has the caller's terminal, if there is one, and competes for the CPU with the caller
+    alone: the scheduler gives each session as much ("The autogroup feature" in sched(7)).
     `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in pieces that end where the
     pipe's reads end. `should_stop` is asked several times a second; once it is true the group is ended as at the deadline.
     Raises FileNotFoundError where the program is not on PATH, OSError where `log` cannot be written (a full disk).
     """
     started = clock.monotonic()
-    with _group(argv, cwd=cwd, env=env, stdin=stdin) as child, _opened(log) as sink:
+    with _group(argv, cwd=cwd, env=env, own_session=own_session) as child, _opened(log) as sink:
         if on_start is not None:
             on_start(child.pid)
         tail = bytearray()
@@ -109,17 +111,18 @@ def _take(piece: bytes, tail: bytearray, keep: int, on_output: Callable[[str], N
 
 @contextmanager
 def _group(
-    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, stdin: str
+    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, own_session: bool
 ) -> Iterator[subprocess.Popen[bytes]]:
     try:
         child = subprocess.Popen(
             list(argv),
             cwd=cwd,
             env=dict(env) if env is not None else None,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            start_new_session=own_session,
+            process_group=None if own_session else 0,
         )
     except PermissionError:
         if _on_path(argv[0], os.environ if env is None else env):
@@ -127,9 +130,6 @@ def _group(
         # A folder of PATH that this user may not read hides nothing: what is in no other one is missing.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0]) from None
     try:
-        if child.stdin is not None:
-            child.stdin.write(stdin.encode())
-            child.stdin.close()
         yield child
     finally:
         end_group(child)

@@ -19,7 +19,7 @@ user = NOBODYS if os.geteuid() == 0 else os.geteuid()
 def sandboxed(folder: Path, command: Sequence[str]) -> list[str]:
     """The command in namespaces of its own, as an ordinary user, in `folder`, which it may write to."""
     links = [Path("/bin"), Path("/sbin"), Path("/lib"), Path("/lib64")]
-    argv = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    argv = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv"]
     argv += ["--proc", "/proc", "--dev", "/dev", "--ro-bind", "/usr", "/usr"]
     argv += [word for place in ("/tmp", "/dev/shm") for word in ("--perms", "1777", "--tmpfs", place)]
     argv += [word for place in ("/etc", "/var", "/run", "/home", str(FOLDER)) for word in ("--dir", place)]

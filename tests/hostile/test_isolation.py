@@ -1,11 +1,13 @@
 """On a host that makes no namespaces a tree's code runs only on the user's word, and the results say so."""
 
 import os
+import pty
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,38 @@ def test_a_token_is_gone_from_the_environment_of_the_process_that_read_it() -> N
     ended = subprocess.run([sys.executable, "-c", TOKEN], check=True, capture_output=True, text=True, env=env)
 
     assert ended.stdout == "hunter2\n"
+
+
+AT_A_TERMINAL = """
+import sys
+from pathlib import Path
+from cliffwatch_runner import process
+from cliffwatch_runner.sandbox.isolation import choose_sandbox
+sandbox = choose_sandbox("auto", None)
+tries = "echo typed > /dev/tty; echo typed > /proc/self/fd/0; setsid true || echo no session; ls /dev/pts /dev/console"
+argv = sandbox.argv(["sh", "-c", tries], env={"PATH": "/usr/bin"}, mounts=(), workdir=Path("/tmp"), own_session=False)
+done = process.run(argv, deadline=60, env=sandbox.environment(), own_session=not sandbox.shares_session)
+Path(sys.argv[1]).write_text(done.output)
+print("ended")
+"""
+
+
+def test_a_build_in_the_callers_session_gets_neither_to_his_terminal_nor_into_a_session_of_its_own(
+    tmp_path: Path,
+) -> None:
+    output = tmp_path / "output"
+    number, terminal = pty.fork()
+    if number == 0:
+        os.execv(sys.executable, [sys.executable, "-c", AT_A_TERMINAL, str(output)])
+    shown = b""
+    with suppress(OSError):  # the end of a terminal
+        while piece := os.read(terminal, 4096):
+            shown += piece
+    os.close(terminal)
+
+    assert os.waitpid(number, 0)[1] == 0, shown
+    assert shown.split() == [b"ended"]
+    tried = output.read_text()
+    assert "setsid failed: Operation not permitted\nno session" in tried
+    assert "/dev/pts:\nptmx\n" in tried
+    assert "cannot access '/dev/console'" in tried

@@ -19,8 +19,8 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox import control_groups
 from cliffwatch_runner.sandbox.control_groups import make_group
-from cliffwatch_runner.sandbox.guard import guarded
-from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.guard import Guard, guarded
+from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits, changed, host_limits, refusal
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
@@ -174,18 +174,25 @@ def ended(
     by_group: bool,
     wall: Callable[[Path, list[str]], list[str]] = sandboxed,
 ) -> Failure | None:
-    """What became of a command under its limits; nothing is left of it and the host answered all the while."""
+    """What became of a command under its limits; nothing is left of it and the host answered all the while.
+
+    Without a wall it has a session of its own, to which the scheduler gives as much as to all the others: no promise then.
+    """
     with ExitStack() as stack:
         stack.enter_context(nothing_left(str(folder)))
         answers = stack.enter_context(asked())
         guard = stack.enter_context(guarded(limits, [folder], user=user, control_groups=by_group))
         done = process.run(
-            guard.argv(wall(folder, command)), deadline=60.0, on_start=guard.begin, should_stop=guard.should_stop
+            guard.argv(wall(folder, command)),
+            deadline=60.0,
+            own_session=wall is not sandboxed,
+            on_start=guard.begin,
+            should_stop=guard.should_stop,
         )
         failure = guard.failure("the build")
         assert failure is not None or done.ok, done.output
         assert not done.timed_out
-    assert answers.worst < ANSWERS_WITHIN
+    assert answers.worst < ANSWERS_WITHIN or wall is not sandboxed
     return failure
 
 
@@ -275,14 +282,69 @@ def test_without_namespaces_all_are_ended_too(folder: Path, source: str, reached
 @needs_namespaces
 def test_a_tree_that_used_its_share_is_to_blame_whatever_others_use(folder: Path, by_group: bool) -> None:
     """Others write as much and more at the same time, on the same disk."""
-    others = subprocess.Popen(["sh", "-c", "head -c 1500M /dev/zero > others; sleep 60"], cwd=folder.parent)
+    writes = ["sh", "-c", "trap 'kill $!; wait; exit' TERM; head -c 1500M /dev/zero > others & wait; sleep 60 & wait"]
+    others = subprocess.Popen(writes, cwd=folder.parent)
     try:
         command = ["sh", "-c", FILLER.format(path="."), str(folder)]
         blamed(ended(folder, command, LIMITS, by_group=by_group), "filled the disk")
     finally:
-        others.kill()
+        others.terminate()
         others.wait()
         (folder.parent / "others").unlink()
+
+
+MANY = """
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 600; i++)
+		if (fork() == 0)
+			for (;;)
+				pause();
+	write(1, "many", 4);
+	pause();
+}
+"""
+
+
+@needs_namespaces
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user starts nothing as another one")
+def test_many_processes_of_another_user_do_not_end_a_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compiled(folder.parent, "many", MANY)
+    for above in (folder.parent, *folder.parent.parents[:-2]):
+        above.chmod(0o755)
+    others: list[subprocess.Popen[bytes]] = []
+    glances = []
+    glance = Guard._glance
+
+    def counted(guard: Guard) -> Reason | None:
+        glances.append(glance(guard) if others else None)
+        if len(glances) == 10:
+            (folder / "enough").touch()
+        return glances[-1]
+
+    def begin(number: int) -> None:
+        argv = ["setpriv", "--reuid", str(user - 1), "--clear-groups", "--", str(program)]
+        others.append(subprocess.Popen(argv, stdout=subprocess.PIPE))
+        assert others[0].stdout is not None
+        assert others[0].stdout.read(4) == b"many"
+        guard.begin(number)
+
+    monkeypatch.setattr(Guard, "_glance", counted)
+    waits = ["sh", "-c", "until [ -e enough ]; do sleep 0.05; done", str(folder)]
+    with ExitStack() as stack:
+        guard = stack.enter_context(guarded(FEW, [folder], user=user, control_groups=False))
+        try:
+            done = process.run(
+                guard.argv(sandboxed(folder, waits)), deadline=60.0, on_start=begin, should_stop=guard.should_stop
+            )
+            failure = guard.failure("the build")
+        finally:
+            alive(str(program), signal.SIGKILL)
+
+    assert failure is None
+    assert done.ok
+    others[0].communicate()
 
 
 @needs_namespaces

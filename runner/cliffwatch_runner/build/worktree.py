@@ -154,13 +154,15 @@ class Worktree:
     ) -> process.Finished | Failure:
         """How a command ended in its sandbox, or the limit that it reached. Raises Stopped."""
         sandbox = self.settings.sandbox
-        argv = sandbox.argv(command, env=self._environment(jobs), mounts=mounts, workdir=self.source)
+        own = not sandbox.shares_session
+        argv = sandbox.argv(command, env=self._environment(jobs), mounts=mounts, workdir=self.source, own_session=own)
         with guarded(limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid) as guard:
             done = process.run(
                 guard.argv(argv),
                 env=sandbox.environment(),
                 deadline=limits.seconds + _SLACK_SECONDS,
                 log=log,
+                own_session=own,
                 on_start=guard.begin,
                 on_output=on_output,
                 should_stop=lambda: self.settings.should_stop() or guard.should_stop(),

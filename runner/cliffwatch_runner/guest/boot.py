@@ -108,7 +108,7 @@ def boot_guest(
         console = folder / "console"
         with (
             closing(_Metering(order.shape, monitor, watch)) as metering,
-            guarded(_host_limits(order), [written], user=order.sandbox.uid) as guard,
+            guarded(_host_limits(order), [written], user=order.sandbox.uid, niceness=0) as guard,
         ):
 
             def begin(process_id: int) -> None:

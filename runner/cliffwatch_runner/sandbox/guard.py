@@ -22,15 +22,20 @@ from cliffwatch_runner.sandbox.process_tree import (
     SandboxProcess,
     end_tree,
     in_memory_files,
+    latest_are_others,
     members,
     memory_used,
     process_of,
     threads_of,
+    threads_of_others,
 )
 
 _GLANCE_SECONDS = 0.1
 _GLANCES = 3
 """At the number of the host's processes, which is one short file, between two looks at them all."""
+
+_NICENESS = 10
+"""Of builds that only the watcher limits: some hundred processes that fork without end leave it no CPU for seconds else."""
 
 _MUCH = 32 << 20
 _FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
@@ -40,16 +45,20 @@ _FIRST_TO_GO = 'echo 1000 > /proc/self/oom_score_adj; exec "$@"'
 class Guard:
     """Holds one sandbox to its limits. `reason` is the limit that it reached."""
 
-    def __init__(self, limits: SandboxLimits, writable: Sequence[Path], user: int, group: ControlGroup | None) -> None:
+    def __init__(
+        self, limits: SandboxLimits, writable: Sequence[Path], user: int, niceness: int, group: ControlGroup | None
+    ) -> None:
         self.reason: Reason | None = None
         self._limits = limits
         self._user = user
+        self._niceness = niceness
         self._group = group
         self._disks = {folder: free_disk(folder) for folder in writable}
         self._measured_at = dict.fromkeys(writable, limits.disk_bytes)
         self._known: dict[int, SandboxProcess] = {}
         self._began = 0.0
         self._threads = threads_running()
+        self._others = self._others_before = 0 if group is not None else threads_of_others(self._user)
         self._root: SandboxProcess | None = None
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="build-limits", daemon=True)
@@ -64,6 +73,7 @@ class Guard:
             room = threads_of(self._user) + limits.processes * 5 // 4
             hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
             each.append(f"--nproc={room if hard == resource.RLIM_INFINITY else min(room, hard)}")
+            each += ["nice", "-n", str(self._niceness)]
         limited = [*each, "sh", "-c", _FIRST_TO_GO, "sh", *command]
         return limited if self._group is None else self._group.argv(limited)
 
@@ -124,8 +134,16 @@ class Guard:
 
     def _glance(self) -> Reason | None:
         """A bomb slows down whoever counts its processes one by one: the host's number must not rise by more, either."""
-        more = threads_running() - self._threads > self._limits.processes
-        return "processes" if more and self._group is None else None
+        most = self._limits.processes
+        if self._group is not None or self._more() <= most:
+            return None
+        if latest_are_others(self._user, most):
+            self._others = threads_of_others(self._user)
+        return "processes" if self._more() > most else None
+
+    def _more(self) -> int:
+        """How many processes and threads the host has more than at the beginning, without those of other users."""
+        return threads_running() - self._threads - (self._others - self._others_before)
 
     def _look(self) -> Reason | None:
         limits = self._limits
@@ -136,6 +154,7 @@ class Guard:
             return passed or self._host_memory(self._group.memory_used()) or self._disk()
         assert self._root is not None
         self._known = members(self._root, self._known.values())
+        self._others = threads_of_others(self._user)
         if sum(member.threads for member in self._known.values()) > limits.processes:
             return "processes"
         used = memory_used(self._known.values(), limits.memory_bytes) + in_memory_files(self._known.values())
@@ -180,15 +199,20 @@ class Guard:
 
 @contextmanager
 def guarded(
-    limits: SandboxLimits, writable: Sequence[Path], *, user: int | None = None, control_groups: bool = True
+    limits: SandboxLimits,
+    writable: Sequence[Path],
+    *,
+    user: int | None = None,
+    niceness: int = _NICENESS,
+    control_groups: bool = True,
 ) -> Iterator[Guard]:
     """Guards one sandbox: start `guard.argv(…)`, give its number to `guard.begin`, ask `guard.should_stop` now and then.
 
-    `writable` are the host's folders that the sandbox may write to, `user` is whom its processes run as. At the end of
-    the block nothing of the sandbox is left.
+    `writable` are the host's folders that the sandbox may write to, `user` is whom its processes run as; without a control
+    group they leave the CPU to others by `niceness`. At the end of the block nothing of the sandbox is left.
     """
     group = make_group(limits.memory_bytes, limits.processes) if control_groups else None
-    guard = Guard(limits, writable, os.geteuid() if user is None else user, group)
+    guard = Guard(limits, writable, os.geteuid() if user is None else user, niceness, group)
     try:
         yield guard
     finally:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import select
 import signal
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -13,9 +14,15 @@ from cliffwatch_runner import clock
 
 _PROC = Path("/proc")
 _PAGE = resource.getpagesize()
-_SECONDS = 20.0
+_SECONDS = 120.0
 _GRACE_SECONDS = 1.0
 _PAUSE = 0.02
+_SAMPLE = 64
+_DESCENDANTS = 8
+"""Looked at for a namespace's first process: bubblewrap's is its child."""
+
+_LINKS_OF_A_FOLDER = 2
+"""Of a process's folder `task` (proc(5)); each of its threads is one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +121,33 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
     return count
 
 
+def threads_of_others(user: int, proc: Path = _PROC) -> int:
+    """How many processes and threads belong to neither this user nor root, whose a process is that lets nobody look."""
+    count = 0
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                tasks = (entry / "task").stat()
+                count += 0 if tasks.st_uid in (0, user) else tasks.st_nlink - _LINKS_OF_A_FOLDER
+    return count
+
+
+def latest_are_others(user: int, count: int, proc: Path = _PROC) -> bool:
+    """Whether most of the last `count` processes and threads belong to other users, by a sample of them.
+
+    Beside a bomb whoever looks at all of them waits for seconds; a sample takes a few milliseconds.
+    """
+    latest = int((proc / "loadavg").read_text().split()[4])
+    largest = int((proc / "sys/kernel/pid_max").read_text())
+    others = ours = 0
+    for back in range(0, count, max(1, count // _SAMPLE)):
+        with suppress(OSError):
+            owner = (proc / str((latest - back) % largest)).stat().st_uid
+            ours += owner in (0, user)
+            others += owner not in (0, user)
+    return others > ours
+
+
 def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> None:
     """Sends this process a signal, and nobody who has got its number since."""
     try:
@@ -133,12 +167,14 @@ def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> 
 def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> int:
     """Ends `root` and all that it started; gives how many threads they had, as far as that was still to be seen.
 
-    `root` gets SIGTERM: bubblewrap goes at once, and the kernel with it ends all in its namespace; a container's client has
-    its container ended. The others are stopped, all of them, before any is killed: a bomb starts them faster.
+    With a process namespace's first process the kernel ends all in it, at once and for one signal. `root` gets SIGTERM: a
+    container's client has its container ended. The others are stopped, all of them, before any is killed: a bomb starts
+    them faster.
     """
     began = clock.monotonic()
     stopped: set[tuple[int, int]] = set()
     threads = 0
+    _end_namespaces(root.number, _SECONDS)
     send(root, signal.SIGTERM)
     while (passed := clock.monotonic() - began) < _SECONDS:
         tree = members(root, known)
@@ -154,6 +190,49 @@ def end_tree(root: SandboxProcess, known: Collection[SandboxProcess] = ()) -> in
         stopped.update((member.number, member.started) for member in fresh)
         clock.pause(_PAUSE)
     return threads
+
+
+def _end_namespaces(root: int, seconds: float) -> None:
+    """Ends the process namespaces that this process or its first descendants made; their first process goes last of all."""
+    waiting = [root]
+    for _ in range(_DESCENDANTS):
+        if not waiting:
+            return
+        number = waiting.pop(0)
+        descriptor = _first_in_a_namespace(number)
+        if descriptor is None:
+            waiting.extend(_children(number))
+            continue
+        try:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            select.select([descriptor], [], [], seconds)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _first_in_a_namespace(number: int, proc: Path = _PROC) -> int | None:
+    """A descriptor of this process, where it is the first one of a process namespace (NSpid in proc_pid_status(5))."""
+    try:
+        descriptor = os.pidfd_open(number)
+    except OSError:
+        return None
+    with suppress(OSError):
+        for line in (proc / str(number) / "status").read_text(errors="replace").splitlines():
+            name, *numbers = line.split()
+            if name == "NSpid:" and len(numbers) > 1 and numbers[-1] == "1":
+                return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _children(number: int, proc: Path = _PROC) -> list[int]:
+    """The numbers of a process's children; none where the kernel does not list them."""
+    try:
+        return [int(word) for word in (proc / f"{number}/task/{number}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def _processes(proc: Path) -> Iterator[SandboxProcess]:

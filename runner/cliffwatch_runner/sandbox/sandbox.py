@@ -73,6 +73,13 @@ class Sandbox:
         return self.level != "none"
 
     @property
+    def shares_session(self) -> bool:
+        """Whether a build may stay in the session of who starts it: it gets neither to the terminal nor, for the filter of
+        system calls, into another session.
+        """
+        return self.level == "bubblewrap" and self.calls is not None
+
+    @property
     def uid(self) -> int:
         """Whom the command runs as, by number."""
         return os.geteuid() if self.user is None else self.user.uid
@@ -85,15 +92,16 @@ class Sandbox:
         mounts: Sequence[Mount],
         workdir: Path,
         groups: tuple[int, ...] = (),
+        own_session: bool = True,
     ) -> list[str]:
-        """The command in its sandbox. Later mounts lie over earlier ones.
+        """The command in its sandbox. Later mounts lie over earlier ones. `own_session` may be false where it `shares_session`.
 
         Start it with `environment()`: what surrounds the command shows its own environment to it.
         """
         if self.level == "container":
             return self._container(command, env, mounts, workdir)
         if self.level == "bubblewrap":
-            return self._bubblewrap(command, env, mounts, workdir, groups)
+            return self._bubblewrap(command, env, mounts, workdir, groups, own_session)
         clean = ["env", "-i", f"--chdir={workdir}", *(f"{name}={value}" for name, value in env.items()), *command]
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
@@ -115,8 +123,9 @@ class Sandbox:
         mounts: Sequence[Mount],
         workdir: Path,
         groups: tuple[int, ...],
+        own_session: bool,
     ) -> list[str]:
-        argv = view_of_host(self.user)
+        argv = view_of_host(self.user, own_session=own_session)
         for name, value in env.items():
             argv += ["--setenv", name, value]
         for folder in dict.fromkeys(above for mount in mounts for above in reversed(mount.target.parents[:-1])):
@@ -158,19 +167,23 @@ class Sandbox:
         ]
 
 
-def view_of_host(user: User | None, *, etc: Path = Path("/etc"), top: Path = Path("/")) -> list[str]:
+def view_of_host(
+    user: User | None, *, own_session: bool = True, etc: Path = Path("/etc"), top: Path = Path("/")
+) -> list[str]:
     """A bubblewrap call whose view has the host's programs and nothing of its users: no home, no secret, no network.
 
     With a user to become it makes no user namespace: root makes the view, and what setpriv needs to become him is all that is
-    left of root's rights. Nobody but him runs in it then, so that the host's root owns nothing that he could write.
+    left of root's rights. Nobody but him runs in it then, so that the host's root owns nothing that he could write. In the
+    session of who starts it, it has no device that leads to his terminal.
     """
     argv = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    argv += ["--die-with-parent", "--new-session", "--clearenv"]
+    argv += ["--die-with-parent", "--clearenv", *(["--new-session"] if own_session else [])]
     if user is None:
         argv += ["--unshare-user"]
     else:
         argv += [word for right in _KEPT_BY_SETPRIV for word in ("--cap-add", right)]
     argv += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    argv += [] if own_session else ["--dev-bind", "/dev/null", "/dev/tty"]
     argv += ["--perms", "1777", "--tmpfs", str(HOME), "--ro-bind", "/usr", "/usr"]
     for folder in _EMPTY:
         argv += ["--dir", folder]
