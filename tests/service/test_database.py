@@ -9,7 +9,8 @@ from service_runs import put_all, run_of
 
 from cliffwatch_service.postgres.backup import backup, restore
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
-from cliffwatch_service.postgres.migrate import APPLICATION, READER, migrate
+from cliffwatch_service.postgres.migrate import migrate
+from cliffwatch_service.postgres.roles import APPLICATION, READER
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.settings import read_settings
