@@ -31,8 +31,8 @@ MEGABYTE = 1_000_000
 MOST_IDLE = 150.0
 MOST_GROWTH = 5.0
 CLIENTS = 2
-BATCH = 250
-"""Requests between two looks at the memory."""
+LOOKS = 200
+"""At the memory, evenly over the requests."""
 
 _SETTLED_SECONDS = 10.0
 _RUNS = 6
@@ -162,12 +162,13 @@ def over(service: Served, requests: int, seed: int) -> tuple[list[tuple[int, flo
         client.start()
         wires.append(ours)
         clients.append(client)
+    batch = max(1, requests // CLIENTS // LOOKS)
     seen, failed, done, began = [], 0, 0, time.monotonic()
     while done < requests:
         for wire in wires:
-            wire.send(BATCH)
+            wire.send(batch)
         failed += sum(wire.recv() for wire in wires)
-        done += CLIENTS * BATCH
+        done += CLIENTS * batch
         seen.append((done, memory(service.pid)))
         if done % 10_000 == 0:
             print(
