@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hosts", type=int, default=50)
     parser.add_argument("--pushes", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=480)
+    parser.add_argument("--seconds", type=float, default=1200)
     parser.add_argument("--pace", type=float, default=60)
     parser.add_argument("--services", type=int, default=1)
     parser.add_argument("--keep", type=Path)
@@ -145,7 +145,7 @@ def measure(folder: Path, service: Served, url: str, given: Any, git_url: str, c
     """The day itself."""
     record, asked = Record(), Asked()
     client = TimedClient(url, service.token, record)
-    reader = Reader(url, record, asked, folder)
+    reader = Reader(url, record, asked)
     events = events_of(
         pushes(given.seed, given.pushes),
         views(given.seed, given.pushes),

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -46,33 +45,33 @@ def ask(client: TimedClient, push: Push, git_url: str, followed: Sequence[str], 
 
 
 class Reader:
-    """A browser, or a program that waits for a push; new for each, as strangers come."""
+    """Browsers, and programs that wait for a push. They share their connections: a client for each would cost more than its answer."""
 
-    def __init__(self, url: str, record: Record, asked: Asked, folder: Path) -> None:
-        self._url, self._record, self._asked, self._folder = url, record, asked, folder
+    def __init__(self, url: str, record: Record, asked: Asked) -> None:
+        self._http = httpx2.Client(base_url=url, trust_env=False, timeout=60, follow_redirects=True)
+        self._record, self._asked = record, asked
         self._drawn = random.Random(2)
         self._series: list[str] = []
         self._runs: list[str] = []
 
     def look(self, kind: str) -> None:
-        with httpx2.Client(base_url=self._url, trust_env=False, timeout=60, follow_redirects=True) as http:
-            path = self._path(http, kind)
-            if path is None:
-                return
-            began = time.perf_counter()
-            answer = http.get(path, headers={"Accept-Encoding": "gzip"})
-            self._record.add(f"page: {kind}" if "/api/" not in path else f"read: {kind}", began, answer.status_code)
+        path = self._path(kind)
+        if path is None:
+            return
+        began = time.perf_counter()
+        answer = self._http.get(path, headers={"Accept-Encoding": "gzip"})
+        self._record.add(f"page: {kind}" if "/api/" not in path else f"read: {kind}", began, answer.status_code)
 
-    def _path(self, http: httpx2.Client, kind: str) -> str | None:
+    def _path(self, kind: str) -> str | None:
         """None where there is nothing to look at yet."""
         plain = {"home": "/", "regressions": "/regressions", "jobs": "/jobs"}.get(kind)
         if plain is not None:
             return plain
         if kind in ("series", "history"):
-            return self._of_series(http, kind)
+            return self._of_series(kind)
         if kind == "run":
             if not self._runs or self._drawn.random() < 0.1:
-                items = http.get("/api/v1/runs", params={"limit": 50}).json()["items"]
+                items = self._http.get("/api/v1/runs", params={"limit": 50}).json()["items"]
                 self._runs = [row["run"] for row in items]
             return f"/runs/{self._drawn.choice(self._runs)}" if self._runs else None
         if not self._asked.rows:
@@ -83,9 +82,9 @@ class Reader:
             return f"/api/v1/requests/{request}"
         return f"/compare/{base}...{head}" if kind == "compare" else f"/api/v1/comparisons/{base}...{head}"
 
-    def _of_series(self, http: httpx2.Client, kind: str) -> str | None:
+    def _of_series(self, kind: str) -> str | None:
         if not self._series:
-            items = http.get("/api/v1/series", params={"limit": 40}).json()["items"]
+            items = self._http.get("/api/v1/series", params={"limit": 40}).json()["items"]
             self._series = [row["series"] for row in items]
         if not self._series:
             return None

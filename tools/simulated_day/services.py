@@ -56,7 +56,6 @@ def settings(git_url: str) -> dict[str, str]:
         "CLIFFWATCH_TREES": f"{git_url}/",
         "CLIFFWATCH_HTTP_CONNECTIONS_PER_ADDRESS": "450",
         "CLIFFWATCH_TRUSTED_PROXIES": "127.0.0.1",
-        "CLIFFWATCH_LEASE_SECONDS": "30",
         "CLIFFWATCH_POLL_SECONDS": "10",
         "CLIFFWATCH_SESSION_KEY": SESSION_KEY,
     }
