@@ -86,22 +86,23 @@ def fill(service: Served) -> None:
         time.sleep(0.5)
 
 
-def addresses(service: Served) -> list[tuple[str, int]]:
-    """What is read, and how often of a hundred."""
+def addresses(service: Served) -> list[tuple[str, float]]:
+    """What is read, and how often in proportion: most of it small, as clients and monitoring ask, and every page."""
     runs = [row[0] for row in service.rows("SELECT digest FROM run ORDER BY id")]
     series = [row[0] for row in service.rows("SELECT digest FROM series ORDER BY id LIMIT 20")]
     pairs = [f"{commit_of(f'r{number}')}...{commit_of(f'r{number + 1}')}" for number in range(_RUNS)]
     return [
-        *((address, 6) for address in ("/healthz", "/readyz", "/metrics")),
-        *((address, 5) for address in ("/", "/runs", "/hosts", "/regressions")),
+        *((address, 25) for address in ("/healthz", "/readyz")),
+        ("/metrics", 2),
+        *((address, 4) for address in ("/", "/runs", "/hosts", "/regressions")),
         *(
-            (f"/api/v1/{name}", 4)
+            (f"/api/v1/{name}", 12)
             for name in ("runs?limit=20", "hosts", "queue", "reports", "series?limit=20", "suites")
         ),
         *((f"/api/v1/runs/{run}", 2) for run in runs),
         *((f"/runs/{run}", 1) for run in runs),
         *((f"/api/v1/runs/{run}/boots/1", 1) for run in runs),
-        (f"/api/v1/runs/{runs[0]}/export?format=csv", 1),
+        (f"/api/v1/runs/{runs[0]}/export?format=csv", 0.2),
         *((f"/api/v1/comparisons/{pair}", 1) for pair in pairs),
         *((f"/compare/{pair}", 1) for pair in pairs),
         *((f"/api/v1/series/{each}/history", 1) for each in series),
@@ -111,7 +112,7 @@ def addresses(service: Served) -> list[tuple[str, int]]:
     ]
 
 
-def ask(url: str, chosen: Sequence[tuple[str, int]], seed: int, wire: Any) -> None:
+def ask(url: str, chosen: Sequence[tuple[str, float]], seed: int, wire: Any) -> None:
     """A client in a process of its own: asks as many requests as the wire says, and answers how many failed."""
     drawn = random.Random(seed)
     names, weights = [name for name, _ in chosen], [weight for _, weight in chosen]
