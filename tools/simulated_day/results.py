@@ -28,8 +28,7 @@ def wrong_results(service: Served, pushes: Sequence[Push], spools: Path) -> list
         # Readers have others made: of arms of two runs, where one is not whole yet.
         (
             "comparisons of a run's own arms",
-            "SELECT count(*) FROM comparison JOIN arm AS base ON base.id = base_arm_id JOIN arm AS head ON head.id = head_arm_id"
-            " WHERE base.run_id = head.run_id",
+            "SELECT count(*) FROM comparison JOIN arm ON arm.id = base_arm_id JOIN arm AS head USING (run_id) WHERE head.id = head_arm_id",
             jobs,
         ),
         ("failed tasks", "SELECT count(*) FROM procrastinate_jobs WHERE status = 'failed'", 0),

@@ -49,24 +49,41 @@ sample. Runs and arms, too: with one of them its boots would go."""
 
 
 def make_roles(connection: psycopg.Connection) -> bool:
-    """Makes the three roles where this user may. Where he may not, everything belongs to him and nothing is granted."""
+    """Makes the three roles where this user may, unless an administrator has made them and granted them to him. Where neither
+    is so, everything belongs to him and nothing is granted.
+    """
     try:
         with connection.transaction():
             for role in (OWNER, APPLICATION, READER):
                 if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone() is None:
                     connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
-                connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
+                _join(connection, role)
     except psycopg.errors.InsufficientPrivilege:
         return False
     return True
 
 
+def _join(connection: psycopg.Connection, role: str) -> None:
+    """Makes this user a member who may act as the role. Raises InsufficientPrivilege where he may not and is none already.
+
+    Who made a role is a member, and may grant himself to act as it; to whom an administrator granted it, that was done.
+    """
+    try:
+        with connection.transaction():
+            connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
+    except psycopg.errors.InsufficientPrivilege:
+        if not _is_member(connection, role):
+            raise
+
+
 def may_act_as_owner(connection: psycopg.Connection) -> bool:
     """Whether this user may own things in the owner's name."""
-    membership = connection.execute(
-        "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')", [OWNER]
-    ).fetchone()
-    return membership is not None
+    return _is_member(connection, OWNER)
+
+
+def _is_member(connection: psycopg.Connection, role: str) -> bool:
+    query = "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')"
+    return connection.execute(query, [role]).fetchone() is not None
 
 
 def grant(connection: psycopg.Connection, version: str) -> None:
