@@ -51,7 +51,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 
 .PHONY: test
 test: setup ## every test, the real kernel's among them
-	@tools/install-packages.sh python kernel guest source browser
+	@tools/install-packages.sh python kernel guest source browser units
 	@tools/install-benchstat.sh
 	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
