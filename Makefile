@@ -120,6 +120,9 @@ plots: setup ## draw the plots of docs/method.md
 lock: setup ## pin the requirements anew, with hashes
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package cliffwatch \
-	  --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt
+	  --all-extras --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt
+	for part in runner service; do \
+	  $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
+	    --no-emit-package cliffwatch pyproject.toml $$part/pyproject.toml -o requirements/$$part.txt; done
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
 	  --group pyproject.toml:mutants -o requirements/mutants.txt
