@@ -53,6 +53,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 test: setup ## every test, the real kernel's among them
 	@tools/install-packages.sh python kernel guest source browser units
 	@tools/install-benchstat.sh
+	@tools/install-actionlint.sh
 	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
 .PHONY: test-fast
@@ -115,6 +116,16 @@ screenshots: setup ## make docs/screenshots anew from the demonstration; look at
 plots: setup ## draw the plots of docs/method.md
 	$(BIN)/uv run --quiet --no-project --isolated --python 3.11 --with matplotlib==3.10.7 --with numpy==$$($(BIN)/python -c 'import numpy; print(numpy.__version__)') \
 	  --with scipy==$$($(BIN)/python -c 'import scipy; print(scipy.__version__)') tools/plot_method.py
+
+.PHONY: wheels
+wheels: setup ## the wheels of the three distributions, in dist/ (by what is pinned and installed: no network)
+	@rm -f dist/*.whl
+	for part in . runner service; do \
+	  $(BIN)/uv build --quiet --offline --wheel --no-build-isolation --no-create-gitignore --python $(BIN)/python --out-dir dist $$part || exit 1; done
+
+.PHONY: wheels-test
+wheels-test: wheels ## install the wheels into an empty environment and start what is in them
+	tools/wheels-test.sh
 
 .PHONY: lock
 lock: setup ## pin the requirements anew, with hashes

@@ -12,10 +12,19 @@ from golden import assert_golden
 from ordinary_user import as_ordinary_user
 
 from cliffwatch_runner.host.tuning_rights import helper_allowed, lines_to_allow
-from cliffwatch_runner.installation import readiness
-from cliffwatch_runner.installation.files import CACHE, PATHS, SPOOL, STATE, SUDOERS, TOKEN, WORKER_UNIT, wanted_files
-from cliffwatch_runner.installation.readiness import hindrances
-from cliffwatch_runner.installation.wish import Wish
+from cliffwatch_runner.worker.installation import readiness
+from cliffwatch_runner.worker.installation.files import (
+    CACHE,
+    PATHS,
+    SPOOL,
+    STATE,
+    SUDOERS,
+    TOKEN,
+    WORKER_UNIT,
+    wanted_files,
+)
+from cliffwatch_runner.worker.installation.readiness import hindrances
+from cliffwatch_runner.worker.installation.wish import Wish
 
 
 def test_every_file_has_its_place_and_its_mode(install: Command, root: Path) -> None:

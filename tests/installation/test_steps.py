@@ -8,8 +8,8 @@ from folder_hosts import Command, files_of
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.command import host as command
-from cliffwatch_runner.installation.files import TOKEN, WORKER_UNIT
-from cliffwatch_runner.installation.steps import Step, done
+from cliffwatch_runner.worker.installation.files import TOKEN, WORKER_UNIT
+from cliffwatch_runner.worker.installation.steps import Step, done
 
 
 @pytest.fixture
@@ -76,6 +76,19 @@ def test_a_worker_that_cannot_be_stopped_keeps_its_files(
 
     assert remove().exit_code == 4
     assert files_of(root) == before
+
+
+def test_a_start_that_fails_says_what_a_running_worker_needs(
+    install: Command, started: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are in place by then: giving the command again would take them for nothing new."""
+    refusal = Failure(whose="host", message="`systemctl daemon-reload` failed", next_step="give it again")
+    monkeypatch.setattr(command, "done", lambda *_, **__: refusal)
+
+    ended = install()
+
+    assert ended.exit_code == 4
+    assert "needs `systemctl restart --no-block cliffwatch-worker.service`" in ended.output
 
 
 def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from folder_hosts import Command
 
-from cliffwatch_runner.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT
 from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import HOME, Sandbox
+from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT
 
 EXPOSURE = {"icount": 3.5, "walltime": 7.0}
 """What docs/host.md says, of 10 (systemd-analyze of 252 and of 257 agree)."""

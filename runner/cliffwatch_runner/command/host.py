@@ -3,6 +3,7 @@
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,11 +11,11 @@ import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
-from cliffwatch_runner.installation.changes import FileChange, found_changes, not_to_be_had
-from cliffwatch_runner.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
-from cliffwatch_runner.installation.readiness import hindrances
-from cliffwatch_runner.installation.removal import Removal, found_removal
-from cliffwatch_runner.installation.steps import (
+from cliffwatch_runner.worker.installation.changes import FileChange, found_changes, not_to_be_had
+from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
+from cliffwatch_runner.worker.installation.readiness import hindrances
+from cliffwatch_runner.worker.installation.removal import Removal, found_removal
+from cliffwatch_runner.worker.installation.steps import (
     Step,
     done,
     step_text,
@@ -22,7 +23,7 @@ from cliffwatch_runner.installation.steps import (
     steps_before_removal,
     steps_to_install,
 )
-from cliffwatch_runner.installation.wish import Wish, wrong_wish
+from cliffwatch_runner.worker.installation.wish import Wish, wrong_wish
 from cliffwatch_runner.worker.secret import read_token
 
 _LONGEST_JOB = 241 * 3600.0
@@ -138,12 +139,18 @@ def _installed(files: Sequence[FileChange], root: Path) -> Exit:
     else:
         failed = done(steps)
         if failed is not None:
-            return echo_failure(failed)
+            return echo_failure(_with_restart(failed) if _changed(files) else failed)
     if not _changed(files):
         click.echo("Nothing changed: this host is installed like that already.")
     elif root == _HERE:
         click.echo(f"{WORKER_UNIT.name} is started; journalctl -fu {WORKER_UNIT.name} shows what it does.")
     return Exit.DONE
+
+
+def _with_restart(failed: Failure) -> Failure:
+    """A second time finds the files as they should be, and would leave a worker at work as it is."""
+    restart = step_text(steps_to_install(changed=True)[-1])
+    return replace(failed, next_step=f"{failed.next_step}; a worker that runs already needs `{restart}` after that")
 
 
 @host.command()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.installation.files import PATHS, WantedFile, is_ours
-from cliffwatch_runner.installation.placing import FoundFile, found_file, put_file, take_file_away
+from cliffwatch_runner.worker.installation.files import PATHS, WantedFile, is_ours
+from cliffwatch_runner.worker.installation.placing import FoundFile, found_file, put_file, take_file_away
 
 ChangeState = Literal["new", "changed", "unchanged", "removed"]
 

@@ -9,8 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch_runner.host.journal import JOURNAL
 from cliffwatch_runner.host.tuning_helper import INSTALLED, write_helper
-from cliffwatch_runner.installation.unit_values import command_words, unit_word
-from cliffwatch_runner.installation.wish import Wish
+from cliffwatch_runner.worker.installation.unit_values import command_words, unit_word
+from cliffwatch_runner.worker.installation.wish import Wish
 
 USER = "cliffwatch"
 STATE = Path("/var/lib/cliffwatch-worker")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_runner.installation.wish import CLOSED, Wish, not_for_services
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
+from cliffwatch_runner.worker.installation.wish import CLOSED, Wish, not_for_services
 
 _ANYBODY = User(uid=65534, gid=65534)
 
