@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Installs the wheels of dist/ into an empty environment, as a user would, and starts what needs the files that lie beside the code:
-# the catalogue, the units' templates, the migrations, the pages. Nothing of this checkout is in reach of it.
+# the catalogue, the units' templates, the tuning helper, the migrations. The environment is made in the folder that is named, and
+# stays there; without a name it goes at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=$PWD/.venv/bin/uv
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
+place=${1:-}
+if [ -n "$place" ]; then mkdir -p "$place"; else
+  place=$(mktemp -d)
+  trap 'rm -rf "$place"' EXIT
+fi
 .venv/bin/python -m venv --without-pip "$place/venv"
 "$uv" pip install --quiet --python "$place/venv/bin/python" --require-hashes -r requirements/runner.txt -r requirements/service.txt
 "$uv" pip install --quiet --python "$place/venv/bin/python" --no-deps dist/*.whl

@@ -150,7 +150,7 @@ def test_what_is_no_plain_file_is_left(install: Command, root: Path, kind: str) 
     elif kind == "folder":
         target.mkdir()
     else:
-        (root.parent / "precious").write_text("mine\n")
+        (root.parent / "precious").write_text("# Written by `cliffwatch host install`, or so it says\n")
         os.link(root.parent / "precious", target)
 
     ended = install()

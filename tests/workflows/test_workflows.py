@@ -119,12 +119,16 @@ def test_every_image_that_is_named_is_one_of_ours() -> None:
     assert {"toolchain", "runner", "service"} <= there
 
 
-def test_commands_of_make_are_there() -> None:
+def test_what_is_called_of_this_repository_is_there() -> None:
+    commands = "\n".join(step.get("run", "") for _, step in steps())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    called = {word for _, step in steps() for word in re.findall(r"\bmake ([a-z-]+)", step.get("run", ""))}
+    called = set(re.findall(r"\bmake ([a-z-]+)", commands))
+    scripts = set(re.findall(r"\btools/[\w.-]+", commands))
 
-    assert called == {"wheels-test"}
+    assert called == {"wheels"}
     assert called <= targets
+    assert scripts == {"tools/wheels-test.sh"}
+    assert all((ROOT / script).is_file() for script in scripts)
 
 
 def test_actionlint_finds_nothing() -> None:
