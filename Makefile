@@ -11,6 +11,7 @@ TEST_ARGS ?=
 TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
+COMPOSE_ARGS ?=
 FOLLOWED_ARGS ?=
 MUTANTS ?= cliffwatch.*
 
@@ -48,6 +49,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 	$(BIN)/lint-imports
 	$(BIN)/cliffwatch suites check
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
+	$(BIN)/hadolint images/*/Dockerfile
 
 .PHONY: test
 test: setup ## every test, the real kernel's among them
@@ -101,6 +103,11 @@ followed-branch: setup ## what building costs on a followed branch: ten commits 
 .PHONY: backup-test
 backup-test: setup ## back a service up while runs come in, restore it, and hold the copy's samples against the original's
 	$(BIN)/python tools/backup_under_load.py 60
+
+.PHONY: compose-test
+compose-test: setup ## build all images, compose them, and kill, upgrade, back up and attack what runs (about an hour; needs a container engine; COMPOSE_ARGS=images up for some steps)
+	@tools/install-packages.sh source
+	$(BIN)/python tools/compose_test.py $(COMPOSE_ARGS)
 
 .PHONY: busy-test
 busy-test: setup ## hold icount runs against a busy host: eight busy loops, stopped emulators, a kernel that hangs (about 40 minutes)

@@ -6,7 +6,7 @@ What a builder answers is somebody else's word: its length and its time are limi
 import select
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ class Builders:
         return self.exchanges.get(trust, self.exchanges["outside"])
 
 
-def builder_job(offer: Mapping[str, Any], access: TreeAccess, trees: Path) -> BuilderJob | Failure:
-    """A job as a builder takes it, its revisions fetched."""
+def builder_job(offer: Mapping[str, Any], access: TreeAccess, trees: Path, *, resume: bool) -> BuilderJob | Failure:
+    """A job as a builder takes it, its revisions fetched. `resume`: it was that builder's last one."""
     tree = open_tree(offer["tree"], trees, access)
     if isinstance(tree, Failure):
         return tree
@@ -58,6 +58,7 @@ def builder_job(offer: Mapping[str, Any], access: TreeAccess, trees: Path) -> Bu
         platform=offer["platform"],
         boots=str(offer["boots"]),
         seed=str(offer["seed"]),
+        resume=resume,
     )
 
 
@@ -77,6 +78,7 @@ def run_in_builder(
         ended = talk.run(job)
         if ended is not None or talk.stopped or talk.timed_out:
             break
+        job = replace(job, resume=True)
         tail.add("the builder has ended before the run; it is asked again\n")
     else:
         tail.add(f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n")

@@ -14,7 +14,10 @@ LONGEST_LINE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuilderJob:
-    """One `cliffwatch run`. `tree` is a folder in which builder and worker see the same; `base` and `head` are whole hashes."""
+    """One `cliffwatch run`. `tree` is a folder in which builder and worker see the same; `base` and `head` are whole hashes.
+
+    With `resume` it goes on with what the builder's last job left: the worker knows that it was this one.
+    """
 
     name: str
     tree: str
@@ -26,6 +29,7 @@ class BuilderJob:
     platform: str
     boots: str
     seed: str
+    resume: bool = False
 
     def argv(self, results: str, cache: str, trust: str) -> list[str]:
         """The arguments of `cliffwatch`."""
@@ -62,12 +66,8 @@ def read_job(line: bytes) -> BuilderJob | None:
     """The job of a first line; None where it is none of this version."""
     content = _object(line)
     given = content.get("job") if content is not None and content.get("version") == VERSION else None
-    names = {field.name for field in fields(BuilderJob)}
-    if (
-        not isinstance(given, dict)
-        or set(given) != names
-        or not all(isinstance(value, str) for value in given.values())
-    ):
+    kinds = {field.name: bool if field.name == "resume" else str for field in fields(BuilderJob)}
+    if not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != kinds:
         return None
     plain = given["name"].replace("-", "").isalnum() and given["name"].isascii()
     return BuilderJob(**given) if plain else None

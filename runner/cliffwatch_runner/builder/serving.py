@@ -1,7 +1,7 @@
 """The builder's side: one job, and then the end of the process, with which the container and all that runs in it end.
 
-A container engine starts it anew. Nothing of a job outlives it but its results, until the next job is another one, and for a
-followed branch the cache. The tree's code runs as the same user, so that the process, the first one of its container, is closed to
+A container engine starts it anew. Before another job is begun the results of the last one go, and but for a followed branch all
+that it left in the cache: nobody runs then who could be in the way. The tree's code runs as the same user, so that the process, the first one of its container, is closed to
 ptrace; the kernel lets no signal through to it from within.
 """
 
@@ -62,12 +62,10 @@ def serve_one_job(place: BuilderPlace) -> Failure | None:
 
 
 def _do(place: BuilderPlace, job: BuilderJob, worker: socket.socket) -> None:
-    for entry in place.exchange.iterdir():
-        if entry.name not in (job.name, SOCKET):
-            remove_tree(entry)
-    if place.trust == "outside" and place.cache.is_dir():
-        for entry in place.cache.iterdir():
-            remove_tree(entry)
+    if not job.resume:
+        _empty(place.exchange, keep=SOCKET)
+        if place.trust == "outside":
+            _empty(place.cache)
     gone = threading.Event()
 
     def send(line: bytes) -> None:
@@ -88,6 +86,12 @@ def _do(place: BuilderPlace, job: BuilderJob, worker: socket.socket) -> None:
         should_stop=lambda: gone.is_set() or _hung_up(worker),
     )
     send(end_line(Ended(done.status, done.timed_out)))
+
+
+def _empty(folder: Path, keep: str | None = None) -> None:
+    for entry in folder.iterdir():
+        if entry.name != keep:
+            remove_tree(entry)
 
 
 def _hung_up(worker: socket.socket) -> bool:

@@ -64,9 +64,14 @@ def _run_in_builder(
     on_output: Callable[[str], None],
     should_stop: Callable[[], bool],
 ) -> process.Finished:
-    prepared = builder_job(job.offer, _access(job.offer), builders.trees)
+    trust = _trust(job.offer)
+    # Kept here, not in the builder's folder: a tree could name the job there that shall find what it planted.
+    asked = job.spooled.folder.parent.with_name(f"asked-{builders.exchange(trust).name}")
+    resume = asked.is_file() and asked.read_text() == job.name
+    prepared = builder_job(job.offer, _access(job.offer), builders.trees, resume=resume)
     if isinstance(prepared, Failure):
         return failed_before(prepared)
+    asked.write_text(job.name)
     with job.spooled.log.open("a", errors="replace") as log:
 
         def both(text: str) -> None:
@@ -74,7 +79,7 @@ def _run_in_builder(
             log.flush()
             on_output(text)
 
-        exchange = builders.exchange(_trust(job.offer))
+        exchange = builders.exchange(trust)
         return run_in_builder(prepared, exchange, deadline=deadline, on_output=both, should_stop=should_stop)
 
 
