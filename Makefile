@@ -104,6 +104,11 @@ followed-branch: setup ## what building costs on a followed branch: ten commits 
 backup-test: setup ## back a service up while runs come in, restore it, and hold the copy's samples against the original's
 	$(BIN)/python tools/backup_under_load.py 60
 
+.PHONY: images
+images: ## build the images of docker-compose.yml from this checkout, under the names that .env gives them
+	docker build --file images/toolchain/Dockerfile --tag "$${CLIFFWATCH_REGISTRY:-ghcr.io/cliffwatch}/toolchain:$${CLIFFWATCH_VERSION:-latest}" .
+	docker compose --profile worker build worker service
+
 .PHONY: compose-test
 compose-test: setup ## build all images, compose them, and kill, upgrade, back up and attack what runs (about an hour; needs a container engine; COMPOSE_ARGS=images up for some steps)
 	@tools/install-packages.sh source
