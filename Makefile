@@ -12,6 +12,7 @@ TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
 COMPOSE_ARGS ?=
+MACHINES ?=
 FOLLOWED_ARGS ?=
 MUTANTS ?= cliffwatch.*
 
@@ -113,6 +114,10 @@ images: ## build the images of docker-compose.yml from this checkout, under the 
 compose-test: setup ## build all images, compose them, and kill, upgrade, back up and attack what runs (about an hour; needs a container engine; COMPOSE_ARGS=images up for some steps)
 	@tools/install-packages.sh source
 	$(BIN)/python tools/compose_test.py $(COMPOSE_ARGS)
+
+.PHONY: fresh-machine-test
+fresh-machine-test: ## README's two commands in fresh containers of Debian, as root and as an ordinary user (hours; MACHINES=debian:trixie-slim:user for one)
+	tools/fresh_machine_test.sh $(MACHINES)
 
 .PHONY: busy-test
 busy-test: setup ## hold icount runs against a busy host: eight busy loops, stopped emulators, a kernel that hangs (about 40 minutes)
