@@ -26,7 +26,7 @@ def migrate(url: str, *, to: str = _NEWEST) -> str:
     Raises Refusal, psycopg.Error.
     """
     with psycopg.connect(url) as connection:
-        _refuse_old(connection)
+        _refuse_unusable(connection)
         connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         connection.commit()
         try:
@@ -67,12 +67,25 @@ def _version(connection: psycopg.Connection) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _refuse_old(connection: psycopg.Connection) -> None:
+def schema_version(url: str) -> str | None:
+    """The version of the schema that a database has; None for an empty one."""
+    with psycopg.connect(url) as connection:
+        return _version(connection)
+
+
+def _refuse_unusable(connection: psycopg.Connection) -> None:
     if connection.info.server_version < OLDEST_SERVER:
         raise Refusal(
             503,
             "database not usable",
             f"PostgreSQL {connection.info.server_version // 10000} is too old; Cliffwatch needs 15 or newer",
+        )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise Refusal(
+            503,
+            "database not usable",
+            f"the database is encoded as {encoding}: make it with ENCODING 'UTF8' (createdb --encoding=UTF8 --template=template0)",
         )
 
 
