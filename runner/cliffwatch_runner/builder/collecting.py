@@ -37,7 +37,15 @@ def collect(source: Path, target: Path, offer: Mapping[str, Any]) -> None:
     for boot, names in boots.items():
         if f"{boot}/boot.json" in names and not (target / boot).exists():
             _take(source, target, boot, names)
-    write_json(target / "run.json", {**record, "tree": offer["tree"]})
+    named = {**record, "tree": offer["tree"]}
+    if _record(target) != named:
+        write_json(target / "run.json", named)
+
+
+def _record(target: Path) -> Any:
+    """What was collected before; a file that nothing new was written to is not sent again."""
+    file = target / "run.json"
+    return json.loads(file.read_text()) if file.exists() else None
 
 
 def _boots(source: Path) -> Mapping[str, list[str]]:

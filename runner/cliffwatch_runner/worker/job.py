@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from cliffwatch.failure import Exit
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.upload.client import Answered, Refused
-from cliffwatch_runner.upload.result_directory import upload_run
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.delivery import deliver
 from cliffwatch_runner.worker.host import LeasedJob, printable
 from cliffwatch_runner.worker.progress import JobEvents
@@ -67,7 +67,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early:
     """While a job runs: renews its lease, reports, uploads what is done, and looks at the limits."""
     host = job.worker.host
     began = last_heartbeat = now = clock.monotonic()
-    uploads = True
+    uploads = _Uploads(job)
     while True:
         exceeded = host.limits.exceeded([job.spooled.folder, host.cache, *exchanges(host)], now - began)
         if exceeded is not None:
@@ -80,19 +80,36 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early:
             last_heartbeat = now
             _send_heartbeat(job, early)
         events.send()
-        uploads = uploads and _uploaded_so_far(job)
+        uploads.send_news()
     events.send()
 
 
-def _uploaded_so_far(job: LeasedJob) -> bool:
-    """False where the results cannot be handled: the job goes on all the same, and its end has what is wrong with them."""
-    try:
-        collect_results(job)
-        if (job.spooled.results / "run.json").exists():
-            upload_run(job.worker.client, job.spooled.results, job.worker.host.name, job=job.name)
-    except Exception:  # noqa: BLE001 - met again, and recorded, when the job is delivered
-        return False
-    return True
+class _Uploads:
+    """What the service has of a running job: it is sent what is new, and asked nothing where nothing is."""
+
+    def __init__(self, job: LeasedJob) -> None:
+        self._job = job
+        self._sent: frozenset[tuple[str, int]] = frozenset()
+        self._possible = True
+
+    def send_news(self) -> None:
+        """Results that cannot be handled are left: the job goes on all the same, and its end has what is wrong with them."""
+        if not self._possible:
+            return
+        try:
+            collect_results(self._job)
+            results = self._job.spooled.results
+            there = frozenset(
+                (str(path), path.lstat().st_mtime_ns)
+                for pattern in ("run.json", "boots/*/boot.json")
+                for path in results.glob(pattern)
+            )
+            if there - self._sent and isinstance(
+                upload_run(self._job.worker.client, results, self._job.worker.host.name, job=self._job.name), Uploaded
+            ):
+                self._sent = there
+        except Exception:  # noqa: BLE001 - met again, and recorded, when the job is delivered
+            self._possible = False
 
 
 def _send_heartbeat(job: LeasedJob, early: _EarlyEnd) -> None:
