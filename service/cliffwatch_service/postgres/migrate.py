@@ -19,6 +19,8 @@ LOCK = 0x0C11FF
 
 OLDEST_SERVER = 150000
 OWNER, APPLICATION, READER = "cliffwatch_owner", "cliffwatch_application", "cliffwatch_reader"
+DASHBOARDS = "cliffwatch_dashboards"
+DASHBOARD_SCHEMA = "dashboard"
 
 _GRANTS = f"""
 GRANT USAGE ON SCHEMA public TO {APPLICATION}, {READER};
@@ -91,7 +93,8 @@ def _migrated(url: str, to: str) -> str:
         try:
             roles = _roles(raw)
             if roles:
-                raw.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}; SET ROLE {OWNER}")
+                let_owner_create(raw)
+                raw.execute(f"SET ROLE {OWNER}")
             raw.execute("SET statement_timeout = '10min'; SET lock_timeout = '10s'")
             raw.commit()
             config = Config()
@@ -104,6 +107,8 @@ def _migrated(url: str, to: str) -> str:
             if roles:
                 raw.execute("RESET ROLE")
                 _grant(raw, version)
+            if version >= "0008":
+                _grant_dashboards(raw)
             bound.commit()
         finally:
             raw.rollback()
@@ -144,6 +149,13 @@ def _roles(connection: psycopg.Connection) -> bool:
     return True
 
 
+def let_owner_create(connection: psycopg.Connection) -> None:
+    """Gives the owner the schemas in which it makes things. Raises psycopg.errors.InsufficientPrivilege."""
+    database = sql.Identifier(connection.info.dbname)
+    connection.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}")
+    connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, sql.Identifier(OWNER)))
+
+
 def may_act_as_owner(connection: psycopg.Connection) -> bool:
     """Whether this user may own things in the owner's name."""
     membership = connection.execute(
@@ -164,3 +176,21 @@ def _grant(connection: psycopg.Connection, version: str) -> None:
                         sql.SQL(act), sql.Identifier(table), sql.Identifier(APPLICATION)
                     )
                 )
+
+
+def _grant_dashboards(connection: psycopg.Connection) -> None:
+    """The role of dashboards reads their views and nothing else. It is made where this user may; where he may not, an
+    administrator makes it, and the next migration grants.
+    """
+    role, schema = sql.Identifier(DASHBOARDS), sql.Identifier(DASHBOARD_SCHEMA)
+    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [DASHBOARDS]).fetchone() is None:
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(role))
+        except psycopg.errors.InsufficientPrivilege:
+            return
+    connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
+    views = connection.execute("SELECT viewname FROM pg_views WHERE schemaname = %s", [DASHBOARD_SCHEMA]).fetchall()
+    for (view,) in views:
+        name = sql.Identifier(DASHBOARD_SCHEMA, view)
+        connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(name, role))
