@@ -36,20 +36,20 @@ def modes() -> QueryVariable:
     )
 
 
-def suite() -> QueryVariable:
-    return chosen(
-        "suite", "Suite", "SELECT DISTINCT suite FROM dashboard.series ORDER BY 1", "Benchmarks that belong together"
-    )
+def suite(of: str = "dashboard.series", order: str = "count(*) DESC") -> QueryVariable:
+    """The one with most series first."""
+    query = f"SELECT suite FROM {of} GROUP BY 1 ORDER BY {order}, 1"
+    return chosen("suite", "Suite", query, "Benchmarks that belong together, the one with most series first")
 
 
-def benchmark() -> QueryVariable:
-    query = f"SELECT DISTINCT benchmark {_OF} suite = '$suite' ORDER BY 1"
+def benchmark(of: str = "dashboard.series", order: str = "count(*) DESC") -> QueryVariable:
+    query = f"SELECT benchmark FROM {of} WHERE suite = '$suite' GROUP BY 1 ORDER BY {order}, 1"
     return chosen("benchmark", "Benchmark", query, "A benchmark of the suite")
 
 
-def metric() -> QueryVariable:
+def metric(of: str = "dashboard.series", order: str = "count(*) DESC") -> QueryVariable:
     where = "suite = '$suite' AND benchmark = '$benchmark'"
-    query = f"SELECT DISTINCT metric_in_unit {_OF} {where} ORDER BY 1"
+    query = f"SELECT metric_in_unit FROM {of} WHERE {where} GROUP BY 1 ORDER BY {order}, 1"
     return chosen("metric", "Metric", query, "What a case measures, with its unit")
 
 

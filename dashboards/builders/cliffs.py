@@ -35,7 +35,8 @@ def cliffs() -> CliffwatchDashboard:
         "Where a benchmark climbs or falls as one parameter grows, and whether the newest revisions moved that place."
     )
     shown = CliffwatchDashboard("cliffs", "Cliffwatch: cliff explorer", answers, days=90)
-    for variable in (choices.suite(), choices.benchmark(), choices.metric(), *_chosen()):
+    swept = ("dashboard.sweep", "count(DISTINCT value) DESC")
+    for variable in (choices.suite(*swept), choices.benchmark(*swept), choices.metric(*swept), *_chosen()):
         shown.with_variable(variable)
     return shown.show(_curves(), _ratios(), _values())
 
@@ -57,7 +58,7 @@ def _chosen() -> tuple[object, ...]:
             f"SELECT others {sweep} {_TARGET} AND parameter = '$parameter' GROUP BY 1 ORDER BY count(*) DESC, 1",
             "What the parameters beside it are; none where there are none",
         ),
-        choices.branch(),
+        _branch(),
         listed(
             "last",
             "Newest revisions",
@@ -73,6 +74,17 @@ def _chosen() -> tuple[object, ...]:
             " AND platform = '$platform' AND mode = '$mode' ORDER BY ordinal DESC LIMIT 200) AS measured",
             "Further revisions as lines, of the newest 200 that were measured",
         ).multi(True),
+    )
+
+
+def _branch() -> object:
+    query = """
+SELECT name AS __text, branch_id AS __value FROM dashboard.branch
+WHERE branch_id = 0 OR EXISTS (SELECT FROM dashboard.revision WHERE revision.branch_id = branch.branch_id
+                               AND platform = '$platform' AND mode = '$mode')
+ORDER BY branch_id = 0, followed DESC, name""".strip()
+    return chosen(
+        "branch", "Branch", query, "Branches that were measured on this target; the last entry is of no branch"
     )
 
 

@@ -6,6 +6,7 @@ from grafana_foundation_sdk.models.common import VisibilityMode
 from builders import choices
 from builders.parts import (
     ANY,
+    APART,
     SOURCE,
     CliffwatchDashboard,
     SqlQuery,
@@ -96,7 +97,7 @@ FROM dashboard.change, dashboard.site WHERE {_SERIES} AND state <> 'refuted' AND
 
 def _by_date() -> object:
     query = f"""
-SELECT at AS time, 'environment ' || left(epoch, 8) AS metric, centre, low, high
+SELECT {APART} AS time, 'environment ' || left(epoch, 8) AS metric, centre, low, high
 FROM {_POINTS} WHERE $__timeFilter(at) ORDER BY at"""
     return lines(
         f"{_TITLE} by date",

@@ -1,7 +1,7 @@
 """Cross-hardware: what a change does on AMD Rome and on Intel Skylake."""
 
 from builders import choices
-from builders.parts import CliffwatchDashboard, chosen, lines, table
+from builders.parts import APART, CliffwatchDashboard, chosen, lines, table
 
 _CASE = "suite = '$suite' AND benchmark = '$benchmark' AND metric_in_unit = '$metric'"
 _BOTH = "platform IN ('$one', '$other') AND mode = '$mode'"
@@ -13,23 +13,24 @@ def hardware() -> CliffwatchDashboard:
         " compared with each other, only what became of them."
     )
     shown = CliffwatchDashboard("hardware", "Cliffwatch: AMD Rome and Intel Skylake", answers, days=90)
-    one, other = _platform("one", "Platform", "amd-rome"), _platform("other", "Other platform", "intel-skylake")
-    for variable in (
-        choices.branch(),
-        choices.suite(),
-        choices.benchmark(),
-        choices.metric(),
-        one,
-        other,
-        _mode(),
-        _parameters(),
-    ):
+    one, other = (
+        _platform("one", "Platform", "amd-rome"),
+        _platform("other", "Other platform", "intel-skylake", but="$one"),
+    )
+    on_both = (
+        "(SELECT * FROM dashboard.series WHERE platform IN ('$one', '$other')) AS series",
+        "count(DISTINCT platform) DESC, count(*) DESC",
+    )
+    case = (choices.suite(*on_both), choices.benchmark(*on_both), choices.metric(*on_both))
+    for variable in (one, other, *case, _mode(), _parameters(), choices.branch()):
         shown.with_variable(variable)
     return shown.show(_courses(), _found_on_one(), _found_on_both(), _latest())
 
 
-def _platform(name: str, label: str, first: str) -> object:
-    query = "SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL ORDER BY 1"
+def _platform(name: str, label: str, first: str, *, but: str = "") -> object:
+    query = (
+        f"SELECT DISTINCT platform FROM dashboard.target WHERE newest IS NOT NULL AND platform <> '{but}' ORDER BY 1"
+    )
     return chosen(name, label, query, "A kind of machine", first=first)
 
 
@@ -41,7 +42,8 @@ def _mode() -> object:
 
 
 def _parameters() -> object:
-    query = f"SELECT DISTINCT parameters FROM dashboard.series WHERE {_CASE} AND {_BOTH} ORDER BY 1"
+    query = f"""
+SELECT parameters FROM dashboard.series WHERE {_CASE} AND {_BOTH} GROUP BY 1 ORDER BY count(DISTINCT platform) DESC, 1""".strip()
     return chosen("parameters", "Parameters", query, "The parameters that make the case")
 
 
@@ -49,7 +51,7 @@ def _courses() -> object:
     def course(platform: str) -> str:
         series = f"SELECT series_id FROM dashboard.series WHERE {_CASE} AND parameters = '$parameters'"
         return f"""
-SELECT at AS time, '{platform} ' || left(epoch, 8) AS metric, centre / first_value(centre) OVER (PARTITION BY epoch ORDER BY ordinal) - 1
+SELECT {APART} AS time, '{platform} ' || left(epoch, 8) AS metric, centre / first_value(centre) OVER (PARTITION BY epoch ORDER BY ordinal) - 1
        AS change
 FROM dashboard.point WHERE series_id = ({series} AND platform = '{platform}' AND mode = '$mode') AND branch_id = $branch
   AND $__timeFilter(at)"""

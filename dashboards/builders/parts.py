@@ -45,6 +45,9 @@ Steps = Sequence[tuple[float | None, str]]
 NONE_IS_GOOD: Steps = ((None, "green"), (1, "red"))
 ANY: Steps = ((None, "blue"),)
 
+APART = "at + interval '1 ms' * (row_number() OVER (PARTITION BY at ORDER BY ordinal) - 1)"
+"""When a revision was written. Revisions of one moment are set a millisecond apart: Grafana keeps one value a moment and series."""
+
 
 class Sql(variants.Dataquery):
     """A query of the PostgreSQL data source, as text."""
@@ -109,9 +112,7 @@ def chosen(
     sort: VariableSort = VariableSort.DISABLED,
 ) -> QueryVariable:
     """A variable with the values of a query; `many` can be chosen where so said, all of them at first."""
-    variable = (
-        QueryVariable(name).label(label).description(description).datasource(SOURCE).query(query).definition(query)
-    )
+    variable = QueryVariable(name).label(label).description(description).datasource(SOURCE).query(query)
     variable.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(sort).multi(many).include_all(many)
     if many:
         variable.current(VariableOption(selected=True, text="All", value="$__all"))

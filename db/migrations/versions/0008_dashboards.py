@@ -236,14 +236,14 @@ FROM run LEFT JOIN host ON host.id = host_id;
 CREATE VIEW dashboard.worker AS SELECT id AS worker, last_heartbeat FROM procrastinate_workers;
 
 CREATE VIEW dashboard.task AS
-SELECT id AS task_id, task_name AS task, status::text AS status, attempts, scheduled_at AS due,
+SELECT id AS task_id, task_name::text AS task, status::text AS status, attempts, scheduled_at AS due,
        (SELECT min(at) FROM procrastinate_events WHERE job_id = job.id) AS asked,
        (SELECT max(at) FROM procrastinate_events WHERE job_id = job.id) AS at
 FROM procrastinate_jobs AS job WHERE status IN ('todo', 'doing', 'failed');
 COMMENT ON VIEW dashboard.task IS 'background tasks that are not done, without what they are about';
 
 CREATE VIEW dashboard.task_event AS
-SELECT at, task_name AS task, type::text AS event
+SELECT at, task_name::text AS task, type::text AS event
 FROM procrastinate_events AS event JOIN procrastinate_jobs AS job ON job.id = event.job_id;
 
 CREATE VIEW dashboard.uploaded AS SELECT day, sum(bytes)::float8 AS bytes FROM uploaded GROUP BY day;
@@ -252,7 +252,7 @@ CREATE VIEW dashboard.stored AS
 SELECT relname::text AS name, pg_total_relation_size(pg_class.oid)::float8 AS bytes, greatest(reltuples, 0)::float8 AS rows
 FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r';
 
-CREATE VIEW dashboard.schema_version AS SELECT version_num AS version FROM alembic_version;
+CREATE VIEW dashboard.schema_version AS SELECT version_num::text AS version FROM alembic_version;
 """
 
 
