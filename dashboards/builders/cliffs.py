@@ -12,22 +12,22 @@ from builders.parts import ANY, SOURCE, CliffwatchDashboard, SqlQuery, Steps, ch
 
 _CASE = "suite = '$suite' AND benchmark = '$benchmark' AND metric_in_unit = '$metric'"
 _TARGET = f"{_CASE} AND platform = '$platform' AND mode = '$mode'"
-_REVISIONS = """
-(SELECT DISTINCT ON (ordinal) ordinal, revision_id, commit FROM dashboard.revision
- WHERE branch_id = $branch AND platform = '$platform' AND mode = '$mode' ORDER BY ordinal DESC LIMIT $last)
-UNION (SELECT DISTINCT ON (ordinal) ordinal, revision_id, commit FROM dashboard.revision
- WHERE branch_id = $branch AND platform = '$platform' AND mode = '$mode' AND commit IN ($also))
-"""
+_MEASURED = "FROM dashboard.revision WHERE branch_id = $branch AND platform = '$platform' AND mode = '$mode'"
 _CURVES = f"""
-SELECT DISTINCT ON (chosen.ordinal, sweep.value) chosen.ordinal, left(chosen.commit, 12) AS commit, sweep.value, centre, low, high, n, run,
-       sweep.series
-FROM dashboard.sweep JOIN ({_REVISIONS}) AS chosen ON true
-JOIN dashboard.revision AS arm ON arm.revision_id = chosen.revision_id AND arm.branch_id = $branch AND arm.platform = '$platform'
-    AND arm.mode = '$mode'
-JOIN dashboard.measurement ON measurement.series_id = sweep.series_id AND measurement.arm_id = arm.arm_id
-WHERE sweep.suite = '$suite' AND sweep.benchmark = '$benchmark' AND sweep.metric_in_unit = '$metric' AND sweep.parameter = '$parameter'
-  AND sweep.others = '$others' AND sweep.platform = '$platform' AND sweep.mode = '$mode'
-ORDER BY chosen.ordinal DESC, sweep.value, measurement.arm_id DESC"""
+WITH chosen AS MATERIALIZED (
+    SELECT ordinal, commit, array_agg(arm_id) AS arms {_MEASURED}
+      AND (commit IN ($also) OR ordinal >= (SELECT min(ordinal) FROM
+           (SELECT DISTINCT ordinal {_MEASURED} ORDER BY ordinal DESC LIMIT $last) AS newest))
+    GROUP BY ordinal, commit
+), swept AS MATERIALIZED (
+    SELECT series_id, series, value FROM dashboard.sweep
+    WHERE {_TARGET} AND parameter = '$parameter' AND others = '$others'
+)
+SELECT ordinal, left(chosen.commit, 12) AS commit, value, centre, low, high, n, run, series
+FROM chosen CROSS JOIN swept CROSS JOIN LATERAL (
+    SELECT centre, low, high, n, run FROM dashboard.measurement
+    WHERE series_id = swept.series_id AND arm_id = ANY (arms) ORDER BY arm_id DESC LIMIT 1) AS newest
+ORDER BY ordinal DESC, value"""
 
 
 def cliffs() -> CliffwatchDashboard:

@@ -56,8 +56,10 @@ def _verdicts() -> tuple[object, ...]:
         table(
             "Newest verdict",
             "The newest comparison of each platform and mode on this branch. Follow head to the whole comparison.",
-            f"SELECT DISTINCT ON (platform, mode) platform, mode, head, subject, {_COUNTED}, made, base {compared}"
-            " ORDER BY platform, mode, ordinal DESC, made DESC",
+            f"SELECT target.platform, target.mode, head, subject, {_COUNTED}, made, base FROM dashboard.target CROSS JOIN LATERAL ("
+            "SELECT * FROM dashboard.branch_comparison AS compared WHERE branch_id = $branch AND compared.platform = target.platform"
+            " AND compared.mode = target.mode ORDER BY ordinal DESC, made DESC LIMIT 1) AS newest"
+            " WHERE target.platform IN ($platform) AND target.mode IN ($mode) AND target.newest IS NOT NULL ORDER BY 1, 2",
             links=_COMPARE,
             steps=_COLOURS,
             high=6,
