@@ -9,7 +9,9 @@ _FEW = ((None, "green"), (0.01, "orange"), (0.05, "red"))
 
 
 def trust() -> CliffwatchDashboard:
-    answers = "Whether what Cliffwatch reports can be believed: base against itself, judged reports, refuted changes, open verdicts."
+    answers = (
+        "Whether what Cliffwatch reports can be believed: A/A controls, judged reports, refuted changes, open verdicts."
+    )
     shown = CliffwatchDashboard("trust", "Cliffwatch: trust", answers, days=90)
     shown.with_variable(choices.platforms())
     return shown.show(*_numbers(), *_controls(), *_quality())
@@ -103,7 +105,7 @@ def _quality() -> tuple[object, ...]:
         ),
         table(
             "Reports",
-            "Newest reports with what was said of them. Size is the largest change, as a fraction.",
+            "Newest reports with their state and when they were first judged. Size is the largest change, as a fraction.",
             "SELECT opened, state, head, subject, changes, largest, platforms, judged, report FROM dashboard.report"
             " WHERE $__timeFilter(opened) ORDER BY opened DESC LIMIT 50",
             links={"head": ("Report", "${site}/regressions/${__data.fields.report}")},
