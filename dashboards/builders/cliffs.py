@@ -16,7 +16,7 @@ _MEASURED = "FROM dashboard.revision WHERE branch_id = $branch AND platform = '$
 _CURVES = f"""
 WITH chosen AS MATERIALIZED (
     SELECT ordinal, commit, array_agg(arm_id) AS arms {_MEASURED}
-      AND (commit IN ($also) OR ordinal >= (SELECT min(ordinal) FROM
+      AND (commit = ANY (ARRAY[$also]::text[]) OR ordinal >= (SELECT min(ordinal) FROM
            (SELECT DISTINCT ordinal {_MEASURED} ORDER BY ordinal DESC LIMIT $last) AS newest))
     GROUP BY ordinal, commit
 ), swept AS MATERIALIZED (

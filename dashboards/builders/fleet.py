@@ -3,7 +3,7 @@
 from builders import choices
 from builders.parts import NONE_IS_GOOD, CliffwatchDashboard, lines, stat, table
 
-_JOBS = "FROM dashboard.job WHERE platform IN ($platform)"
+_JOBS = "FROM dashboard.job WHERE platform = ANY (ARRAY[$platform]::text[])"
 _PERCENTILES = ", ".join(
     f"percentile_cont({share}) WITHIN GROUP (ORDER BY {{column}}) AS {name}"
     for share, name in ((0.5, "median"), (0.95, "p95"))
@@ -35,7 +35,7 @@ def _now() -> tuple[object, ...]:
         stat(
             "Hosts offline",
             "Hosts that offered to work, hold no job and were not seen for ten minutes.",
-            "SELECT count(*) AS hosts FROM dashboard.host WHERE offline AND platform IN ($platform)",
+            "SELECT count(*) AS hosts FROM dashboard.host WHERE offline AND platform = ANY (ARRAY[$platform]::text[])",
             "short",
             NONE_IS_GOOD,
         ),
@@ -70,7 +70,7 @@ SELECT $__timeGroupAlias(created, $__interval), platform || ' ' || mode AS metri
 
 
 def _failures() -> tuple[object, ...]:
-    leases = "FROM dashboard.lease WHERE platform IN ($platform) AND $__timeFilter(granted)"
+    leases = "FROM dashboard.lease WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(granted)"
     return (
         lines(
             "How jobs ended",
@@ -94,7 +94,7 @@ def _failures() -> tuple[object, ...]:
             "SELECT host.host, host.platform, modes, last_seen, offline, busy_since, coalesce(leases, 0) AS leases,"
             " coalesce(failed, 0) AS failed, job FROM dashboard.host LEFT JOIN (SELECT host, count(*) AS leases,"
             f" count(*) FILTER (WHERE outcome IN ('host-failed', 'expired')) AS failed {leases} GROUP BY host) AS held USING (host)"
-            " WHERE host.platform IN ($platform) ORDER BY offline DESC, host",
+            " WHERE host.platform = ANY (ARRAY[$platform]::text[]) ORDER BY offline DESC, host",
             links={"host": ("Hosts", "${site}/hosts")},
             steps={"failed": NONE_IS_GOOD},
         ),
@@ -108,7 +108,7 @@ def _noise() -> tuple[object, ...]:
             "A/A control: the largest difference of base to itself in each walltime run, by host. What rises here drowns small changes;"
             " the dashed threshold of reports is 1 % unless a run says otherwise.",
             "SELECT made AS time, coalesce(host, platform) AS metric, largest FROM dashboard.control"
-            " WHERE platform IN ($platform) AND $__timeFilter(made) ORDER BY made",
+            " WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) ORDER BY made",
             "percentunit",
             steps=((None, "green"), (0.01, "red")),
         ),
@@ -116,7 +116,7 @@ def _noise() -> tuple[object, ...]:
             "Staleness",
             "When each followed or measured target got its last run of history, and since how many hours none came.",
             "SELECT platform, mode, newest, (extract(epoch FROM now() - newest) / 3600)::float8 AS hours, waiting, running, seen, followed"
-            " FROM dashboard.target WHERE platform IN ($platform) AND (followed OR newest IS NOT NULL) ORDER BY newest NULLS FIRST",
+            " FROM dashboard.target WHERE platform = ANY (ARRAY[$platform]::text[]) AND (followed OR newest IS NOT NULL) ORDER BY newest NULLS FIRST",
             links={"platform": ("Queue", "${site}/queue")},
             units={"hours": "h"},
             steps={"hours": ((None, "green"), (24, "orange"), (48, "red"))},

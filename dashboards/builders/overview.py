@@ -3,7 +3,7 @@
 from builders import choices
 from builders.parts import NONE_IS_GOOD, CliffwatchDashboard, lines, stat, table
 
-_TARGETS = "platform IN ($platform) AND mode IN ($mode)"
+_TARGETS = "platform = ANY (ARRAY[$platform]::text[]) AND mode = ANY (ARRAY[$mode]::text[])"
 _COUNTED = "regressions, improvements, unchanged, inconclusive, missing + failed AS absent"
 _COMPARE = {"head": ("Compare with its base", "${site}/compare/${__data.fields.base}...${__data.fields.head}")}
 _COLOURS = {"regressions": NONE_IS_GOOD}
@@ -59,7 +59,7 @@ def _verdicts() -> tuple[object, ...]:
             f"SELECT target.platform, target.mode, head, subject, {_COUNTED}, made, base FROM dashboard.target CROSS JOIN LATERAL ("
             "SELECT * FROM dashboard.branch_comparison AS compared WHERE branch_id = $branch AND compared.platform = target.platform"
             " AND compared.mode = target.mode ORDER BY ordinal DESC, made DESC LIMIT 1) AS newest"
-            " WHERE target.platform IN ($platform) AND target.mode IN ($mode) AND target.newest IS NOT NULL ORDER BY 1, 2",
+            " WHERE target.platform = ANY (ARRAY[$platform]::text[]) AND target.mode = ANY (ARRAY[$mode]::text[]) AND target.newest IS NOT NULL ORDER BY 1, 2",
             links=_COMPARE,
             steps=_COLOURS,
             high=6,

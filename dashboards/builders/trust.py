@@ -3,7 +3,7 @@
 from builders import choices
 from builders.parts import CliffwatchDashboard, lines, stat, table
 
-_CONTROLS = "FROM dashboard.control WHERE platform IN ($platform) AND $__timeFilter(made)"
+_CONTROLS = "FROM dashboard.control WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made)"
 _REPORTS = "FROM dashboard.report_state WHERE $__timeFilter(opened)"
 _FEW = ((None, "green"), (0.01, "orange"), (0.05, "red"))
 
@@ -89,7 +89,7 @@ def _quality() -> tuple[object, ...]:
             "Changes by state",
             "Changes by the time they were found: candidates come from history alone, refuted ones did not show again.",
             "SELECT $__timeGroupAlias(found, $__interval), state AS metric, count(*) AS changes FROM dashboard.change"
-            " WHERE platform IN ($platform) AND $__timeFilter(found) GROUP BY 1, 2 ORDER BY 1",
+            " WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(found) GROUP BY 1, 2 ORDER BY 1",
             "short",
             bars=True,
         ),
@@ -98,7 +98,7 @@ def _quality() -> tuple[object, ...]:
             "Share of rows of comparisons of history that stayed inconclusive: too few boots for the noise of the host.",
             "SELECT $__timeGroupAlias(made, $__interval), platform || ' ' || mode AS metric, sum(inconclusive)::float8"
             " / nullif(sum(regressions + improvements + unchanged + inconclusive), 0) AS share FROM dashboard.comparison"
-            " WHERE of_history AND platform IN ($platform) AND $__timeFilter(made) GROUP BY 1, 2 ORDER BY 1",
+            " WHERE of_history AND platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) GROUP BY 1, 2 ORDER BY 1",
             "percentunit",
             steps=((None, "green"), (0.2, "orange")),
             wide=12,

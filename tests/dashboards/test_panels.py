@@ -92,6 +92,16 @@ def test_every_choice_of_a_variable_can_be_shown(reading: Any, uid: str) -> None
                 run_all(reading, dashboard, {variable["name"]: value})
 
 
+@pytest.mark.parametrize("uid", DASHBOARDS)
+def test_choosing_nothing_is_no_error(reading: Any, uid: str) -> None:
+    """Where several values can be chosen, none can."""
+    dashboard = DASHBOARDS[uid]
+    many = [variable["name"] for variable in variables(dashboard) if variable.get("multi")]
+    values = {**chosen(reading, dashboard), **{name: [] for name in many}}
+    for query in queries(dashboard):
+        answer(reading, interpolated(query.text, values))
+
+
 def all_series(demonstration: Any) -> list[dict[str, Any]]:
     found, cursor = [], None
     while True:

@@ -91,39 +91,54 @@ COMMENT ON VIEW dashboard.sweep IS 'series once a parameter that is a number; ot
 
 CREATE VIEW dashboard.measurement AS
 SELECT point.series_id, point.arm_id, point.revision_id, revision.commit, revision.subject, revision.release, n, centre, low, high,
-       environment.epoch, run.digest AS run,
-       coalesce(revision.committed, revision.authored, (SELECT min(created) FROM arm AS other JOIN run ON run.id = other.run_id
-                                                        WHERE other.revision_id = revision.id)) AS at,
-       coalesce(revision.committed, revision.authored) AS written
+       environment.epoch, run.digest AS run
 FROM point JOIN arm ON arm.id = point.arm_id JOIN run ON run.id = arm.run_id AND run.of_history
-JOIN revision ON revision.id = point.revision_id JOIN environment ON environment.id = point.environment_id;
+LEFT JOIN revision ON revision.id = point.revision_id LEFT JOIN environment ON environment.id = point.environment_id;
 COMMENT ON VIEW dashboard.measurement IS 'points of history; a revision that was measured again has several';
 
+-- The newest measurement is found among narrow rows; only what is left is looked up.
 CREATE VIEW dashboard.point AS
-SELECT DISTINCT ON (measurement.series_id, member.branch_id, member.ordinal) measurement.series_id, member.branch_id, member.ordinal,
-       commit, subject, release, n, centre, low, high, epoch, run, at
-FROM dashboard.measurement JOIN branch_revision AS member ON member.revision_id = measurement.revision_id
-ORDER BY measurement.series_id, member.branch_id, member.ordinal, arm_id DESC;
+SELECT newest.series_id, newest.branch_id, newest.ordinal, commit, subject, release, n, centre, low, high, epoch, run,
+       coalesce(committed, authored, (SELECT min(created) FROM arm JOIN run ON run.id = run_id
+                                      WHERE arm.revision_id = newest.revision_id)) AS at
+FROM (
+    SELECT DISTINCT ON (point.series_id, member.branch_id, member.ordinal) point.series_id, member.branch_id, member.ordinal,
+           point.revision_id, point.environment_id, n, centre, low, high, run.digest AS run
+    FROM point JOIN arm ON arm.id = point.arm_id JOIN run ON run.id = arm.run_id AND run.of_history
+    JOIN branch_revision AS member ON member.revision_id = point.revision_id
+    ORDER BY point.series_id, member.branch_id, member.ordinal, point.arm_id DESC
+) AS newest JOIN revision ON revision.id = newest.revision_id JOIN environment ON environment.id = newest.environment_id;
 COMMENT ON VIEW dashboard.point IS 'a branch''s history, one point a revision: its newest measurement';
 
 CREATE VIEW dashboard.point_by_date AS
-SELECT DISTINCT ON (series_id, revision_id) series_id, commit, subject, release, n, centre, low, high, epoch, run, at
-FROM dashboard.measurement ORDER BY series_id, revision_id, arm_id DESC;
+SELECT newest.series_id, commit, subject, release, n, centre, low, high, epoch, run,
+       coalesce(committed, authored, (SELECT min(created) FROM arm JOIN run ON run.id = run_id
+                                      WHERE arm.revision_id = newest.revision_id)) AS at
+FROM (
+    SELECT DISTINCT ON (point.series_id, point.revision_id) point.series_id, point.revision_id, point.environment_id, n, centre, low,
+           high, run.digest AS run
+    FROM point JOIN arm ON arm.id = point.arm_id JOIN run ON run.id = arm.run_id AND run.of_history
+    ORDER BY point.series_id, point.revision_id, point.arm_id DESC
+) AS newest JOIN revision ON revision.id = newest.revision_id JOIN environment ON environment.id = newest.environment_id;
 COMMENT ON VIEW dashboard.point_by_date IS 'history of revisions on any branch or none';
 
 CREATE VIEW dashboard.series_branch AS
 SELECT DISTINCT point.series_id, member.branch_id FROM point JOIN arm ON arm.id = arm_id JOIN run ON run.id = run_id AND of_history
 JOIN branch_revision AS member ON member.revision_id = point.revision_id;
 
+-- OFFSET 0 keeps the inner part for each point by itself: merged with all arms it took twenty seconds.
 CREATE VIEW dashboard.latest AS
-SELECT series.id AS series_id, branch.id AS branch_id, newest.*
+SELECT series.id AS series_id, branch.id AS branch_id, commit, subject, n, centre, low, high, epoch, run, received
 FROM series CROSS JOIN branch CROSS JOIN LATERAL (
-    SELECT commit, subject, n, centre, low, high, epoch, run.digest AS run, run.received
-    FROM point JOIN arm ON arm.id = arm_id JOIN run ON run.id = run_id AND of_history
-    JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = branch.id
-    JOIN revision ON revision.id = point.revision_id JOIN environment ON environment.id = point.environment_id
+    SELECT point.revision_id, point.environment_id, n, centre, low, high, run, received
+    FROM point CROSS JOIN LATERAL (
+        SELECT run.digest AS run, run.received FROM arm JOIN run ON run.id = run_id AND of_history
+        JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = branch.id
+        WHERE arm.id = point.arm_id OFFSET 0
+    ) AS measured
     WHERE point.series_id = series.id ORDER BY point.arm_id DESC LIMIT 1
-) AS newest;
+) AS newest
+JOIN revision ON revision.id = newest.revision_id JOIN environment ON environment.id = newest.environment_id;
 COMMENT ON VIEW dashboard.latest IS 'what a series read last on a branch';
 
 CREATE VIEW dashboard.revision AS
@@ -134,20 +149,21 @@ COMMENT ON VIEW dashboard.revision IS 'measured revisions of a branch, a row for
 
 -- What is reported ------------------------------------------------------------------------------------------------------
 
+-- What a query does not ask for costs nothing: the planner leaves out joins from the left to what is unique.
 CREATE VIEW dashboard.comparison AS
 SELECT compared.made, compared.platform, compared.mode, base.commit AS base, head.commit AS head, head.subject,
-       base_revision_id, head_revision_id, regressions, improvements, unchanged, inconclusive, missing, failed, invalid, notable,
+       regressions, improvements, unchanged, inconclusive, missing, failed, invalid, notable,
        control_rows, control_largest, control_published, host.name AS host, head_run.digest AS run,
        base_run.of_history AND head_run.of_history AS of_history
-FROM dashboard.compared JOIN comparison ON comparison.id = comparison_id
-JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
-JOIN run AS base_run ON base_run.id = base_run_id JOIN run AS head_run ON head_run.id = head_run_id
+FROM dashboard.compared LEFT JOIN comparison ON comparison.id = comparison_id
+LEFT JOIN revision AS base ON base.id = base_revision_id LEFT JOIN revision AS head ON head.id = head_revision_id
+LEFT JOIN run AS base_run ON base_run.id = base_run_id LEFT JOIN run AS head_run ON head_run.id = head_run_id
 LEFT JOIN host ON host.id = head_run.host_id;
 
 CREATE VIEW dashboard.control AS
 SELECT compared.made, compared.platform, compared.mode, host.name AS host, run.digest AS run, notable, control_rows AS rows,
        control_largest AS largest, control_published AS published
-FROM dashboard.compared JOIN run ON run.id = head_run_id LEFT JOIN host ON host.id = run.host_id WHERE control_rows IS NOT NULL;
+FROM dashboard.compared LEFT JOIN run ON run.id = head_run_id LEFT JOIN host ON host.id = run.host_id WHERE control_rows IS NOT NULL;
 COMMENT ON VIEW dashboard.control IS 'A/A controls: base under a second name in the same run';
 
 CREATE VIEW dashboard.branch_comparison AS
@@ -160,7 +176,7 @@ JOIN branch_revision AS before ON before.branch_id = branch.id AND before.revisi
 JOIN dashboard.compared ON comparison_id = comparison.id
 JOIN run AS base_run ON base_run.id = base_run_id AND base_run.of_history
 JOIN run AS head_run ON head_run.id = head_run_id AND head_run.of_history
-JOIN revision AS base ON base.id = comparison.base_revision_id JOIN revision AS head ON head.id = comparison.head_revision_id;
+LEFT JOIN revision AS base ON base.id = comparison.base_revision_id LEFT JOIN revision AS head ON head.id = comparison.head_revision_id;
 COMMENT ON VIEW dashboard.branch_comparison IS 'comparisons of history between two revisions of a branch';
 
 CREATE VIEW dashboard.change AS
@@ -170,8 +186,8 @@ SELECT change.digest AS change, change.series_id, series.digest AS series, serie
        regression_report.digest AS report,
        coalesce(head.committed, head.authored, (SELECT min(created) FROM arm JOIN run ON run.id = run_id
                                                 WHERE arm.revision_id = head.id)) AS at
-FROM change JOIN series ON series.id = change.series_id JOIN benchmark_case ON benchmark_case.id = case_id
-JOIN revision AS base ON base.id = change.base_revision_id JOIN revision AS head ON head.id = change.head_revision_id
+FROM change LEFT JOIN series ON series.id = change.series_id LEFT JOIN benchmark_case ON benchmark_case.id = case_id
+LEFT JOIN revision AS base ON base.id = change.base_revision_id LEFT JOIN revision AS head ON head.id = change.head_revision_id
 LEFT JOIN regression_report ON regression_report.id = report_id;
 
 CREATE VIEW dashboard.report AS
