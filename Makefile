@@ -12,6 +12,8 @@ TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
 TIMES_ARGS ?=
+COMPOSE_ARGS ?=
+MACHINES ?=
 FOLLOWED_ARGS ?=
 MUTANTS ?= cliffwatch.*
 
@@ -49,11 +51,13 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 	$(BIN)/lint-imports
 	$(BIN)/cliffwatch suites check
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
+	$(BIN)/hadolint images/*/Dockerfile
 
 .PHONY: test
 test: setup ## every test, the real kernel's among them
-	@tools/install-packages.sh python kernel guest source browser
+	@tools/install-packages.sh python kernel guest source browser units
 	@tools/install-benchstat.sh
+	@tools/install-actionlint.sh
 	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
 .PHONY: test-fast
@@ -102,6 +106,20 @@ followed-branch: setup ## what building costs on a followed branch: ten commits 
 backup-test: setup ## back a service up while runs come in, restore it, and hold the copy's samples against the original's
 	$(BIN)/python tools/backup_under_load.py 60
 
+.PHONY: images
+images: ## build the images of docker-compose.yml from this checkout, under the names that .env gives them
+	docker build --file images/toolchain/Dockerfile --tag "$${CLIFFWATCH_REGISTRY:-ghcr.io/cliffwatch}/toolchain:$${CLIFFWATCH_VERSION:-latest}" .
+	docker compose --profile worker build worker service
+
+.PHONY: compose-test
+compose-test: setup ## build all images, compose them, and kill, upgrade, back up and attack what runs (about an hour; needs a container engine; COMPOSE_ARGS=images up for some steps)
+	@tools/install-packages.sh source
+	$(BIN)/python tools/compose_test.py $(COMPOSE_ARGS)
+
+.PHONY: fresh-machine-test
+fresh-machine-test: ## README's two commands in fresh containers of Debian, as root and as an ordinary user (hours; MACHINES=debian:trixie-slim:user for one)
+	tools/fresh_machine_test.sh $(MACHINES)
+
 .PHONY: busy-test
 busy-test: setup ## hold icount runs against a busy host: eight busy loops, stopped emulators, a kernel that hangs (about 40 minutes)
 	@tools/install-packages.sh python kernel guest source
@@ -131,11 +149,24 @@ plots: setup ## draw the plots of docs/method.md
 	$(BIN)/uv run --quiet --no-project --isolated --python 3.11 --with matplotlib==3.10.7 --with numpy==$$($(BIN)/python -c 'import numpy; print(numpy.__version__)') \
 	  --with scipy==$$($(BIN)/python -c 'import scipy; print(scipy.__version__)') tools/plot_method.py
 
+.PHONY: wheels
+wheels: setup ## the wheels of the three distributions, in dist/ (by what is pinned and installed: no network)
+	@rm -f dist/*.whl
+	for part in . runner service; do \
+	  $(BIN)/uv build --quiet --offline --wheel --no-build-isolation --no-create-gitignore --python $(BIN)/python --out-dir dist $$part || exit 1; done
+
+.PHONY: wheels-test
+wheels-test: wheels ## install the wheels into an empty environment and start what is in them
+	tools/wheels-test.sh
+
 .PHONY: lock
 lock: setup ## pin the requirements anew, with hashes
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package cliffwatch \
-	  --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt
+	  --all-extras --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt
+	for part in runner service; do \
+	  $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
+	    --no-emit-package cliffwatch pyproject.toml $$part/pyproject.toml -o requirements/$$part.txt; done
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
 	  --group pyproject.toml:mutants -o requirements/mutants.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \

@@ -11,8 +11,9 @@ group() {
     source) kernel_source ;;
     lint) echo shellcheck ;;
     proxy) echo nginx openssl ;;
+    units) echo systemd ;;
     browser) browser ;;
-    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint browser proxy" >&2; exit 2 ;;
+    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint browser proxy units" >&2; exit 2 ;;
   esac
 }
 

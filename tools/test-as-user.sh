@@ -4,7 +4,7 @@
 # TEST_USER names another user; arguments go to pytest, instead of the tests that are named here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- -n 2 tests/hostile tests/kernel tests/service/test_{embedded,database}.py \
+[ $# -gt 0 ] || set -- -n 2 tests/hostile tests/installation tests/kernel tests/service/test_{embedded,database}.py \
   tests/runner/test_{host_lock,process,install_packages,cache,users_and_folders}.py
 [ "$(id -u)" = 0 ] || exec .venv/bin/pytest "$@"
 

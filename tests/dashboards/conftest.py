@@ -37,7 +37,7 @@ def demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def reading(demonstration: Running) -> Iterator[psycopg.Connection[Any]]:
     """What Grafana's connections may do on it."""
     with psycopg.connect(demonstration.database, autocommit=True) as connection:
-        connection.execute("SELECT set_config('cliffwatch.url', %s, false)", [demonstration.url + "/"])
+        connection.execute("INSERT INTO dashboard.pages (url) VALUES (%s)", [demonstration.url + "/"])
         connection.execute(f"SET ROLE {ROLE}")
         connection.execute("SET default_transaction_read_only = on")
         yield connection

@@ -145,6 +145,20 @@ def test_provisioned_folders_and_uids_fit_together() -> None:
         assert ways["link"]["url"] == "${site}"
 
 
+def test_the_composition_gives_what_provisioning_asks_for() -> None:
+    services = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())["services"]
+    grafana, migrations = services["grafana"], services["migrations"]
+    texts = [(ROOT / f"provisioning/{part}/cliffwatch.yaml").read_text() for part in ("datasources", "dashboards")]
+    asked = set(re.findall(r"\$\{(\w+)\}", " ".join(texts)))
+    assert asked <= set(grafana["environment"])
+    user = grafana["environment"]["CLIFFWATCH_DASHBOARDS_USER"]
+    assert migrations["command"][migrations["command"].index("--reader") + 1] == user
+    mounted = dict(mount.split(":")[:2] for mount in grafana["volumes"])
+    assert mounted["./dashboards/provisioning"] == "/etc/grafana/provisioning"
+    assert f"path: {mounted['./dashboards/generated']}\n" in texts[1]
+    assert f"$__file{{{mounted['secrets-grafana']}/reader-password}}" in texts[0]
+
+
 def test_one_release_of_grafana_is_named_once() -> None:
     """The types are pinned to the Grafana that compose starts; the SDK has one line for every Grafana from 12 on."""
     version = (ROOT / "grafana-version").read_text().strip()
@@ -155,6 +169,8 @@ def test_one_release_of_grafana_is_named_once() -> None:
     assert lock["node_modules/@grafana/schema"]["version"] == version
     assert all(each["integrity"].startswith("sha512-") for name, each in lock.items() if name)
     assert all("resolved" not in each for each in lock.values())
+    started = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())["services"]["grafana"]
+    assert started["image"] == f"grafana/grafana:${{GRAFANA_VERSION:-{version}}}"
     pins = (REPOSITORY / "requirements/dashboards.txt").read_text()
     assert re.search(r"^grafana-foundation-sdk==\S+ \\\n    --hash=sha256:", pins, re.MULTILINE)
 
@@ -162,7 +178,7 @@ def test_one_release_of_grafana_is_named_once() -> None:
 def test_secrets_are_in_no_file() -> None:
     content = yaml.safe_load((ROOT / "provisioning/datasources/cliffwatch.yaml").read_text())
     (source,) = content["datasources"]
-    assert source["secureJsonData"] == {"password": "$__file{/run/secrets/cliffwatch-dashboards-password}"}
+    assert source["secureJsonData"] == {"password": "$__file{/run/cliffwatch-secrets/reader-password}"}
     assert all(value.startswith("${") for value in (source["url"], source["user"], source["jsonData"]["database"]))
     assert "password" not in json.dumps(source["jsonData"])
 

@@ -62,9 +62,14 @@ CREATE INDEX task_event_at ON procrastinate_events (at);
 
 -- What is measured ------------------------------------------------------------------------------------------------------
 
+CREATE TABLE dashboard.pages (
+    url text NOT NULL,
+    one boolean PRIMARY KEY DEFAULT true CHECK (one)
+);
+COMMENT ON TABLE dashboard.pages IS 'where people find the pages: `cliffwatch migrate --pages-url` writes it';
+
 CREATE VIEW dashboard.site AS
-SELECT rtrim(coalesce(nullif(current_setting('cliffwatch.url', true), ''), 'http://127.0.0.1:8000'), '/') AS url;
-COMMENT ON VIEW dashboard.site IS 'where the pages are: ALTER ROLE (who reads) SET cliffwatch.url = ...';
+SELECT rtrim(coalesce((SELECT url FROM dashboard.pages), 'http://127.0.0.1:8000'), '/') AS url;
 
 CREATE VIEW dashboard.branch AS
 SELECT branch.id AS branch_id, tree.url AS tree, branch.name AS branch,

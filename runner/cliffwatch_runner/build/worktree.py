@@ -182,7 +182,7 @@ class Worktree:
 
     def _environment(self, jobs: int) -> dict[str, str]:
         """What a build knows of the world. Fixed names and times make the image depend on its sources alone."""
-        container = self.settings.sandbox.level == "container"
+        container = self.settings.sandbox.image is not None
         return {
             **({} if container else {"PATH": "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin"}),
             "HOME": str(HOME),

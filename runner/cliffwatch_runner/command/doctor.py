@@ -19,7 +19,7 @@ from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
-from cliffwatch_runner.host.lock import host_lock, lock_path
+from cliffwatch_runner.host.lock import host_lock, lock_path, lock_state
 from cliffwatch_runner.host.tuning_helper import write_helper
 
 _SYMBOLS: dict[Status, tuple[str, str]] = {
@@ -52,7 +52,14 @@ _TITLES: dict[Group, str] = {
     metavar="FILE",
     help="File to write the helper to that tunes this host for users who are not root; nothing else is done.",
 )
-def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None) -> None:
+@click.option(
+    "--unless-measuring",
+    is_flag=True,
+    help="Nothing is looked at while a run holds this host: the look itself takes time of its CPUs.",
+)
+def doctor(
+    mode: Mode | None, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None, unless_measuring: bool
+) -> None:
     """Check whether this host is fit for runs, item by item, and show how to fix what is not.
 
     Ends with 0 where it is fit for the mode, else with 4. docs/host.md explains every item.
@@ -64,6 +71,10 @@ def doctor(mode: Mode | None, cache: Path, as_json: bool, restore: bool, tuning_
         sys.exit(Exit.DONE)
     if restore:
         _restore(console)
+    if unless_measuring and (held := lock_state()).locked:
+        names = "; ".join(map(str, held.holders)) or "a process that left no name"
+        console.print(Text(f"Nothing was looked at: this host is taken by {names}"), soft_wrap=True)
+        sys.exit(Exit.DONE)
     facts = gather(cache)
     chosen: Mode = mode if mode is not None else "walltime" if facts.kvm.usable else "icount"
     results = tuple(checks(facts))

@@ -14,11 +14,13 @@ import rich_click as click
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
+from cliffwatch_runner.builder.asking import Builders
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
+from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
@@ -69,6 +71,14 @@ _FOR_CHILDREN = (
     help="Hours that a job may take at most.",
 )
 @click.option("--build-image", help="Container image to build in, with its tools.")
+@click.option(
+    "--builder",
+    "builder_folders",
+    multiple=True,
+    metavar="[followed=]DIR",
+    help="Folder that is shared with a `cliffwatch builder`, which builds and boots in place of this process: one for all, and"
+    " one for followed branches if you like.",
+)
 @click.option("--jobs", type=click.IntRange(1), help="Jobs after which the worker ends.")
 def worker(
     url: str,
@@ -78,8 +88,10 @@ def worker(
     token_file: Path | None,
     cache: Path,
     spool: Path | None,
+    *,
     hours: float,
     build_image: str | None,
+    builder_folders: tuple[str, ...],
     jobs: int | None,
 ) -> NoReturn:
     """Take jobs from a service and send back what they measured.
@@ -93,11 +105,10 @@ def worker(
     token = read_token(token_file, seen_by_builds=(cache,))
     if isinstance(token, Failure):
         raise SystemExit(echo_failure(token))
-    sandbox = choose_sandbox("auto", build_image)
-    guest_sandbox = choose_guest_sandbox("auto")
-    for each in (sandbox, guest_sandbox):
-        if isinstance(each, Failure):
-            raise SystemExit(echo_failure(each))
+    builders = _builders(builder_folders, cache)
+    unusable = builders if isinstance(builders, Failure) else None if builders else _no_isolation(build_image)
+    if unusable is not None:
+        raise SystemExit(echo_failure(unusable))
     spool = spool or cache.parent / "cliffwatch-spool"
     home = spool / "home"
     for folder in (cache, home):
@@ -108,8 +119,9 @@ def worker(
         modes=tuple(sorted(set(modes))),
         cache=cache,
         command=(sys.executable, "-m", "cliffwatch.command"),
-        env=_clean_environment(home),
+        env=clean_environment(home),
         build_image=build_image,
+        builders=None if isinstance(builders, Failure) else builders,
         limits=JobLimits(seconds=hours * 3600),
         about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
     )
@@ -121,6 +133,31 @@ def worker(
     finally:
         client.close()
     raise SystemExit(Exit.DONE if ended is None else echo_failure(ended))
+
+
+def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | None:
+    exchanges: dict[Trust, Path] = {}
+    for word in folders:
+        whose, _, folder = word.rpartition("=")
+        if whose not in ("", "outside", "followed") or not Path(folder).is_dir():
+            return Failure(
+                whose="usage", message=f"--builder {word}: no such folder", next_step="give DIR, or followed=DIR"
+            )
+        exchanges["followed" if whose == "followed" else "outside"] = Path(folder)
+    if exchanges and "outside" not in exchanges:
+        return Failure(
+            whose="usage",
+            message="there is no builder for trees that nobody follows",
+            next_step="give --builder DIR besides",
+        )
+    return Builders(exchanges=exchanges, trees=trees) if exchanges else None
+
+
+def _no_isolation(build_image: str | None) -> Failure | None:
+    for sandbox in (choose_sandbox("auto", build_image), choose_guest_sandbox("auto")):
+        if isinstance(sandbox, Failure):
+            return sandbox
+    return None
 
 
 def findings(facts: HostFacts, mode: Mode) -> dict[str, Any]:
@@ -140,7 +177,7 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _clean_environment(home: Path) -> dict[str, str]:
+def clean_environment(home: Path) -> dict[str, str]:
     """Jobs have an empty home: whoever asks for a tree must not fetch it with this host's keys and credentials."""
     kept = {name: os.environ[name] for name in _FOR_CHILDREN if name in os.environ}
     own = str(Path(sys.executable).parent)

@@ -10,6 +10,7 @@ from typing import Literal
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.host.programs import container_engine
+from cliffwatch_runner.host.surroundings import open_container
 from cliffwatch_runner.sandbox.sandbox import HOME, Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
 from cliffwatch_runner.sandbox.unprivileged_user import out_of_reach, unprivileged_user
@@ -26,6 +27,8 @@ _PROBE_SECONDS = 300.0
 
 def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     """The sandbox for builds, or why there is none and what to do about it."""
+    if image is None and wanted == "container" and open_container() is None:
+        return Sandbox(level="container", user=unprivileged_user())
     if image is not None or wanted == "container":
         return _container(wanted, image)
     if wanted == "none":
@@ -45,8 +48,10 @@ def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Fail
 
 
 def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
-    """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. No container: it would have to hold them."""
-    if wanted == "container":
+    """The sandbox in which emulators run: bubblewrap, or none where the user asks for it. Of containers only the one that all of this
+    runs in: another would have to hold them.
+    """
+    if wanted == "container" and open_container() is not None:
         wanted = "auto"
     return choose_sandbox(wanted, None)
 
@@ -55,7 +60,8 @@ def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     if wanted not in ("auto", "container") or image is None:
         return Failure(
             whose="usage",
-            message="--build-image names a container's image, and --isolation container needs one",
+            message="--build-image names a container's image, and --isolation container needs one: "
+            + (open_container() or ""),
             next_step="give both, or neither",
         )
     engine = container_engine()
@@ -93,7 +99,7 @@ def _filter_file() -> Path | None:
 
 def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
     """Without a view of its own, a tree's code gets to its folders only where its user may go."""
-    if sandbox.level != "none" or sandbox.user is None:
+    if sandbox.fixed_paths or sandbox.user is None:
         return None
     for path in paths:
         closed = out_of_reach(sandbox.user, path.absolute())

@@ -56,7 +56,8 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's;
+    """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's, None for
+    the one that we are in;
     `calls` holds the filter of system calls that bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
     """
 
@@ -70,7 +71,7 @@ class Sandbox:
     @property
     def fixed_paths(self) -> bool:
         """Whether a command sees its folders under the same names every time, wherever they lie on the host."""
-        return self.level != "none"
+        return self.level == "bubblewrap" or self.image is not None
 
     @property
     def shares_session(self) -> bool:
@@ -98,7 +99,7 @@ class Sandbox:
 
         Start it with `environment()`: what surrounds the command shows its own environment to it.
         """
-        if self.level == "container":
+        if self.image is not None:
             return self._container(command, env, mounts, workdir)
         if self.level == "bubblewrap":
             return self._bubblewrap(command, env, mounts, workdir, groups, own_session)
@@ -107,7 +108,7 @@ class Sandbox:
 
     def environment(self) -> dict[str, str]:
         """All that the program which makes the sandbox gets of the environment: nothing that the command may not read."""
-        if self.level == "container":
+        if self.image is not None:
             return {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
         return {"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cliffwatch_runner.builder.asking import Builders
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.spool import Spooled
@@ -13,7 +14,7 @@ from cliffwatch_runner.worker.spool import Spooled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHost:
-    """A host as its service knows it. `command` is `cliffwatch`; `env` is all that its children see of the environment;
+    """A host as its service knows it, which builds and boots itself or has `builders` do it. `command` is `cliffwatch`; `env` is all that its children see of the environment;
     `about` is what the service's hosts page shows of it.
     """
 
@@ -24,6 +25,7 @@ class WorkerHost:
     command: tuple[str, ...]
     env: Mapping[str, str]
     build_image: str | None = None
+    builders: Builders | None = None
     limits: JobLimits = field(default_factory=JobLimits)
     about: Mapping[str, Any] = field(default_factory=dict)
 

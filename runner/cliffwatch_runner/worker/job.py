@@ -1,43 +1,19 @@
 """One job on this host: runs `cliffwatch run`, keeps the lease, and uploads each boot as it is done."""
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from cliffwatch.failure import Exit
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.upload.client import Answered, Refused
 from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_runner.worker.delivery import deliver
-from cliffwatch_runner.worker.host import LeasedJob, WorkerHost, printable
+from cliffwatch_runner.worker.host import LeasedJob, printable
 from cliffwatch_runner.worker.progress import JobEvents
+from cliffwatch_runner.worker.running import collect_results, exchanges, run_job
 
 _LINE = 400
 _UPLOAD_EVERY = 3.0
-
-
-def run_argv(host: WorkerHost, offer: Mapping[str, Any], results: Path) -> list[str]:
-    """The `cliffwatch run` of a job. What the service does not mark as of a followed branch is anybody's."""
-    return [
-        *host.command,
-        "run",
-        *("--tree", offer["tree"], "--tree-access", _access(offer)),
-        *("--base", offer["base"], "--head", offer["head"]),
-        *("--suite", ",".join(offer["suites"]), "--profile", offer["profile"], "--mode", offer["mode"]),
-        *("--platform", offer["platform"], "--boots", offer["boots"], "--seed", str(offer["seed"])),
-        *("--out", str(results), "--cache", str(host.cache)),
-        *("--trust", "followed" if offer.get("trust") == "followed" else "outside"),
-        *("--isolation", "auto"),
-        *(() if host.build_image is None else ("--build-image", host.build_image)),
-        *("--format", "text"),
-    ]
-
-
-def _access(offer: Mapping[str, Any]) -> str:
-    """Where the tree may be: a service that does not mark it vouches for nothing."""
-    return "allowed" if offer.get("tree_access") == "allowed" else "public"
 
 
 @dataclass(slots=True)
@@ -57,27 +33,21 @@ class _EarlyEnd:
 
 def do_job(job: LeasedJob) -> bool:
     """Does a job and delivers it; False where it is left for later: the worker was stopped, or the service is away."""
-    host, stop = job.worker.host, job.stop
+    stop = job.stop
     early, done = _EarlyEnd(), threading.Event()
     events = JobEvents(job.worker.client, job.path)
     keeper = threading.Thread(target=_keep_lease, args=(job, events, early, done), daemon=True)
     keeper.start()
     early.limits_checked.wait()
     try:
-        finished = process.run(
-            host.limits.argv(run_argv(host, job.offer, job.spooled.results)),
-            deadline=host.limits.seconds + 60,
-            env=host.env,
-            log=process.Log(job.spooled.log, 64 << 20),
-            on_output=lambda text: _add_lines(events, text),
-            should_stop=lambda: early.ended.is_set() or stop.is_set(),
-        )
+        finished = run_job(job, lambda text: _add_lines(events, text), lambda: early.ended.is_set() or stop.is_set())
     finally:
         done.set()
         keeper.join()
     if stop.is_set() and not early.ended.is_set():
         job.worker.say(f"stopped in job {job.name}; the next start goes on with it")
         return False
+    collect_results(job)
     outcome, reason = _outcome(finished, early)
     job.say(f": {outcome}" + (f": {reason.splitlines()[0]}" if reason else ""))
     return deliver(job, outcome, reason)
@@ -99,7 +69,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early:
     began = last_heartbeat = now = clock.monotonic()
     uploads = True
     while True:
-        exceeded = host.limits.exceeded([job.spooled.folder, host.cache], now - began)
+        exceeded = host.limits.exceeded([job.spooled.folder, host.cache, *exchanges(host)], now - began)
         if exceeded is not None:
             early.end("host-failed", exceeded)
         early.limits_checked.set()
@@ -117,6 +87,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early:
 def _uploaded_so_far(job: LeasedJob) -> bool:
     """False where the results cannot be handled: the job goes on all the same, and its end has what is wrong with them."""
     try:
+        collect_results(job)
         if (job.spooled.results / "run.json").exists():
             upload_run(job.worker.client, job.spooled.results, job.worker.host.name, job=job.name)
     except Exception:  # noqa: BLE001 - met again, and recorded, when the job is delivered

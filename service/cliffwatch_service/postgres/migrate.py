@@ -83,11 +83,12 @@ def migrate(url: str, *, to: str = "head") -> str:
 
 
 def _migrated(url: str, to: str) -> str:
+    with psycopg.connect(url) as first:
+        _refuse_unusable(first)
     engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool)
     with engine.connect() as bound:
         raw = bound.connection.driver_connection
         assert isinstance(raw, psycopg.Connection)
-        _refuse_old(raw)
         raw.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         raw.commit()
         try:
@@ -117,12 +118,26 @@ def _migrated(url: str, to: str) -> str:
     return version
 
 
-def _refuse_old(connection: psycopg.Connection) -> None:
+def schema_version(url: str) -> str | None:
+    """The version of the schema that a database has; None for an empty one."""
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool)
+    with engine.connect() as bound:
+        return MigrationContext.configure(bound).get_current_revision()
+
+
+def _refuse_unusable(connection: psycopg.Connection) -> None:
     if connection.info.server_version < OLDEST_SERVER:
         raise Refusal(
             503,
             "database not usable",
             f"PostgreSQL {connection.info.server_version // 10000} is too old; Cliffwatch needs 15 or newer",
+        )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise Refusal(
+            503,
+            "database not usable",
+            f"the database is encoded as {encoding}: make it with ENCODING 'UTF8' (createdb --encoding=UTF8 --template=template0)",
         )
 
 

@@ -1,6 +1,7 @@
 """Background work, as Procrastinate keeps it. Asked for in the caller's transaction: if, and only if, what it is about is stored."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from procrastinate import App, SyncPsycopgConnector
@@ -71,6 +72,12 @@ def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, 
         [task, Jsonb(about)],
     ).fetchone()
     return row is not None and row["status"] == "failed"
+
+
+def last_heartbeat(connection: Connection[Any]) -> datetime | None:
+    """When a process that does tasks last said that it lives; None where none runs."""
+    row = connection.execute("SELECT max(last_heartbeat) FROM procrastinate_workers").fetchone()
+    return row[0] if isinstance(row, tuple) else row["max"] if row else None
 
 
 def counts(connection: Connection[Any]) -> Mapping[str, Mapping[str, int]]:

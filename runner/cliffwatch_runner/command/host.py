@@ -1,0 +1,246 @@
+"""`cliffwatch host`: this machine as a bench host whose worker systemd starts."""
+
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import rich_click as click
+
+from cliffwatch.command.terminal import echo_failure
+from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner.worker.installation.changes import FileChange, found_changes, not_to_be_had
+from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
+from cliffwatch_runner.worker.installation.readiness import hindrances
+from cliffwatch_runner.worker.installation.removal import Removal, found_removal
+from cliffwatch_runner.worker.installation.steps import (
+    Step,
+    done,
+    step_text,
+    steps_after_removal,
+    steps_before_removal,
+    steps_to_install,
+)
+from cliffwatch_runner.worker.installation.wish import Wish, wrong_wish
+from cliffwatch_runner.worker.secret import read_token
+
+_LONGEST_JOB = 241 * 3600.0
+_HERE = Path("/")
+
+
+@click.group()
+def host() -> None:
+    """Make this machine a bench host: a worker as a service of systemd, with a user and a sandbox of its own."""
+
+
+_root = click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
+    default=_HERE,
+    metavar="DIR",
+    help="Folder with the files of another host, such as an image that is being made: files alone, no program is started.",
+)
+
+
+@host.command()
+@click.option("--url", required=True, help="Address of the service.")
+@click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    required=True,
+    type=click.Choice(["walltime", "icount"]),
+    help="Mode of its jobs; may be repeated.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="File with the host's token, readable by you alone; it is copied.",
+)
+@click.option("--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself.")
+@click.option(
+    "--program",
+    type=click.Path(path_type=Path),
+    default=lambda: Path(sys.executable).parent / "cliffwatch",
+    metavar="FILE",
+    help="The cliffwatch that the service starts; default: this one.",
+)
+@click.option(
+    "--hours",
+    type=click.FloatRange(0.01, 240),
+    default=8.0,
+    show_default=True,
+    help="Hours that a job may take at most.",
+)
+@click.option("--dry-run", is_flag=True, help="Every file with its content, and every command; nothing is written.")
+@_root
+def install(
+    url: str,
+    platform: str,
+    modes: tuple[str, ...],
+    token_file: Path,
+    name: str,
+    program: Path,
+    hours: float,
+    dry_run: bool,
+    root: Path,
+) -> NoReturn:
+    """Install the worker as a service: its user, folders, token, units, and the doctor's daily look at this host.
+
+    May be given again: what is as it should be stays, and what changes is shown.
+    """
+    token = read_token(token_file)
+    if isinstance(token, Failure):
+        raise SystemExit(echo_failure(token))
+    wish = Wish(
+        url=url,
+        platform=platform,
+        modes=tuple(sorted(set(modes))),
+        name=name,
+        token=token,
+        program=program,
+        hours=hours,
+    )
+    _end_with(tuple(wrong_wish(wish)))
+    hindered = tuple(hindrances(wish, root))
+    if not dry_run:
+        _end_with(hindered)
+    changes = found_changes(root, wanted_files(wish))
+    failures = [each for each in changes if isinstance(each, Failure)]
+    _end_with(failures)
+    files = [each for each in changes if isinstance(each, FileChange)]
+    if dry_run:
+        _show_files(files, token_file)
+        _show_steps(steps_to_install(changed=_changed(files)), root)
+        _show_hindrances(hindered)
+        raise SystemExit(Exit.DONE)
+    raise SystemExit(_installed(files, root))
+
+
+def _changed(files: Sequence[FileChange]) -> bool:
+    return any(each.state != "unchanged" for each in files)
+
+
+def _installed(files: Sequence[FileChange], root: Path) -> Exit:
+    for change in files:
+        try:
+            change.make(root)
+        except OSError as error:
+            return echo_failure(not_to_be_had(change.path, str(error.strerror)))
+        if change.state != "unchanged":
+            _show_change(change)
+    steps = steps_to_install(changed=_changed(files))
+    if root != _HERE:
+        _show_steps(steps, root)
+    else:
+        failed = done(steps)
+        if failed is not None:
+            return echo_failure(_with_restart(failed) if _changed(files) else failed)
+    if not _changed(files):
+        click.echo("Nothing changed: this host is installed like that already.")
+    elif root == _HERE:
+        click.echo(f"{WORKER_UNIT.name} is started; journalctl -fu {WORKER_UNIT.name} shows what it does.")
+    return Exit.DONE
+
+
+def _with_restart(failed: Failure) -> Failure:
+    """A second time finds the files as they should be, and would leave a worker at work as it is."""
+    restart = step_text(steps_to_install(changed=True)[-1])
+    return replace(failed, next_step=f"{failed.next_step}; a worker that runs already needs `{restart}` after that")
+
+
+@host.command()
+@click.option(
+    "--purge",
+    is_flag=True,
+    help="Removal of the spool too, with results that the service may not have, and of the user.",
+)
+@click.option("--dry-run", is_flag=True, help="List of what would go and of each command; nothing is removed.")
+@_root
+def remove(*, purge: bool, dry_run: bool, root: Path) -> NoReturn:
+    """Take back what `cliffwatch host install` installed. The job under way ends first; results stay without --purge."""
+    hindered = tuple(hindrances(None, root))
+    if not dry_run:
+        _end_with(hindered)
+    removal = found_removal(root, purge=purge)
+    before = steps_before_removal([path for path in removal.files if path in (WORKER_UNIT, DOCTOR_UNIT, TIMER)])
+    after = steps_after_removal(files=bool(removal.files), user=removal.user)
+    if removal.empty:
+        click.echo("There is no installation here to remove.")
+    elif dry_run:
+        _show_steps(before, root)
+        for path in (*removal.files, *removal.folders):
+            click.echo(f"would remove {path}")
+        _show_steps(after, root)
+    else:
+        failed = _removed(removal, root, before, after)
+        if failed is not None:
+            raise SystemExit(echo_failure(failed))
+    for sentence in removal.kept:
+        click.echo(sentence)
+    if dry_run:
+        _show_hindrances(hindered)
+    raise SystemExit(Exit.DONE)
+
+
+def _removed(removal: Removal, root: Path, before: Sequence[Step], after: Sequence[Step]) -> Failure | None:
+    if root == _HERE and before:
+        click.echo("Stopping the worker: the job under way is its last one, which may take hours.")
+        failed = done(before, seconds=_LONGEST_JOB)
+        if failed is not None:
+            return failed
+    try:
+        removal.make(root)
+    except OSError as error:
+        return not_to_be_had(Path(str(error.filename or "a folder")), str(error.strerror))
+    for path in (*removal.files, *removal.folders):
+        click.echo(f"removed {path}")
+    return done(after) if root == _HERE else None
+
+
+def _end_with(failures: Sequence[Failure]) -> None:
+    """Shows all that is wrong at once, and ends; goes on where nothing is."""
+    codes = [echo_failure(failure) for failure in failures]
+    if codes:
+        raise SystemExit(max(codes, key=lambda code: (code == Exit.HOST_FAILED, code)))
+
+
+def _show_files(files: Sequence[FileChange], token_file: Path) -> None:
+    for change in files:
+        if change.wanted is None:
+            click.echo(f"== {change.path} would be removed\n")
+            continue
+        click.echo(f"== {change.path}  mode {change.wanted.mode:04o}  {change.state}")
+        if change.wanted.kind == "text":
+            click.echo(change.wanted.content.decode())
+        elif change.wanted.kind == "secret":
+            click.echo(f"(the token of {token_file}, which is not shown)\n")
+        else:
+            click.echo("(the tuning helper: `cliffwatch doctor --tuning-helper FILE` writes the same)\n")
+
+
+def _show_change(change: FileChange) -> None:
+    mode = f"  mode {change.wanted.mode:04o}" if change.wanted is not None else ""
+    click.echo(f"{change.state:<8} {change.path}{mode}")
+    for line in change.differences:
+        click.echo(f"    {line}")
+
+
+def _show_steps(steps: Sequence[Step], root: Path) -> None:
+    if not steps:
+        return
+    click.echo(
+        "== Commands" if root == _HERE else f"== Commands, for the host whose files are in {root}: none was started"
+    )
+    for step in steps:
+        click.echo(step_text(step))
+    click.echo()
+
+
+def _show_hindrances(hindered: Sequence[Failure]) -> None:
+    for failure in hindered:
+        click.echo(f"This host is not ready: {failure.message}; {failure.next_step}")

@@ -1,0 +1,91 @@
+"""What giving an installation to a host changes there, file by file, found before anything is written."""
+
+import difflib
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.worker.installation.files import PATHS, WantedFile, is_ours
+from cliffwatch_runner.worker.installation.placing import FoundFile, found_file, put_file, take_file_away
+
+ChangeState = Literal["new", "changed", "unchanged", "removed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """What becomes of one file; `wanted` is None for one that is removed. `differences` are lines for people."""
+
+    path: Path
+    state: ChangeState
+    wanted: WantedFile | None
+    differences: tuple[str, ...] = ()
+
+    def make(self, root: Path) -> None:
+        """Raises OSError."""
+        if self.wanted is None:
+            take_file_away(root, self.path)
+        elif self.state != "unchanged":
+            put_file(root, self.path, self.wanted.content, self.wanted.mode)
+
+
+def found_changes(root: Path, wanted: Sequence[WantedFile]) -> tuple[FileChange, ...] | tuple[Failure, ...]:
+    """A change for each file that is wanted, or is ours and no longer wanted; failures where one cannot be made."""
+    by_path = {file.path: file for file in wanted}
+    changes: list[FileChange] = []
+    failures: list[Failure] = []
+    for path in PATHS:
+        file = by_path.get(path)
+        found = found_of_ours(root, path)
+        if isinstance(found, Failure):
+            if file is not None:
+                failures.append(found)
+        elif file is not None:
+            changes.append(_change(file, found))
+        elif found is not None:
+            changes.append(FileChange(path=path, state="removed", wanted=None))
+    return tuple(failures) or tuple(changes)
+
+
+def found_of_ours(root: Path, path: Path) -> FoundFile | Failure | None:
+    """A file that an installation wrote; None where there is none; a failure where something else is in its place."""
+    try:
+        found = found_file(root, path)
+    except OSError as error:
+        return not_to_be_had(path, "it is a link" if error.errno == errno.ELOOP else str(error.strerror))
+    if found is not None and not is_ours(path, found.content):
+        return Failure(
+            whose="host",
+            message=f"{path} is there and `cliffwatch host install` did not write it",
+            next_step=f"look at it, and if this host can do without it: sudo mv {path} /root/",
+        )
+    return found
+
+
+def not_to_be_had(path: Path, why: str) -> Failure:
+    """Something in the way of a file."""
+    return Failure(
+        whose="host",
+        message=f"{path} cannot be read or replaced: {why}",
+        next_step=f"look at what is there (ls -ld {path}), fix it or move it away, and give the command again",
+    )
+
+
+def _change(file: WantedFile, found: FoundFile | None) -> FileChange:
+    if found is None:
+        return FileChange(path=file.path, state="new", wanted=file)
+    differences = [] if found.mode == file.mode else [f"mode {found.mode:04o}, now {file.mode:04o}"]
+    if found.content != file.content:
+        differences += _differences(file, found)
+    state: ChangeState = "changed" if differences else "unchanged"
+    return FileChange(path=file.path, state=state, wanted=file, differences=tuple(differences))
+
+
+def _differences(file: WantedFile, found: FoundFile) -> list[str]:
+    if file.kind != "text":
+        return ["another token" if file.kind == "secret" else "another version"]
+    old, new = (each.content.decode(errors="replace").splitlines() for each in (found, file))
+    lines = difflib.unified_diff(old, new, n=0, lineterm="")
+    return [line for line in list(lines)[2:] if not line.startswith("@@")]

@@ -1,0 +1,130 @@
+"""The files of an installation: which they are, what they hold, and how ours are told from others'."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from cliffwatch_runner.host.journal import JOURNAL
+from cliffwatch_runner.host.tuning_helper import INSTALLED, write_helper
+from cliffwatch_runner.worker.installation.unit_values import command_words, unit_word
+from cliffwatch_runner.worker.installation.wish import Wish
+
+USER = "cliffwatch"
+STATE = Path("/var/lib/cliffwatch-worker")
+SPOOL = STATE / "spool"
+CACHE = Path("/var/cache/cliffwatch-worker")
+TOKEN = JOURNAL.parent / "worker.token"
+"""In a folder of root's: the worker's user reads it and can put nothing in its place."""
+
+WORKER_UNIT, DOCTOR_UNIT, TIMER = (
+    Path("/etc/systemd/system", name)
+    for name in ("cliffwatch-worker.service", "cliffwatch-doctor.service", "cliffwatch-doctor.timer")
+)
+SYSUSERS = Path("/etc/sysusers.d/cliffwatch.conf")
+TMPFILES = Path("/etc/tmpfiles.d/cliffwatch.conf")
+SUDOERS = Path("/etc/sudoers.d/cliffwatch-worker")
+RULE_BY_HAND = Path("/etc/sudoers.d/cliffwatch-tune")
+"""Where docs/host.md puts the rule of another user who may tune: the helper is his, too."""
+
+_MARK = b"# Written by `cliffwatch host install`"
+_HELPER_MARK = b"#!/usr/bin/python3 -IS\nPK"
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+Kind = Literal["text", "secret", "program"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedFile:
+    """A file of the host: `path` below its root. A secret is never shown, a program is no text."""
+
+    path: Path
+    content: bytes
+    mode: int
+    kind: Kind = "text"
+
+
+PATHS: dict[Path, Kind] = {
+    TOKEN: "secret",
+    INSTALLED: "program",
+    SUDOERS: "text",
+    SYSUSERS: "text",
+    TMPFILES: "text",
+    DOCTOR_UNIT: "text",
+    TIMER: "text",
+    WORKER_UNIT: "text",
+}
+"""All that an installation may have written, in the order in which it is written."""
+
+_TEXTS = {
+    SYSUSERS: "cliffwatch.sysusers",
+    TMPFILES: "cliffwatch.tmpfiles",
+    DOCTOR_UNIT: "cliffwatch-doctor.service",
+    TIMER: "cliffwatch-doctor.timer",
+    WORKER_UNIT: "cliffwatch-worker.service",
+}
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=False,  # noqa: S701 - units and rules are no HTML; what they hold is quoted as systemd reads it
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_TEMPLATES.filters.update(word=unit_word, words=command_words)
+
+
+def wanted_files(wish: Wish) -> tuple[WantedFile, ...]:
+    """What this installation consists of. Of a host without walltime runs, nothing is root's helper."""
+    made = {
+        TOKEN: WantedFile(path=TOKEN, content=f"{wish.token}\n".encode(), mode=0o600, kind="secret"),
+        **{path: _text(path, template, wish) for path, template in _TEXTS.items()},
+    }
+    if wish.tunes:
+        made[INSTALLED] = WantedFile(path=INSTALLED, content=_helper(), mode=0o755, kind="program")
+        made[SUDOERS] = _text(SUDOERS, "cliffwatch-worker.sudoers", wish, mode=0o440)
+    return tuple(made[path] for path in PATHS if path in made)
+
+
+def is_ours(path: Path, content: bytes) -> bool:
+    """Whether an installation wrote it: what an administrator wrote by hand is his."""
+    marks = {"text": _MARK, "program": _HELPER_MARK, "secret": b""}
+    return content.startswith(marks[PATHS[path]])
+
+
+def _text(path: Path, template: str, wish: Wish, mode: int = 0o644) -> WantedFile:
+    text = _TEMPLATES.get_template(template).render(
+        user=USER,
+        state=STATE,
+        cache=CACHE,
+        root_folder=TOKEN.parent,
+        token=TOKEN,
+        helper=INSTALLED,
+        tunes=wish.tunes,
+        path=f"{wish.program.parent}:{_SYSTEM_PATH}",
+        stop_seconds=round(wish.hours * 3600),
+        worker=_worker(wish),
+        doctor=_doctor(wish),
+    )
+    return WantedFile(path=path, content=text.encode(), mode=mode)
+
+
+def _worker(wish: Wish) -> list[object]:
+    modes = [word for mode in wish.modes for word in ("--mode", mode)]
+    head = [wish.program, "worker", "--url", wish.url, "--name", wish.name, "--platform", wish.platform, *modes]
+    return [*head, "--hours", f"{wish.hours:g}", "--token-file", TOKEN, "--cache", CACHE, "--spool", SPOOL]
+
+
+def _doctor(wish: Wish) -> list[object]:
+    mode = "walltime" if wish.tunes else "icount"
+    return [wish.program, "doctor", "--mode", mode, "--cache", CACHE, "--unless-measuring"]
+
+
+def _helper() -> bytes:
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-helper-") as folder:
+        file = Path(folder) / INSTALLED.name
+        write_helper(file)
+        return file.read_bytes()

@@ -1,0 +1,78 @@
+"""What a host must be for an installation, found before anything is written."""
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
+from cliffwatch_runner.worker.installation.wish import CLOSED, Wish, not_for_services
+
+_ANYBODY = User(uid=65534, gid=65534)
+
+
+def hindrances(wish: Wish | None, root: Path) -> Iterator[Failure]:
+    """Why this host does not take an installation as it is; of a removal, without a wish. What lies in another root than / is
+    the files alone.
+    """
+    if root != Path("/"):
+        if not root.is_dir():
+            yield wrong_usage(f"--root: {root} is no folder", "name the folder in which the host's files are")
+        return
+    if os.geteuid() != 0:
+        yield wrong_usage(
+            "units, users and rights are root's",
+            'give the command with sudo: sudo "$(command -v cliffwatch)" host …; --dry-run shows what it would do',
+        )
+    if not Path("/run/systemd/system").is_dir():
+        yield Failure(
+            whose="host",
+            message="this host does not run systemd",
+            next_step="start `cliffwatch worker` by what starts services here; --root DIR writes the files for another host",
+        )
+    if wish is not None:
+        yield from _program(wish.program)
+    if wish is not None and wish.tunes and shutil.which("sudo") is None:
+        yield Failure(
+            whose="host",
+            message="walltime runs start the tuning helper by sudo, which is not installed",
+            next_step="apt-get install sudo",
+        )
+
+
+def _program(program: Path) -> Iterator[Failure]:
+    try:
+        target = program.resolve(strict=True)
+    except OSError as error:
+        yield wrong_usage(
+            f"--program: there is no {program}: {error.strerror}",
+            "name the `cliffwatch` that the service is to start; `make setup` makes .venv/bin/cliffwatch",
+        )
+        return
+    for path in dict.fromkeys((program, target, *(_parts_of_this() if _is_this(program) else ()))):
+        if any(path.is_relative_to(folder) for folder in CLOSED):
+            yield not_for_services(path)
+            return
+        closed = out_of_reach(_ANYBODY, path)
+        if closed is not None:
+            yield wrong_usage(
+                f"the worker's user does not get to {path}: {closed} is closed to him",
+                f"chmod o+rx {closed}, or install Cliffwatch in /opt/cliffwatch",
+            )
+            return
+
+
+def _is_this(program: Path) -> bool:
+    return program.parent == Path(sys.executable).parent
+
+
+def _parts_of_this() -> Iterator[Path]:
+    """Where this Cliffwatch and its Python lie: an environment may point to sources and to a Python elsewhere."""
+    yield Path(sys.executable).resolve()
+    for name in ("cliffwatch", "cliffwatch_runner"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            yield Path(spec.origin).resolve()

@@ -1,0 +1,69 @@
+"""The programs of the system that an installation starts, one after another."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner import process
+from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, SYSUSERS, TIMER, TMPFILES, USER, WORKER_UNIT
+
+Step = tuple[str, ...]
+"""A command. All of them may be given again."""
+
+_SECONDS = 120.0
+
+
+def steps_to_install(*, changed: bool) -> tuple[Step, ...]:
+    """Makes the user and the folders, and starts worker and timer. A worker at work is restarted after its job, where
+    anything changed.
+    """
+    start: Step = ("systemctl", "restart", "--no-block") if changed else ("systemctl", "start")
+    return (
+        ("systemd-sysusers", str(SYSUSERS)),
+        ("systemd-tmpfiles", "--create", str(TMPFILES)),
+        ("systemctl", "daemon-reload"),
+        ("systemctl", "enable", WORKER_UNIT.name, TIMER.name),
+        ("systemctl", "start", TIMER.name),
+        (*start, WORKER_UNIT.name),
+    )
+
+
+def steps_before_removal(units: Sequence[Path]) -> tuple[Step, ...]:
+    """Ends what runs, the job under way at its own end, as long as its units are still there."""
+    there = [unit.name for unit in (TIMER, WORKER_UNIT, DOCTOR_UNIT) if unit in units]
+    enabled = [name for name in there if name != DOCTOR_UNIT.name]
+    return (
+        *([("systemctl", "disable", *enabled)] if enabled else []),
+        *([("systemctl", "stop", *there)] if there else []),
+    )
+
+
+def steps_after_removal(*, files: bool, user: bool) -> tuple[Step, ...]:
+    """The units are forgotten; the user goes where nothing is his any more."""
+    return (*([("systemctl", "daemon-reload")] if files else []), *([("userdel", USER)] if user else []))
+
+
+def step_text(step: Step) -> str:
+    return shlex.join(step)
+
+
+def done(steps: Sequence[Step], *, seconds: float = _SECONDS) -> Failure | None:
+    """Starts them in turn; the first that fails ends it."""
+    for step in steps:
+        try:
+            ended = process.run(step, deadline=seconds)
+        except OSError as error:
+            return _failed(step, f"{step[0]}: {error.strerror}")
+        if not ended.ok:
+            return _failed(step, ended.output.strip()[-2000:] or f"it ended with {ended.status}")
+    return None
+
+
+def _failed(step: Step, evidence: str) -> Failure:
+    return Failure(
+        whose="host",
+        message=f"`{step_text(step)}` failed: {evidence}",
+        next_step="see what it says, then give the same command again: what is done already stays done",
+        evidence=evidence,
+    )

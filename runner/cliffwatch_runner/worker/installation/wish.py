@@ -1,0 +1,87 @@
+"""What an installation is asked to be: a worker of which service, under which name, with which program; checked as a whole."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.plan.arguments import platform_problem
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+_PROGRAM = re.compile(r"/[\w/.+@-]+", re.ASCII)
+"""What systemd takes for the name of a program as it is written."""
+_TOKEN = re.compile(r"[!-~]{8,4096}")
+
+CLOSED = (Path("/home"), Path("/root"), Path("/run/user"))
+"""What ProtectHome= takes out of a service's sight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A worker as `cliffwatch host install` was asked for it. `program` is the `cliffwatch` of the host."""
+
+    url: str
+    platform: str
+    modes: tuple[str, ...]
+    name: str
+    token: str
+    program: Path
+    hours: float
+
+    @property
+    def tunes(self) -> bool:
+        """Whether it needs KVM, and root's tuning helper."""
+        return "walltime" in self.modes
+
+
+def wrong_wish(wish: Wish) -> Iterator[Failure]:
+    """All that is wrong with it, whatever the host."""
+    yield from _wrong_url(wish.url)
+    yield from platform_problem(wish.platform)
+    if not _NAME.fullmatch(wish.name):
+        yield wrong_usage(
+            f"--name: {wish.name!a} is no name of a host",
+            "use letters, digits, '-', '.' and '_', such as rome-1, and the one that the token was made for",
+        )
+    if not _TOKEN.fullmatch(wish.token):
+        yield wrong_usage(
+            "--token-file: what the file holds is no token",
+            "it has one line, as `cliffwatch token make NAME --scope work --host NAME` prints it",
+        )
+    yield from _wrong_program(wish.program)
+
+
+def _wrong_url(url: str) -> Iterator[Failure]:
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or not url.isascii() or not url.isprintable() or " " in url:
+        yield wrong_usage(
+            f"--url: {url!a} is no address of a service", "give it as https://bench.example.org or http://10.0.0.5:8000"
+        )
+    elif "@" in parts.netloc or parts.query or parts.fragment:
+        yield wrong_usage(
+            "--url: the service's address has no user, password, query or fragment in it",
+            "units can be read by everybody; the token alone says who this host is: --token-file",
+        )
+
+
+def _wrong_program(program: Path) -> Iterator[Failure]:
+    if not _PROGRAM.fullmatch(str(program)) or ".." in program.parts:
+        yield wrong_usage(
+            f"--program: {str(program)!a} is no path that a unit can start",
+            "install Cliffwatch where the path is plain, such as /opt/cliffwatch, and name /opt/cliffwatch/.venv/bin/cliffwatch",
+        )
+    elif any(program.is_relative_to(folder) for folder in CLOSED):
+        yield not_for_services(program)
+
+
+def not_for_services(path: Path) -> Failure:
+    return wrong_usage(
+        f"the worker's service gets to no home directory, and {path} lies in one",
+        "install Cliffwatch in /opt/cliffwatch, with a Python of the system, and run the cliffwatch of there, or name it with --program",
+    )

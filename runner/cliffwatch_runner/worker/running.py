@@ -1,0 +1,95 @@
+"""The run of a job: by this host itself, or by a builder beside it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner import process
+from cliffwatch_runner.builder.asking import Builders, builder_job, failed_before, run_in_builder
+from cliffwatch_runner.builder.collecting import collect
+from cliffwatch_runner.source.access import TreeAccess, Trust
+from cliffwatch_runner.worker.host import LeasedJob, WorkerHost
+
+_LARGEST_LOG = 64 << 20
+_SLACK_SECONDS = 60.0
+
+
+def run_argv(host: WorkerHost, offer: Mapping[str, Any], results: Path) -> list[str]:
+    """The `cliffwatch run` of a job. What the service does not mark as of a followed branch is anybody's."""
+    return [
+        *host.command,
+        "run",
+        *("--tree", offer["tree"], "--tree-access", _access(offer)),
+        *("--base", offer["base"], "--head", offer["head"]),
+        *("--suite", ",".join(offer["suites"]), "--profile", offer["profile"], "--mode", offer["mode"]),
+        *("--platform", offer["platform"], "--boots", offer["boots"], "--seed", str(offer["seed"])),
+        *("--out", str(results), "--cache", str(host.cache)),
+        *("--trust", _trust(offer)),
+        *("--isolation", "auto"),
+        *(() if host.build_image is None else ("--build-image", host.build_image)),
+        *("--format", "text"),
+    ]
+
+
+def _access(offer: Mapping[str, Any]) -> TreeAccess:
+    """Where the tree may be: a service that does not mark it vouches for nothing."""
+    return "allowed" if offer.get("tree_access") == "allowed" else "public"
+
+
+def _trust(offer: Mapping[str, Any]) -> Trust:
+    return "followed" if offer.get("trust") == "followed" else "outside"
+
+
+def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Callable[[], bool]) -> process.Finished:
+    """How the run of a job ended. Its log has all that it printed."""
+    host, log = job.worker.host, process.Log(job.spooled.log, _LARGEST_LOG)
+    deadline = host.limits.seconds + _SLACK_SECONDS
+    if host.builders is not None:
+        return _run_in_builder(job, host.builders, deadline, on_output, should_stop)
+    return process.run(
+        host.limits.argv(run_argv(host, job.offer, job.spooled.results)),
+        deadline=deadline,
+        env=host.env,
+        log=log,
+        on_output=on_output,
+        should_stop=should_stop,
+    )
+
+
+def _run_in_builder(
+    job: LeasedJob,
+    builders: Builders,
+    deadline: float,
+    on_output: Callable[[str], None],
+    should_stop: Callable[[], bool],
+) -> process.Finished:
+    trust = _trust(job.offer)
+    # Kept here, not in the builder's folder: a tree could name the job there that shall find what it planted.
+    asked = job.spooled.folder.parent.with_name(f"asked-{builders.exchange(trust).name}")
+    resume = asked.is_file() and asked.read_text() == job.name
+    prepared = builder_job(job.offer, _access(job.offer), builders.trees, resume=resume)
+    if isinstance(prepared, Failure):
+        return failed_before(prepared)
+    asked.write_text(job.name)
+    with job.spooled.log.open("a", errors="replace") as log:
+
+        def both(text: str) -> None:
+            log.write(text)
+            log.flush()
+            on_output(text)
+
+        exchange = builders.exchange(trust)
+        return run_in_builder(prepared, exchange, deadline=deadline, on_output=both, should_stop=should_stop)
+
+
+def collect_results(job: LeasedJob) -> None:
+    """Takes what a builder has measured by now into the spool; what this host measures itself lies there already."""
+    builders = job.worker.host.builders
+    if builders is not None:
+        collect(builders.exchange(_trust(job.offer)) / job.name, job.spooled.results, job.offer)
+
+
+def exchanges(host: WorkerHost) -> tuple[Path, ...]:
+    """The folders that are shared with builders."""
+    return () if host.builders is None else tuple(host.builders.exchanges.values())

@@ -1,0 +1,39 @@
+"""`cliffwatch tasks`: the service's background tasks, for a service that was started without them."""
+
+import asyncio
+import sys
+from datetime import timedelta
+
+import psycopg
+import rich_click as click
+
+from cliffwatch.command import terminal
+from cliffwatch.failure import Exit
+from cliffwatch_service.command.failures import ending_on_refusal, failed
+from cliffwatch_service.postgres.server import postgres
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.runtime.logs import set_up_logs
+from cliffwatch_service.settings import read_settings
+from cliffwatch_service.store import background
+from cliffwatch_service.tasks.process import work
+
+_ALIVE = timedelta(seconds=60)
+"""Without a heartbeat: one comes every five seconds."""
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Only say whether some process does tasks: status 0, else 4.")
+def tasks(*, check: bool) -> None:
+    """Do background tasks: compare, look at followed branches, watch series, expire leases, clean up.
+
+    `serve` does them in a process of its own unless it is given --no-tasks. Several may run on one database.
+    """
+    with ending_on_refusal(), postgres(read_settings()) as database:
+        if check:
+            with psycopg.connect(database.url) as connection:
+                last = background.last_heartbeat(connection)
+            if last is None or clock.now() - last > _ALIVE:
+                raise failed(f"no process does tasks (the last one was there at {last})", Exit.HOST_FAILED)
+            return
+        set_up_logs(json=not sys.stderr.isatty(), colour=not terminal.wants_no_colour())
+        asyncio.run(work(database.url, read_settings()))
