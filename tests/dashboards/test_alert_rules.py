@@ -10,7 +10,6 @@ from dashboards_read import ROOT, alert_rules, answer, dashboards
 from service_running import Running
 
 RULES = {rule["uid"]: rule for rule in alert_rules()}
-WATCHED = ("regression", "stale", "host", "heartbeat")
 
 
 def rows_of(connection: Any, uid: str) -> list[dict[str, Any]]:
@@ -54,8 +53,6 @@ def test_a_rule_is_whole(reading: Any, demonstration: Running, uid: str) -> None
 
 def test_identities_of_rules_are_one_each() -> None:
     assert len(RULES) == len(alert_rules())
-    for word in WATCHED:
-        assert any(word in uid for uid in RULES)
 
 
 def test_nothing_in_a_rule_is_read_as_grafanas_environment() -> None:
@@ -84,6 +81,7 @@ def database_now(connection: psycopg.Connection[Any]) -> datetime:
 def test_each_kind_of_trouble_fires(demonstration: Running) -> None:
     """In a transaction that is taken back: a host that fails, one that is offline, a stale target, tasks that were given up."""
     with psycopg.connect(demonstration.database) as connection:
+        connection.execute("UPDATE regression_report SET opened = now() WHERE state = 'new'")
         connection.execute("UPDATE run SET received = now() - interval '3 days'")
         connection.execute("UPDATE host SET last_seen = now() - interval '7 hours'")
         connection.execute("UPDATE lease SET ended = now(), outcome = 'host-failed', granted = now()")
@@ -103,7 +101,6 @@ def test_each_kind_of_trouble_fires(demonstration: Running) -> None:
         assert firing(connection, "cliffwatch-parked-jobs")
         connection.execute("UPDATE procrastinate_events SET at = now() - interval '2 hours'")
         assert firing(connection, "cliffwatch-tasks-wait")
-        connection.execute("DELETE FROM run WHERE mode = 'icount' AND false")
         connection.rollback()
     quiet = {"cliffwatch-parked-jobs", "cliffwatch-tasks-wait", "cliffwatch-never-measured"}
     assert fired >= set(RULES) - quiet
