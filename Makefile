@@ -15,6 +15,10 @@ TIMES_ARGS ?=
 COMPOSE_ARGS ?=
 MACHINES ?=
 FOLLOWED_ARGS ?=
+SEED ?= 1
+HOSTS ?= 50
+PUSHES ?= 1000
+DAY_ARGS ?=
 MUTANTS ?= cliffwatch.*
 
 .PHONY: help
@@ -83,6 +87,14 @@ mutants: setup ## break parsers, comparing and statistics line by line and list 
 .PHONY: load
 load: setup ## fill a service with 100 million samples and measure it (about 15 minutes, 6 GB of disk; LOAD_ARGS=--help)
 	$(BIN)/python tools/load $(LOAD_ARGS)
+
+.PHONY: simulated-day
+simulated-day: setup ## a day of 50 hosts and 1,000 pushes against a service of its own (25 minutes; HOSTS=5 PUSHES=20 DAY_ARGS='--seconds 30 --pace 0' for a short one)
+	$(BIN)/python tools/simulated_day --seed $(SEED) --hosts $(HOSTS) --pushes $(PUSHES) $(DAY_ARGS)
+
+.PHONY: service-memory
+service-memory: setup ## the memory of a service, idle and over 100,000 reads (about 15 minutes)
+	$(BIN)/python tools/service_memory.py
 
 .PHONY: fuzz
 fuzz: setup ## throw 100,000 broken requests at a service, and schemathesis for two minutes

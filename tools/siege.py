@@ -273,6 +273,8 @@ def besieged(folder: Path, token: str, name: str, given: Prey, seconds: float) -
         host = stack.enter_context(service.http())
         stranger = stack.enter_context(httpx2.Client(base_url=service.url, trust_env=False, timeout=60))
         stranger.get("/").raise_for_status()
+        # Starts the process for large documents, which a service that nobody attacks has too.
+        put(host, f"/api/v1/runs/{given.whole}/boots/{given.number}", given.boot, JSON)
         time.sleep(_SETTLED_SECONDS)
         attack = attacks(service, given, stranger, host)[name]
         return under(service, name, memory(service.pid), attack, seconds)

@@ -8,7 +8,8 @@ import pytest
 from dashboards_read import ROLE
 from service_running import Running, fresh_database
 
-from cliffwatch_service.postgres.migrate import DASHBOARDS, migrate
+from cliffwatch_service.postgres.migrate import migrate
+from cliffwatch_service.postgres.roles import DASHBOARDS
 
 TABLES = (
     "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
@@ -113,7 +114,7 @@ def test_who_may_make_no_role_migrates_and_grants_what_is_there(modest: str) -> 
 
 
 def test_where_the_role_cannot_be_made_nothing_fails(modest: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cliffwatch_service.postgres.migrate.DASHBOARDS", "cliffwatch_absent")
+    monkeypatch.setattr("cliffwatch_service.postgres.roles.DASHBOARDS", "cliffwatch_absent")
     assert migrate(modest) >= "0008"
     with psycopg.connect(modest) as connection:
         assert connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'cliffwatch_absent'").fetchone() is None

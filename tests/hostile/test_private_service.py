@@ -10,7 +10,7 @@ import pytest
 from service_runs import boots_of, put_all, record_of, run_of
 
 from cliffwatch.identities import run_digest
-from cliffwatch_service.postgres.migrate import APPLICATION
+from cliffwatch_service.postgres.roles import APPLICATION
 
 COMMAND = str(Path(sys.executable).with_name("cliffwatch"))
 NEWLINE = "%0A"

@@ -298,3 +298,13 @@ def test_reading_can_be_closed_to_the_public(running: Any, monkeypatch: pytest.M
         problem_of(http.get("/api/v1/runs"), 401)
     with running.http("read") as http:
         assert http.get("/api/v1/runs").status_code == 200
+
+
+def test_methods_that_clients_invent_are_counted_together(running: Any) -> None:
+    """Each that was counted by itself would be kept for ever."""
+    with running.http("read") as http:
+        for number in range(3):
+            assert http.request(f"INVENTED{number}", "/").status_code == 405
+        counted = http.get("/metrics").text
+    assert 'cliffwatch_requests_total{method="other"' in counted
+    assert "INVENTED" not in counted

@@ -1,18 +1,24 @@
 """The database: migrations, roles, backup and restore."""
 
+import uuid
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from service_running import database_url
 from service_runs import put_all, run_of
 
 from cliffwatch_service.postgres.backup import backup, restore
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
-from cliffwatch_service.postgres.migrate import APPLICATION, READER, migrate
+from cliffwatch_service.postgres.migrate import migrate
+from cliffwatch_service.postgres.pool import open_pool
+from cliffwatch_service.postgres.roles import APPLICATION, READER
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime import clock
 from cliffwatch_service.settings import read_settings
+from cliffwatch_service.store import queue
 
 SCHEMA = """
 SELECT table_name, column_name, data_type, is_nullable, column_default
@@ -124,3 +130,23 @@ def test_unknown_settings_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert read_settings().public_reading is False
     monkeypatch.setenv("CLIFFWATCH_PUBLIC_READING", "true")
     assert read_settings().public_reading is True
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_an_ordinary_user_of_a_managed_database_is_enough(cluster: EmbeddedPostgres, granted: bool) -> None:
+    """He owns the database and may make no roles; an administrator may have granted him those of the service."""
+    name = f"u{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(database_url(cluster, "postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN")
+        connection.execute(f"CREATE DATABASE {name} OWNER {name}")
+        if granted:
+            connection.execute(f"GRANT cliffwatch_owner, {APPLICATION}, {READER} TO {name}")
+    url = database_url(cluster, name).replace("postgres:@", f"{name}:@")
+    migrate(url)
+    with open_pool(url, connections=2, statement_seconds=10) as pool, pool.connection() as connection:
+        queue.keep_host(connection, "rome-1", "amd-rome", {}, clock.now())
+        user = connection.execute("SELECT current_user AS name").fetchone()
+    assert user == {"name": APPLICATION if granted else name}
+    with psycopg.connect(database_url(cluster, "postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(f"DROP ROLE {name}")

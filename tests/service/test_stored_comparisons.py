@@ -1,10 +1,13 @@
 """Comparing what is stored: of one run, of two, and with the nearest measured ancestor."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
 from service_runs import commit_of, put_all, record_of, run_of
 
+from cliffwatch_service.compare.pairing import compared, pair_revisions
 from cliffwatch_service.store.trees import RevisionFacts, keep_revision
 
 
@@ -143,3 +146,32 @@ def test_a_threshold_that_is_none_is_refused(running: Any) -> None:
         answer = http.put(f"/api/v1/runs/{run.digest}", json=record_of(run))
     assert answer.status_code == 422
     assert "notable" in answer.json()["detail"]
+
+
+def test_readers_of_several_targets_do_not_wait_for_each_other_in_a_circle(running: Any) -> None:
+    """One has compared the first target and not committed yet, another waits for that: the first one goes on all the same."""
+    upload(
+        running,
+        run_of(boots=4, cases=3, seed=1, base="one", head="two"),
+        run_of(boots=4, cases=3, seed=2, base="two", head="three", created="2026-11-21T11:00:00+00:00"),
+        *(
+            run_of(boots=4, cases=3, seed=seed, base=base, head=head, platform="intel-skylake", host="skylake-1")
+            for seed, base, head in ((3, "one", "two"), (4, "two", "three"))
+        ),
+    )
+    now, service = running.clock.now(), running.service
+    with service.transaction() as first, ThreadPoolExecutor(1) as pool:
+        paired = pair_revisions(first, commit_of("one"), commit_of("three"), None, None)
+        compared(first, paired.pairs[0], now)
+        with psycopg.connect(running.database, autocommit=True) as looking:
+            other = pool.submit(lambda: running.get(f"/comparisons/{commit_of('one')}...{commit_of('three')}"))
+            while not waits_for_a_transaction(looking):
+                assert not other.done(), other.result()
+        compared(first, paired.pairs[1], now)
+        first.commit()
+        assert len(other.result()["targets"]) == 2
+
+
+def waits_for_a_transaction(connection: psycopg.Connection[Any]) -> bool:
+    query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return connection.execute(query).fetchone() is not None

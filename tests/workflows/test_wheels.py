@@ -85,3 +85,8 @@ def test_the_command_of_the_wheels_works_without_a_checkout(installed: Path) -> 
     install += ["--name", "rome-1", "--token-file", "token", "--program", "/opt/cliffwatch/bin/cliffwatch"]
     assert "ProtectSystem=strict" in cliffwatch(installed, *install, "--root", ".", "--dry-run")
     assert "--port" in cliffwatch(installed, "serve", "--help")
+
+
+@pytest.mark.parametrize("package", list(PARTS))
+def test_the_licence_is_in_the_wheel(wheels: dict[str, Path], package: str) -> None:
+    assert any(name.endswith("/LICENSE") for name in zipfile.ZipFile(wheels[package]).namelist())

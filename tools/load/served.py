@@ -56,7 +56,7 @@ def served(data_dir: Path, *, token: str | None = None, **settings: str) -> Iter
         process = subprocess.Popen([COMMAND, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         try:
-            url = _address(process, log)
+            url = address_said(process, log)
             drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=log)
             secret = token or _token(env)
             yield Served(url, secret, _database(data_dir), process.pid, data_dir)
@@ -67,7 +67,7 @@ def served(data_dir: Path, *, token: str | None = None, **settings: str) -> Iter
             process.stderr.close()
 
 
-def _address(process: "subprocess.Popen[str]", log: Any) -> str:
+def address_said(process: "subprocess.Popen[str]", log: Any) -> str:
     assert process.stderr is not None
     for line in process.stderr:
         log.write(line)

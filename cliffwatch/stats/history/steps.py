@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from cliffwatch.stats.history.winsorize import winsorized
 from cliffwatch.stats.rank_tables import Values
@@ -88,6 +87,8 @@ def _best_cut(values: Values) -> tuple[int, float]:
 
 
 def _student(statistic: float, freedom: int) -> float:
+    from scipy import special  # noqa: PLC0415 - half a second to load, for series with candidates alone
+
     return 2 * float(special.stdtr(freedom, -statistic))
 
 

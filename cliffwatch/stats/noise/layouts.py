@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,5 +40,7 @@ def layout_spread(groups: Sequence[Sequence[float]]) -> LayoutSpread | None:
     typical = float((sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(filled) - 1))
     if inner == 0:
         return LayoutSpread(layout=math.sqrt(outer / typical), boot=0.0, p=0.0 if outer > 0 else 1.0)
+    from scipy import special  # noqa: PLC0415 - half a second to load, for runs with several layouts alone
+
     p = float(special.fdtrc(len(filled) - 1, freedom, outer / inner))
     return LayoutSpread(layout=math.sqrt(max(0.0, (outer - inner) / typical)), boot=math.sqrt(inner), p=p)

@@ -106,7 +106,6 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
     pool = open_pool(database.url, connections=settings.connections, statement_seconds=settings.statement_seconds)
     large = LargeWork(settings, database.url)
     try:
-        large.start()
         with pool.connection() as connection:
             keep_leases(connection, timedelta(seconds=settings.lease_seconds), clock.now())
         service = Service(

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -103,20 +104,34 @@ def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
     return digest_of([boots.boot_digests_of_arm(connection, arm) for arm in (base_id, head_id)])
 
 
-def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: datetime) -> int:
+def keep_compared(
+    connection: Connection[Any],
+    base_id: int,
+    head_id: int,
+    now: datetime,
+    *,
+    turn: AbstractContextManager[Any] | None = None,
+) -> int:
     """Compares two stored arms unless that was done of the very same boots by this method; answers the comparison's id.
 
-    Raises Refusal where they cannot be compared at all.
+    `turn` is waited for, and held while it computes alone: storing may wait for another's transaction, which needs a turn
+    itself where it compares on several targets. Raises Refusal where the arms cannot be compared at all.
     """
     stored = stored_comparison(connection, base_id, head_id)
     if stored is not None:
         return int(stored["id"])
+    with turn or nullcontext():
+        row = _made(connection, base_id, head_id)
+    return comparisons.keep_comparison(connection, row, now)
+
+
+def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparisons.ComparisonRecord:
     inputs = _inputs(connection, base_id, head_id)
     base, head = _load(connection, base_id), _load(connection, head_id)
     compared = _compared(base, head, _control(connection, base, head))
     summary = comparison_set_to_json(compared, context_of_record(head.record, None))
     rows = summary.pop("comparisons")
-    row = comparisons.ComparisonRecord(
+    return comparisons.ComparisonRecord(
         digest=digest_of(["comparison", base.run["digest"], head.run["digest"], inputs, METHOD_VERSION]),
         platform=base.run["platform"],
         mode=base.run["mode"],
@@ -131,7 +146,6 @@ def keep_compared(connection: Connection[Any], base_id: int, head_id: int, now: 
         rows=packed(orjson.dumps(rows)),
         indexed=_indexed_rows(connection, compared, base.run),
     )
-    return comparisons.keep_comparison(connection, row, now)
 
 
 def _load(connection: Connection[Any], arm_id: int) -> StoredArm:

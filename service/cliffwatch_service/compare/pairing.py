@@ -236,8 +236,7 @@ def known(connection: Connection[Any], pair: Pair) -> Answer | None:
 
 def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
     """The answer, made now where it is not stored. Raises Refusal where the arms cannot be compared at all."""
-    with _one_at_a_time:
-        identity = keep_compared(connection, pair.base_arm, pair.head_arm, now)
+    identity = keep_compared(connection, pair.base_arm, pair.head_arm, now, turn=_one_at_a_time)
     row = comparisons.comparison_by_id(connection, identity)
     assert row is not None
     return Answer(pair.target, row, pair.runs, pair.base_arm, pair.head_arm)

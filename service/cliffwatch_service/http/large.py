@@ -40,6 +40,9 @@ _MOST_READERS = 8
 _RENEWED_AFTER = 32
 """Documents after which the process is a fresh one, with the memory of one."""
 
+_IDLE_SECONDS = 60.0
+"""After which the process ends: it takes as much memory as half of the rest, and starts in a second."""
+
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger("cliffwatch.large")
 _here: list[Service] = []
@@ -47,16 +50,16 @@ _here: list[Service] = []
 
 
 class LargeWork:
-    """The process beside, which is started when it is first needed."""
+    """The process beside, which is started when it is needed and ends when it has been idle for a while."""
 
     def __init__(self, settings: Settings, url: str) -> None:
         self._settings, self._url = settings, url
         self._process: ProcessPoolExecutor | None = None
         self._turn: asyncio.Lock | None = None
         self._waiting = 0
+        self._rest: asyncio.TimerHandle | None = None
 
-    def start(self) -> None:
-        """Before anybody waits for it."""
+    def _start(self) -> ProcessPoolExecutor:
         self._process = ProcessPoolExecutor(
             1,
             mp_context=multiprocessing.get_context("spawn"),
@@ -64,11 +67,21 @@ class LargeWork:
             initargs=(self._settings, self._url, os.getpid()),
             max_tasks_per_child=_RENEWED_AFTER,
         )
-        self._process.submit(os.getpid)
+        return self._process
 
     def close(self) -> None:
         if self._process is not None:
             self._process.shutdown(cancel_futures=True)
+
+    def _rest_later(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+        self._rest = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end_idle)
+
+    def _end_idle(self) -> None:
+        if self._process is not None and not self._waiting:
+            self._process.shutdown(wait=False)
+            self._process = None
 
     async def do(self, service: Service, size: int, work: Callable[..., T], *given: Any, reads: bool = False) -> T:
         """`work(service, *given)`, in a thread of this process for a document of a small size. Raises what it raises."""
@@ -83,17 +96,16 @@ class LargeWork:
                 return await self._beside(service.now(), work, given)
         finally:
             self._waiting -= 1
+            self._rest_later()
 
     async def _beside(self, now: datetime, work: Callable[..., T], given: tuple[Any, ...]) -> T:
-        if self._process is None:
-            self.start()
-        assert self._process is not None
+        process = self._process or self._start()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._process, _do, now, work, given)
+            return await asyncio.get_running_loop().run_in_executor(process, _do, now, work, given)
         except BrokenProcessPool:
-            _log.error("the process for large documents died and is started anew")
-            self._process.shutdown(wait=False)
-            self.start()
+            _log.error("the process for large documents died; the next one starts it anew")
+            process.shutdown(wait=False)
+            self._process = None
             raise Refusal(
                 503, "gave up", "the service ran out of memory for a document of this size: send less at once"
             ) from None

@@ -17,6 +17,9 @@ SECONDS = Histogram(
     ["method", "route"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10),
 )
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Those that are counted by name: a client may invent any number of others, and each would be kept for ever."""
+
 _log = structlog.get_logger("cliffwatch.http")
 
 
@@ -50,8 +53,9 @@ class RequestLog:
     def _log_request(self, scope: Scope, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
         path = getattr(route, "path", "none")
-        REQUESTS.labels(scope["method"], path, str(status)).inc()
-        SECONDS.labels(scope["method"], path).observe(seconds)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        REQUESTS.labels(method, path, str(status)).inc()
+        SECONDS.labels(method, path).observe(seconds)
         _log.info(
             "answered", method=scope["method"], path=scope["path"], status=status, milliseconds=round(seconds * 1000, 1)
         )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import psycopg
 
-from cliffwatch_service.postgres.migrate import DASHBOARD_SCHEMA, OWNER, let_owner_create, may_act_as_owner, migrate
+from cliffwatch_service.postgres.migrate import migrate
+from cliffwatch_service.postgres.roles import DASHBOARD_SCHEMA, OWNER, let_owner_create, may_act_as_owner
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 

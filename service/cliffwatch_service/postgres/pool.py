@@ -6,7 +6,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
-from cliffwatch_service.postgres.migrate import APPLICATION
+from cliffwatch_service.postgres.roles import APPLICATION
 
 
 def configured(statement_seconds: float) -> Callable[[psycopg.Connection], None]:

@@ -3,7 +3,7 @@
 import psycopg
 from psycopg import sql
 
-from cliffwatch_service.postgres.migrate import DASHBOARDS
+from cliffwatch_service.postgres.roles import DASHBOARDS
 from cliffwatch_service.refusal import Refusal
 
 

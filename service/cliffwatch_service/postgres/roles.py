@@ -1,0 +1,130 @@
+"""The database's roles, and what each may do."""
+
+import psycopg
+from psycopg import sql
+
+OWNER, APPLICATION, READER = "cliffwatch_owner", "cliffwatch_application", "cliffwatch_reader"
+DASHBOARDS = "cliffwatch_dashboards"
+DASHBOARD_SCHEMA = "dashboard"
+
+_GRANTS = f"""
+GRANT USAGE ON SCHEMA public TO {APPLICATION}, {READER};
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};
+REVOKE SELECT ON token, audit, procrastinate_jobs FROM {READER};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {APPLICATION};
+GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {APPLICATION};
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APPLICATION};
+"""  # noqa: S608 - names of roles, which are constants
+
+
+_NEVER_CHANGED = (
+    *(
+        "boot",
+        "boot_document",
+        "raw_output",
+        "raw_piece",
+        "columns",
+        "series",
+        "benchmark_case",
+        "environment",
+        "kernel",
+    ),
+    *("point", "audit", "triage"),
+)
+_NEVER_DELETED = (
+    *(
+        "run",
+        "arm",
+        "boot",
+        "boot_document",
+        "columns",
+        "series",
+        "benchmark_case",
+        "environment",
+        "kernel",
+        "revision",
+    ),
+    *("audit", "triage", "token"),
+)
+"""What was measured and what was done, as far as the application may do to it: whoever makes it run SQL of his own changes no
+sample. Runs and arms, too: with one of them its boots would go."""
+
+
+def make_roles(connection: psycopg.Connection) -> bool:
+    """Makes the three roles where this user may, unless an administrator has made them and granted them to him. Where neither
+    is so, everything belongs to him and nothing is granted.
+    """
+    try:
+        with connection.transaction():
+            for role in (OWNER, APPLICATION, READER):
+                if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone() is None:
+                    connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
+                _join(connection, role)
+    except psycopg.errors.InsufficientPrivilege:
+        return False
+    return True
+
+
+def _join(connection: psycopg.Connection, role: str) -> None:
+    """Makes this user a member who may act as the role. Raises InsufficientPrivilege where he may not and is none already.
+
+    Who made a role is a member, and may grant himself to act as it; to whom an administrator granted it, that was done.
+    """
+    try:
+        with connection.transaction():
+            connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
+    except psycopg.errors.InsufficientPrivilege:
+        if not _is_member(connection, role):
+            raise
+
+
+def let_owner_create(connection: psycopg.Connection) -> None:
+    """Gives the owner the schemas in which it makes things. Raises psycopg.errors.InsufficientPrivilege."""
+    database = sql.Identifier(connection.info.dbname)
+    connection.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}")
+    connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, sql.Identifier(OWNER)))
+
+
+def may_act_as_owner(connection: psycopg.Connection) -> bool:
+    """Whether this user may own things in the owner's name."""
+    return _is_member(connection, OWNER)
+
+
+def _is_member(connection: psycopg.Connection, role: str) -> bool:
+    query = "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, 'MEMBER')"
+    return connection.execute(query, [role]).fetchone() is not None
+
+
+def grant(connection: psycopg.Connection, version: str) -> None:
+    """Grants the roles what they may do in a schema of this version."""
+    if version >= "0002":
+        connection.execute(_GRANTS)
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        there = {row[0] for row in rows}
+        for act, tables in (("UPDATE", _NEVER_CHANGED), ("DELETE", _NEVER_DELETED)):
+            for table in sorted(there & set(tables)):
+                connection.execute(
+                    sql.SQL("REVOKE {} ON {} FROM {}").format(
+                        sql.SQL(act), sql.Identifier(table), sql.Identifier(APPLICATION)
+                    )
+                )
+
+
+def grant_dashboards(connection: psycopg.Connection, version: str) -> None:
+    """The role of dashboards reads their views and nothing else. It is made where this user may; where he may not, an
+    administrator makes it, and the next migration grants.
+    """
+    if version < "0008":
+        return
+    role, schema = sql.Identifier(DASHBOARDS), sql.Identifier(DASHBOARD_SCHEMA)
+    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [DASHBOARDS]).fetchone() is None:
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(role))
+        except psycopg.errors.InsufficientPrivilege:
+            return
+    connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
+    views = connection.execute("SELECT viewname FROM pg_views WHERE schemaname = %s", [DASHBOARD_SCHEMA]).fetchall()
+    for (view,) in views:
+        name = sql.Identifier(DASHBOARD_SCHEMA, view)
+        connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(name, role))

@@ -1,0 +1,27 @@
+"""Carries migrations out with Alembic, which nothing else of the service needs."""
+
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
+
+
+def upgrade(connection: psycopg.Connection, folder: Path, to: str) -> None:
+    """Carries out what is missing up to a version, each step in a transaction of its own; leaves the connection open.
+
+    Raises psycopg.Error.
+    """
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
+    try:
+        with engine.connect() as bound:
+            config = Config()
+            config.set_main_option("script_location", str(folder))
+            config.attributes["connection"] = bound
+            command.upgrade(config, to)
+            bound.commit()
+    except DBAPIError as error:
+        raise (error.orig or error) from None

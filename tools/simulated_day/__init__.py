@@ -1,0 +1,1 @@
+"""One day of a fleet against a service of its own, in minutes."""
