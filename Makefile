@@ -11,6 +11,7 @@ TEST_ARGS ?=
 TEST_PROCESSES ?= 2
 LOAD_ARGS ?=
 BUSY_ARGS ?=
+TIMES_ARGS ?=
 COMPOSE_ARGS ?=
 MACHINES ?=
 FOLLOWED_ARGS ?=
@@ -27,12 +28,12 @@ help: ## this list
 .PHONY: setup
 setup: $(VENV)/.ready ## the virtual environment with the `cliffwatch` command
 
-$(VENV)/.ready: requirements/setup.txt requirements/dev.txt pyproject.toml runner/pyproject.toml service/pyproject.toml
+$(VENV)/.ready: requirements/setup.txt requirements/dev.txt requirements/dashboards.txt pyproject.toml runner/pyproject.toml service/pyproject.toml
 	@tools/install-packages.sh python
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cliffwatch needs Python 3.11 or newer: make setup PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt -r requirements/dashboards.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e runner -e service
 	@touch $@
 
@@ -141,6 +142,20 @@ screenshots: setup ## make docs/screenshots anew from the demonstration; look at
 	@tools/install-packages.sh browser
 	$(BIN)/python tools/screenshots.py
 
+.PHONY: dashboards
+dashboards: setup ## make Grafana's dashboards anew from their builders (docs/dashboards.md)
+	$(BIN)/python dashboards
+
+.PHONY: dashboards-types
+dashboards-types: setup ## hold the dashboards against Grafana's own types (needs node and npm)
+	@command -v npm >/dev/null || { echo "this needs node and npm: apt-get install nodejs npm"; exit 1; }
+	npm ci --prefix dashboards/types --ignore-scripts --no-audit --no-fund --silent
+	$(BIN)/python dashboards/types/check.py
+
+.PHONY: dashboard-times
+dashboard-times: setup ## time every query of the dashboards at 100 million samples (about 15 minutes, 8 GB of disk; TIMES_ARGS=--help)
+	$(BIN)/python tools/dashboard_times.py $(TIMES_ARGS)
+
 .PHONY: plots
 plots: setup ## draw the plots of docs/method.md
 	$(BIN)/uv run --quiet --no-project --isolated --python 3.11 --with matplotlib==3.10.7 --with numpy==$$($(BIN)/python -c 'import numpy; print(numpy.__version__)') \
@@ -166,3 +181,5 @@ lock: setup ## pin the requirements anew, with hashes
 	    --no-emit-package cliffwatch pyproject.toml $$part/pyproject.toml -o requirements/$$part.txt; done
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
 	  --group pyproject.toml:mutants -o requirements/mutants.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --constraint requirements/dev.txt \
+	  --group pyproject.toml:dashboards -o requirements/dashboards.txt

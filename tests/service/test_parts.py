@@ -47,10 +47,18 @@ def test_a_reader_reads_what_was_measured_and_nothing_else(database: str, tmp_pa
     assert [each.returncode for each in made] == [0, 0], made[0].stderr
     with psycopg.connect(database) as connection:
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(READER)))
-        connection.execute("SELECT count(*) FROM run")
-        for refused in ("SELECT * FROM token", "DELETE FROM run", "CREATE TABLE mine ()"):
+        connection.execute("SELECT count(*) FROM dashboard.run")
+        for refused in ("SELECT * FROM run", "SELECT * FROM token", "DELETE FROM run", "CREATE TABLE mine ()"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
                 connection.execute(refused)
+
+
+def test_dashboards_learn_where_the_pages_are(database: str, tmp_path: Path) -> None:
+    for pages in ("https://first.example.org", "https://cliffwatch.example.org/"):
+        assert cliffwatch(database, tmp_path, "migrate", "--pages-url", pages).returncode == 0
+
+    with psycopg.connect(database) as connection:
+        assert connection.execute("SELECT url FROM dashboard.site").fetchall() == [("https://cliffwatch.example.org",)]
 
 
 def test_a_reader_is_nobody_who_is_more(database: str, tmp_path: Path) -> None:

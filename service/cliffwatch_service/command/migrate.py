@@ -8,20 +8,29 @@ from cliffwatch.failure import Exit
 from cliffwatch_service.command.failures import ending_on_refusal, failed
 from cliffwatch_service.command.token import data_dir_option
 from cliffwatch_service.postgres.migrate import schema_version
-from cliffwatch_service.postgres.reader import allow_reader
+from cliffwatch_service.postgres.reader import allow_reader, keep_pages_url
 from cliffwatch_service.postgres.server import postgres
 from cliffwatch_service.settings import read_settings
 
 
 @click.command()
 @data_dir_option
-@click.option("--reader", metavar="NAME", help="User of the database to make, who may only read: Grafana's.")
+@click.option(
+    "--reader",
+    metavar="NAME",
+    help="User of the database to make, who may only read the views of dashboards: Grafana's.",
+)
 @click.option(
     "--reader-password-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="File with the reader's password.",
 )
-def migrate(data_dir: Path | None, reader: str | None, reader_password_file: Path | None) -> None:
+@click.option(
+    "--pages-url", metavar="URL", help="Where people find the pages: links of Grafana's dashboards lead there."
+)
+def migrate(
+    data_dir: Path | None, reader: str | None, reader_password_file: Path | None, pages_url: str | None
+) -> None:
     """Bring the database to the schema of this version, as every start of `serve` does.
 
     For those who start several processes on one database: this one first.
@@ -31,4 +40,6 @@ def migrate(data_dir: Path | None, reader: str | None, reader_password_file: Pat
     with ending_on_refusal(), postgres(read_settings(data_dir=data_dir)) as database:
         if reader is not None and reader_password_file is not None:
             allow_reader(database.url, reader, reader_password_file.read_text().strip())
+        if pages_url is not None:
+            keep_pages_url(database.url, pages_url)
         click.echo(f"schema {schema_version(database.url)} on {database.where}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 
 from cliffwatch_service.postgres.migrate import migrate
-from cliffwatch_service.postgres.roles import OWNER, may_act_as_owner
+from cliffwatch_service.postgres.roles import DASHBOARD_SCHEMA, OWNER, let_owner_create, may_act_as_owner
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 
@@ -35,11 +35,12 @@ def restore(database: Postgres, file: Path) -> None:
     with psycopg.connect(database.url, autocommit=True) as connection:
         _refuse_used(connection)
         # The schema that is there is this version's and empty; the backup brings its own.
+        connection.execute(f"DROP SCHEMA IF EXISTS {DASHBOARD_SCHEMA} CASCADE")
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         owned = may_act_as_owner(connection)
         if owned:
-            connection.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}")
+            let_owner_create(connection)
     _run(
         database,
         "pg_restore",

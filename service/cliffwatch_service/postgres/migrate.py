@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psycopg
 
-from cliffwatch_service.postgres.roles import OWNER, grant, make_roles
+from cliffwatch_service.postgres.roles import OWNER, grant, grant_dashboards, let_owner_create, make_roles
 from cliffwatch_service.refusal import Refusal
 
 LOCK = 0x0C11FF
@@ -40,7 +40,8 @@ def migrate(url: str, *, to: str = _NEWEST) -> str:
 def _migrated(connection: psycopg.Connection, to: str) -> str:
     roles = make_roles(connection)
     if roles:
-        connection.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}; SET ROLE {OWNER}")
+        let_owner_create(connection)
+        connection.execute(f"SET ROLE {OWNER}")
     connection.execute("SET statement_timeout = '10min'; SET lock_timeout = '10s'")
     connection.commit()
     known = sorted(path.name.partition("_")[0] for path in (migrations_folder() / "versions").glob("[0-9]*.py"))
@@ -56,6 +57,7 @@ def _migrated(connection: psycopg.Connection, to: str) -> str:
     if roles:
         connection.execute("RESET ROLE")
         grant(connection, version or "")
+    grant_dashboards(connection, version or "")
     connection.commit()
     return version or "empty"
 

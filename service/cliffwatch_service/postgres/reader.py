@@ -1,14 +1,14 @@
-"""Somebody who reads what was measured, and nothing else, by SQL of his own: Grafana."""
+"""Somebody who reads the views of dashboards, and nothing else, by SQL of his own: Grafana."""
 
 import psycopg
 from psycopg import sql
 
-from cliffwatch_service.postgres.roles import READER
+from cliffwatch_service.postgres.roles import DASHBOARDS
 from cliffwatch_service.refusal import Refusal
 
 
 def allow_reader(url: str, name: str, password: str) -> None:
-    """Makes a user who may read as the role for readers may, or gives him a new password. Raises Refusal."""
+    """Makes a user who may read as the role of dashboards may, or gives him a new password. Raises Refusal."""
     role = sql.Identifier(name)
     with psycopg.connect(url) as connection:
         known = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = %s", [name]).fetchone()
@@ -22,9 +22,20 @@ def allow_reader(url: str, name: str, password: str) -> None:
                     role, sql.Literal(password)
                 )
             )
-            connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(READER), role))
+            connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(DASHBOARDS), role))
             connection.execute(sql.SQL("ALTER ROLE {} SET default_transaction_read_only = on").format(role))
             connection.execute(sql.SQL("ALTER ROLE {} SET statement_timeout = '30s'").format(role))
+            connection.execute(sql.SQL("ALTER ROLE {} SET jit = off").format(role))
         except psycopg.errors.InsufficientPrivilege as error:
-            detail = f"this user of the database makes no others: have its administrator make {name} and GRANT {READER}"
+            detail = (
+                f"this user of the database makes no others: have its administrator make {name} and GRANT {DASHBOARDS}"
+            )
             raise Refusal(503, "no reader", detail) from error
+
+
+def keep_pages_url(url: str, pages: str) -> None:
+    """Writes down where people find the pages: links of dashboards lead there."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO dashboard.pages (url) VALUES (%s) ON CONFLICT (one) DO UPDATE SET url = excluded.url", [pages]
+        )

@@ -4,6 +4,8 @@ import psycopg
 from psycopg import sql
 
 OWNER, APPLICATION, READER = "cliffwatch_owner", "cliffwatch_application", "cliffwatch_reader"
+DASHBOARDS = "cliffwatch_dashboards"
+DASHBOARD_SCHEMA = "dashboard"
 
 _GRANTS = f"""
 GRANT USAGE ON SCHEMA public TO {APPLICATION}, {READER};
@@ -76,6 +78,13 @@ def _join(connection: psycopg.Connection, role: str) -> None:
             raise
 
 
+def let_owner_create(connection: psycopg.Connection) -> None:
+    """Gives the owner the schemas in which it makes things. Raises psycopg.errors.InsufficientPrivilege."""
+    database = sql.Identifier(connection.info.dbname)
+    connection.execute(f"GRANT ALL ON SCHEMA public TO {OWNER}")
+    connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, sql.Identifier(OWNER)))
+
+
 def may_act_as_owner(connection: psycopg.Connection) -> bool:
     """Whether this user may own things in the owner's name."""
     return _is_member(connection, OWNER)
@@ -99,3 +108,23 @@ def grant(connection: psycopg.Connection, version: str) -> None:
                         sql.SQL(act), sql.Identifier(table), sql.Identifier(APPLICATION)
                     )
                 )
+
+
+def grant_dashboards(connection: psycopg.Connection, version: str) -> None:
+    """The role of dashboards reads their views and nothing else. It is made where this user may; where he may not, an
+    administrator makes it, and the next migration grants.
+    """
+    if version < "0008":
+        return
+    role, schema = sql.Identifier(DASHBOARDS), sql.Identifier(DASHBOARD_SCHEMA)
+    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [DASHBOARDS]).fetchone() is None:
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(role))
+        except psycopg.errors.InsufficientPrivilege:
+            return
+    connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
+    views = connection.execute("SELECT viewname FROM pg_views WHERE schemaname = %s", [DASHBOARD_SCHEMA]).fetchall()
+    for (view,) in views:
+        name = sql.Identifier(DASHBOARD_SCHEMA, view)
+        connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(name, role))
