@@ -84,3 +84,23 @@ def test_results_that_cannot_be_handled_are_left_for_the_end(job: LeasedJob, mon
         uploads.send_news()
 
     assert len(tried) == 1
+
+
+def test_the_lease_is_kept_while_a_job_is_delivered() -> None:
+    asked: list[str] = []
+    twice = threading.Event()
+
+    def post(path: str, _: object) -> None:
+        asked.append(path)
+        if len(asked) == 2:
+            twice.set()
+
+    worker: Any = SimpleNamespace(client=SimpleNamespace(post=post), host=None, say=None)
+    leased = LeasedJob(worker, {"lease": "one", "heartbeat_seconds": 0.01}, Spooled(Path()), threading.Event())
+
+    with jobs._heartbeats(leased):
+        assert twice.wait(60)
+    after = len(asked)
+
+    assert set(asked) == {"/leases/one/heartbeat"}
+    assert len(asked) == after

@@ -1,6 +1,8 @@
 """One job on this host: runs `cliffwatch run`, keeps the lease, and uploads each boot as it is done."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cliffwatch.failure import Exit
@@ -50,7 +52,26 @@ def do_job(job: LeasedJob) -> bool:
     collect_results(job)
     outcome, reason = _outcome(finished, early)
     job.say(f": {outcome}" + (f": {reason.splitlines()[0]}" if reason else ""))
-    return deliver(job, outcome, reason)
+    with _heartbeats(job):
+        return deliver(job, outcome, reason)
+
+
+@contextmanager
+def _heartbeats(job: LeasedJob) -> Iterator[None]:
+    """Keeps the lease of a job that has ended and is being delivered: else a slow service gives it to another host."""
+    done = threading.Event()
+
+    def keep() -> None:
+        while not done.wait(job.offer["heartbeat_seconds"]):
+            job.worker.client.post(f"{job.path}/heartbeat", {})
+
+    thread = threading.Thread(target=keep, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _keep_lease(job: LeasedJob, events: JobEvents, early: _EarlyEnd, done: threading.Event) -> None:
