@@ -60,6 +60,14 @@ def compose(*words: str, check: bool = True, **environment: str) -> subprocess.C
     return call(["docker", "compose", *files, *words], check=check, **environment)
 
 
+def here(*words: str | Path) -> None:
+    """A command of this machine's own Cliffwatch, which knows none of the composition's settings."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("CLIFFWATCH_")}
+    done = subprocess.run([BIN / "cliffwatch", *words], env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"cliffwatch {words[0]}: {done.stderr[-2000:]}")
+
+
 def say(text: str) -> None:
     print(f"{time.strftime('%T')}  {text}", flush=True)
 
@@ -292,8 +300,8 @@ def backup() -> None:
     compose("exec", "-T", "service", "rm", "/var/lib/cliffwatch/composed.dump")
     with tempfile.TemporaryDirectory() as folder:
         data = ("--data-dir", folder)
-        call([BIN / "cliffwatch", "restore", CACHE / "composed.dump", *data])
-        call([BIN / "cliffwatch", "backup", CACHE / "embedded.dump", *data])
+        here("restore", CACHE / "composed.dump", *data)
+        here("backup", CACHE / "embedded.dump", *data)
     (CACHE / "embedded.dump").chmod(0o644)
     compose("exec", "-T", "postgres", "createdb", "-U", "cliffwatch", "restored")
     service_command("restored", "restore", "/backups/embedded.dump")

@@ -1,12 +1,13 @@
 """The database: migrations, roles, backup and restore."""
 
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from service_running import database_url
+from service_running import database_url, fresh_database
 from service_runs import put_all, run_of
 
 from cliffwatch_service.postgres.backup import backup, restore
@@ -105,6 +106,28 @@ def test_a_backup_holds_everything(
         for table in ("boot", "boot_document", "comparison", "point", "token"):
             query = f"SELECT md5(string_agg({table}::text, ',' ORDER BY {table}::text)) FROM {table}"
             assert one.execute(query).fetchone() == other.execute(query).fetchone()
+
+
+@pytest.fixture
+def another_empty_database(cluster: EmbeddedPostgres) -> Iterator[str]:
+    yield from fresh_database(cluster, "template0")
+
+
+def test_a_backup_of_a_restored_database_is_one_too(
+    running: Any, empty_database: str, another_empty_database: str, cluster: EmbeddedPostgres, tmp_path: Path
+) -> None:
+    with running.http("upload") as http:
+        put_all(http, run_of(boots=1, cases=2))
+    first, second = tmp_path / "first", tmp_path / "second"
+    backup(Postgres(running.database, "", cluster.programs), first)
+    restore(Postgres(empty_database, "", cluster.programs), first)
+    with psycopg.connect(empty_database) as connection:
+        # As older versions restored: pg_dump then writes down that the schema has no comment.
+        connection.execute("COMMENT ON SCHEMA public IS NULL")
+    backup(Postgres(empty_database, "", cluster.programs), second)
+    restore(Postgres(another_empty_database, "", cluster.programs), second)
+
+    assert counts_of(another_empty_database) == counts_of(running.database)
 
 
 def test_a_database_that_is_used_is_not_overwritten(running: Any, cluster: EmbeddedPostgres, tmp_path: Path) -> None:

@@ -37,8 +37,10 @@ def restore(database: Postgres, file: Path) -> None:
         # The schema that is there is this version's and empty; the backup brings its own.
         connection.execute(f"DROP SCHEMA IF EXISTS {DASHBOARD_SCHEMA} CASCADE")
         connection.execute("DROP SCHEMA public CASCADE")
-        connection.execute("CREATE SCHEMA public")
         owned = may_act_as_owner(connection)
+        # A backup of a database that was itself restored may say something of the schema, which only its owner can.
+        connection.execute("CREATE SCHEMA public" + (f" AUTHORIZATION {OWNER}" if owned else ""))
+        connection.execute("COMMENT ON SCHEMA public IS 'standard public schema'")  # as pg_dump takes for granted
         if owned:
             let_owner_create(connection)
     _run(
