@@ -242,7 +242,7 @@ def upgrade() -> None:
             )
         finally:
             call(["git", "worktree", "remove", "--force", folder])
-    compose("exec", "-T", "postgres", "createdb", "-U", "cliffwatch", "before")
+    new_database("before")
     service_command("before", "demo-data", version="before")
     columns = columns_of("before")
     kept = contents("before", columns)
@@ -270,6 +270,11 @@ def service_command(database: str, *words: str, version: str = "now") -> str:
     return compose(*run, *words, CLIFFWATCH_VERSION=version).stdout
 
 
+def new_database(name: str) -> None:
+    compose("exec", "-T", "postgres", "dropdb", "--if-exists", "-U", "cliffwatch", name)
+    compose("exec", "-T", "postgres", "createdb", "-U", "cliffwatch", name)
+
+
 def query(database: str, text: str) -> list[str]:
     done = compose("exec", "-T", "postgres", "psql", "-U", "cliffwatch", "-d", database, "-Atc", text)
     return done.stdout.splitlines()
@@ -293,6 +298,7 @@ def contents(database: str, tables: Sequence[tuple[str, str]]) -> list[str]:
 
 def backup() -> None:
     """A backup of the composed service fills an embedded PostgreSQL, and one of that the composed again."""
+    compose("stop", "--timeout", "5", "worker")  # when it was last there is written down with each of its questions
     for name in ("composed.dump", "embedded.dump"):
         (CACHE / name).unlink(missing_ok=True)
     compose("exec", "-T", "service", "cliffwatch", "backup", "/var/lib/cliffwatch/composed.dump")
@@ -303,7 +309,7 @@ def backup() -> None:
         here("restore", CACHE / "composed.dump", *data)
         here("backup", CACHE / "embedded.dump", *data)
     (CACHE / "embedded.dump").chmod(0o644)
-    compose("exec", "-T", "postgres", "createdb", "-U", "cliffwatch", "restored")
+    new_database("restored")
     service_command("restored", "restore", "/backups/embedded.dump")
     columns = [(table, names) for table, names in columns_of("cliffwatch") if not table.startswith("procrastinate")]
     if contents("restored", columns) != contents("cliffwatch", columns):
