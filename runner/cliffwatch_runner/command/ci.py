@@ -30,6 +30,7 @@ from cliffwatch_runner.ci.job_plan import JobPlan, read_job_plan
 from cliffwatch_runner.ci.measuring import Place, measure_target
 from cliffwatch_runner.ci.summary import nothing_measured, plan_summary, result_summary
 from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.command.ci_publish import comment, publish
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.run.progress import PlainLines
 from cliffwatch_runner.source.access import ACCESSES, TreeAccess
@@ -52,6 +53,10 @@ def ci() -> None:
 
     docs/github.md has the workflows that call them. Each takes files and options and needs no GitHub.
     """
+
+
+ci.add_command(comment)
+ci.add_command(publish)
 
 
 @ci.command()
