@@ -1,5 +1,6 @@
 """What an event measures: base, head, targets and trust, by the policy of the base and never of the head."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,7 @@ def plan_of(repository: Path, name: str, content: Any, *more: str) -> JobPlan:
     ended = ask(repository, name, content, *more)
     assert ended.exit_code == 0, ended.output
     lines = (repository.parent / "output").read_text().splitlines()
-    plan = read_job_plan(
-        next(after for line, after in zip(lines, lines[1:], strict=False) if line.startswith("plan<<"))
-    )
+    plan = read_job_plan(next(after for line, after in itertools.pairwise(lines) if line.startswith("plan<<")))
     assert isinstance(plan, JobPlan)
     return plan
 

@@ -10,7 +10,8 @@ from gidgethub.abc import GitHubAPI
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import FailOn, check_run, regression_comment, sticky_comment
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch.pull_request.posting import Posted, Poster, put_check_run, put_notification, put_sticky
+from cliffwatch.pull_request.patience import Poster
+from cliffwatch.pull_request.posting import Posted, put_check_run, put_notification, put_sticky
 from cliffwatch.pull_request.state import PullRequestState
 from cliffwatch_runner import clock
 
@@ -30,7 +31,10 @@ class _Transport(GitHubAPI):
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> tuple[int, httpx2.Headers, bytes]:
-        answered = await self._client.request(method, url, headers=dict(headers), content=body)
+        try:
+            answered = await self._client.request(method, url, headers=dict(headers), content=body)
+        except httpx2.TransportError as error:
+            raise ConnectionError(str(error) or type(error).__name__) from error
         return answered.status_code, answered.headers, answered.content
 
     async def sleep(self, seconds: float) -> None:
