@@ -15,6 +15,7 @@ from service_running import Running
 from toy import FAKEVNG, change, git, request, run_toy, toy_repository
 
 from cliffwatch.command.main import main
+from cliffwatch.pull_request.marker import read_marker
 from cliffwatch.results import Run
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
@@ -106,8 +107,12 @@ def test_a_pull_request_gets_one_comment_and_its_head_a_check_run(
         ended = publish(github, tmp_path, workflow_run(pull))
         assert ended.exit_code == 0, ended.output
 
-    sticky = [each for each in tree.comments.values() if "cliffwatch:sticky" in each.body]
-    assert [each.number for each in sticky] == [pull.number]
+    kinds = {found.kind: each for each in tree.comments.values() if (found := read_marker(each.body)) is not None}
+    assert len(kinds) == len(tree.comments) <= 2
+    sticky = kinds["sticky"]
+    assert sticky.number == pull.number
+    assert "5 regressions" in sticky.body
+    assert "@everyone" not in sticky.body
     assert {check.head for check in tree.checks.values()} == {pull.head}
     assert len(tree.checks) == 1
 

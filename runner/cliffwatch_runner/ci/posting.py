@@ -9,8 +9,8 @@ from gidgethub.abc import GitHubAPI
 
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import FailOn, check_run, regression_comment, sticky_comment
-from cliffwatch.pull_request.policy import Policy
 from cliffwatch.pull_request.patience import Poster
+from cliffwatch.pull_request.policy import Policy
 from cliffwatch.pull_request.posting import Posted, put_check_run, put_notification, put_sticky
 from cliffwatch.pull_request.state import PullRequestState
 from cliffwatch_runner import clock
