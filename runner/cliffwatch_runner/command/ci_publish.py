@@ -16,7 +16,6 @@ from cliffwatch.results import read_run
 from cliffwatch.samples import Mode
 from cliffwatch_runner.ci.artifact import ArtifactName
 from cliffwatch_runner.ci.github_api import API, GitHubReader
-from cliffwatch_runner.ci.identity_token import service_token
 from cliffwatch_runner.ci.job_log import annotation, failure_annotation, harmless
 from cliffwatch_runner.ci.posting import post
 from cliffwatch_runner.ci.published_results import (
@@ -32,7 +31,7 @@ from cliffwatch_runner.ci.told_state import told_state
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun, read_workflow_run
 from cliffwatch_runner.upload.client import Client, Refused
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
-from cliffwatch_runner.worker.secret import VARIABLE, read_token
+from cliffwatch_runner.worker.secret import read_token
 
 _event_option = click.option(
     "--event",
@@ -51,9 +50,7 @@ _server_option = click.option(
 @_event_option
 @_api_option
 @_server_option
-@click.option(
-    "--service", help="Service that gets the results, of the job's identity or the token of CLIFFWATCH_TOKEN."
-)
+@click.option("--service", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
 @click.option("--comment/--no-comment", "posts", default=True, help="Comments and the check run on GitHub.")
 def publish(event: Path, api: str, server: str, service: str | None, posts: bool) -> NoReturn:
     """Publish the results of a workflow's run that has ended: upload them, tell the pull request.
@@ -95,7 +92,7 @@ def _policy(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None) -> Po
 
 
 def _upload(service: str, run: WorkflowRun, results: Sequence[Result], server: str) -> list[Exit]:
-    token = read_token(None) if os.environ.get(VARIABLE) else service_token(service, os.environ)
+    token = read_token(None)
     if isinstance(token, Failure):
         return [_failed(token)]
     codes = []
