@@ -48,6 +48,14 @@ def act(
         each.mkdir(exist_ok=True)
     (programs / "cliffwatch").write_text(f'#!/bin/sh\nexec {sys.executable} {cliffwatch} "$@"\n')
     (programs / "cliffwatch").chmod(0o755)
+    return acted(tree, name, event, folder, cache=cache)
+
+
+def acted(
+    tree: Path, name: str, event: dict[str, Any], folder: Path, *more: str, cache: Path | None = None, net: bool = False
+) -> Acted:
+    """Runs the workflows of a folder for an event; with `net`, its jobs reach what listens on this machine."""
+    programs, artifacts, home = folder / "bin", folder / "artifacts", folder / "home"
     file = folder / "event.json"
     file.write_text(json.dumps(event))
     words = [act_program(), name, "--eventpath", str(file), "--json", "--no-cache-server", "--pull=false"]
@@ -57,9 +65,9 @@ def act(
     env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(home)}
     env["XDG_CACHE_HOME"] = str(cache or folder / "cache")
     env.pop("DOCKER_HOST", None)
-    alone = ["unshare", "--user", "--map-current-user", "--net"]
+    alone = [] if net else ["unshare", "--user", "--map-current-user", "--net"]
     ended = subprocess.run(
-        [*alone, *words], cwd=tree, env=env, capture_output=True, text=True, check=False, timeout=3600
+        [*alone, *words, *more], cwd=tree, env=env, capture_output=True, text=True, check=False, timeout=3600
     )
     lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     summary = "\n".join(str(line["msg"]) for line in lines if "Summary - " in str(line.get("msg")))
