@@ -285,3 +285,19 @@ def test_a_silent_job_is_told_as_failed(github: StandIn, tree: Repository, pull:
 
     assert ended.exit_code == 0, ended.output
     assert len(tree.comments) == 1
+
+
+def test_a_comment_can_be_looked_at_before_anything_is_posted(
+    github: StandIn, pull: Pull, measured: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "event.json"
+    file.write_text(json.dumps(workflow_run(pull, head_repository={"full_name": "stranger/linux"})))
+
+    ended = CliRunner().invoke(
+        main, ["ci", "comment", str(measured.path), "--event", str(file)], catch_exceptions=False
+    )
+
+    assert ended.exit_code == 0
+    assert "5 regressions" in ended.output
+    assert "untrusted" in ended.output
+    assert not github.requests

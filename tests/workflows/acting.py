@@ -41,21 +41,34 @@ def act(
     tree: Path, name: str, event: dict[str, Any], folder: Path, cliffwatch: Path, *, cache: Path | None = None
 ) -> Acted:
     """Runs the caller's workflow of a tree for an event, with `cliffwatch` as the program of that name on the runner."""
-    (tree / ".github/workflows").mkdir(parents=True, exist_ok=True)
-    shutil.copy(CALLER, tree / ".github/workflows/cliffwatch.yml")
-    programs, artifacts, home = folder / "bin", folder / "artifacts", folder / "home"
-    for each in (programs, artifacts, home):
-        each.mkdir(exist_ok=True)
-    (programs / "cliffwatch").write_text(f'#!/bin/sh\nexec {sys.executable} {cliffwatch} "$@"\n')
-    (programs / "cliffwatch").chmod(0o755)
-    return acted(tree, name, event, folder, cache=cache)
+    put_program(folder, cliffwatch)
+    return acted(tree, CALLER.read_text(), name, event, folder, cache=cache)
+
+
+def put_program(folder: Path, cliffwatch: Path, **variables: str) -> None:
+    """Makes `cliffwatch` a program of the runner, with these environment variables in place of those that act sets."""
+    (folder / "bin").mkdir(exist_ok=True)
+    words = " ".join(f"{name}={value}" for name, value in variables.items())
+    (folder / "bin/cliffwatch").write_text(f'#!/bin/sh\nexec env {words} {sys.executable} {cliffwatch} "$@"\n')
+    (folder / "bin/cliffwatch").chmod(0o755)
 
 
 def acted(
-    tree: Path, name: str, event: dict[str, Any], folder: Path, *more: str, cache: Path | None = None, net: bool = False
+    tree: Path,
+    workflow: str,
+    name: str,
+    event: dict[str, Any],
+    folder: Path,
+    *more: str,
+    cache: Path | None = None,
+    net: bool = False,
 ) -> Acted:
-    """Runs the workflows of a folder for an event; with `net`, its jobs reach what listens on this machine."""
+    """Runs a workflow of a tree for an event; with `net`, its jobs reach what listens on this machine."""
+    (tree / ".github/workflows").mkdir(parents=True, exist_ok=True)
+    (tree / ".github/workflows/caller.yml").write_text(workflow)
     programs, artifacts, home = folder / "bin", folder / "artifacts", folder / "home"
+    for each in (artifacts, home):
+        each.mkdir(exist_ok=True)
     file = folder / "event.json"
     file.write_text(json.dumps(event))
     words = [act_program(), name, "--eventpath", str(file), "--json", "--no-cache-server", "--pull=false"]
