@@ -55,7 +55,9 @@ def test_a_push_of_a_real_kernel_is_measured_and_reported(tree: Path, tmp_path: 
     }
     event: dict[str, Any] = {"ref": "refs/heads/master", "before": base, "after": head, "repository": repository}
 
-    acted = act(tree, "push", event, tmp_path, ROOT / "tests/workflows/real_command.py", cache=default_cache().parent)
+    acted = act(
+        tree, "push", event, tmp_path, ROOT / "tests/workflows/own_kernels_command.py", cache=default_cache().parent
+    )
 
     assert acted.status == 0, acted.log[-4000:]
     assert "### 5 regressions, 2 unchanged of 7 cases" in acted.summary
