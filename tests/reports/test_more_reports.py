@@ -18,7 +18,7 @@ from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.go_bench import go_bench_report
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.json_report import json_report
-from cliffwatch.reports.mail import mail_report
+from cliffwatch.reports.mail.report import mail_report
 from cliffwatch.reports.markdown import LONGEST, markdown_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CaseKey

@@ -12,9 +12,17 @@ from typing import Any
 
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, Ended, Output, job_line, read_answer
 from cliffwatch_runner.source.access import TreeAccess, Trust
 from cliffwatch_runner.source.tree import open_tree
+from cliffwatch_runner.worker.builder.messages import (
+    LONGEST_LINE,
+    SOCKET,
+    BuilderJob,
+    Ended,
+    Output,
+    job_line,
+    read_answer,
+)
 
 _ATTEMPTS = 4
 _CONNECTING_SECONDS = 300.0

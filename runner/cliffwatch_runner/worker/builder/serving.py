@@ -14,9 +14,17 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, Ended, end_line, output_lines, read_job
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.source.access import Trust
+from cliffwatch_runner.worker.builder.messages import (
+    LONGEST_LINE,
+    SOCKET,
+    BuilderJob,
+    Ended,
+    end_line,
+    output_lines,
+    read_job,
+)
 
 _PATIENCE = 60.0
 _WAITING = 1

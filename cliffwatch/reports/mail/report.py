@@ -19,8 +19,7 @@ _SHOWN_DEVIATION = 0.02
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
     """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
-    worst = compared.headline()
-    lines = [f"Subject: {_subject(compared, worst)}", "", *_opening(compared, worst), ""]
+    lines = [f"Subject: {mail_subject(compared)}", "", *mail_opening(compared), ""]
     for failure in context.failures:
         lines += [
             f"{failure.arm}: {failure.message}",
@@ -35,14 +34,18 @@ def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
     return "\n".join(_printable(line).rstrip() for line in lines) + "\n"
 
 
-def _subject(compared: ComparisonSet, worst: Comparison | None) -> str:
+def mail_subject(compared: ComparisonSet) -> str:
+    """The commit and its largest change."""
+    worst = compared.headline()
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
         return f"[bpf] {commit}: {sentence(compared)}"
     return f"[bpf] {commit}: {worst.case} {abs(worst.change or 0.0):.1%} {worst.verdict}"
 
 
-def _opening(compared: ComparisonSet, worst: Comparison | None) -> Iterator[str]:
+def mail_opening(compared: ComparisonSet) -> Iterator[str]:
+    """The first sentences: what was noticed, and on which commit."""
+    worst = compared.headline()
     yield "Hello,"
     yield ""
     what = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
