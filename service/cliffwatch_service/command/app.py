@@ -20,7 +20,7 @@ from cliffwatch_service.http.logging import RequestLog
 from cliffwatch_service.http.problems import MEDIA_TYPE, ProblemDocument
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.web import site
 from cliffwatch_service.web.layout.session import signed_in
 

@@ -18,7 +18,7 @@ from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.postgres.server import postgres
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.runtime import clock
-from cliffwatch_service.settings import read_settings
+from cliffwatch_service.runtime.settings import read_settings
 from cliffwatch_service.store import tokens
 
 data_dir_option = click.option(

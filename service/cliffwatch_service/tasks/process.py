@@ -16,7 +16,7 @@ import structlog
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.tasks.tasks import TaskParts, create_tasks
 
 _PATIENCE = 15.0

@@ -20,7 +20,7 @@ from cliffwatch_service.history.changes import branches_with, take_changes, watc
 from cliffwatch_service.history.follow import poll
 from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import background, database, follows
 from cliffwatch_service.tasks.retention import apply_retention
 
