@@ -1,1 +1,1 @@
-"""What is measured of a push or a pull request, for whom, and how it is told there. Pure: no network, no git."""
+"""What a pull request is told: its comment, its check run, the commands that people write into comments, and the posting."""
