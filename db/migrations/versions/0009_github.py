@@ -1,4 +1,4 @@
-"""GitHub: where the App is installed, which webhooks came, and what pull requests and their comments have come to."""
+"""GitHub: where the App is installed, which webhooks came, and what was asked for pull requests."""
 
 from alembic import op
 
@@ -42,21 +42,31 @@ CREATE TABLE github_pull_request (
     number int NOT NULL,
     state text NOT NULL CHECK (state IN ('open', 'closed')),
     head text NOT NULL,
+    base text NOT NULL,
     waits boolean NOT NULL DEFAULT false,
     approved_head text,
     problem text,
+    targets jsonb NOT NULL DEFAULT '[]',
+    fail_on text[] NOT NULL DEFAULT '{}',
     series bigint,
     version int,
     declined boolean NOT NULL DEFAULT false,
     looked timestamptz NOT NULL,
+    sequence bigint NOT NULL DEFAULT 0,
+    shown text,
+    posted timestamptz,
     UNIQUE (repository_id, number)
 );
 COMMENT ON COLUMN github_pull_request.head IS 'the commit that GitHub named last';
+COMMENT ON COLUMN github_pull_request.base IS 'what is measured against; the tip of the base branch until that is known';
 COMMENT ON COLUMN github_pull_request.waits IS 'its author is from outside and no maintainer has asked for this head';
 COMMENT ON COLUMN github_pull_request.approved_head IS 'the head that a maintainer asked for; another one waits again';
 COMMENT ON COLUMN github_pull_request.problem IS 'why nothing is measured, in words for its page';
 COMMENT ON COLUMN github_pull_request.series IS 'of a mailing list, where a branch says so';
 COMMENT ON COLUMN github_pull_request.declined IS 'whether somebody without write access has been told so already';
+COMMENT ON COLUMN github_pull_request.targets IS 'pairs of platform and mode, of the policy that held last; fail_on likewise';
+COMMENT ON COLUMN github_pull_request.sequence IS 'of the comment that was posted last: a later one is never replaced by an earlier one';
+COMMENT ON COLUMN github_pull_request.shown IS 'digests of what was posted last: what says the same is not posted again';
 CREATE INDEX github_pull_request_open ON github_pull_request (id) WHERE state = 'open';
 
 CREATE TABLE github_measurement (
@@ -67,6 +77,7 @@ CREATE TABLE github_measurement (
     head_commit text NOT NULL,
     version int,
     key text NOT NULL,
+    again boolean NOT NULL,
     state text NOT NULL DEFAULT 'asked' CHECK (state IN ('asked', 'superseded', 'cancelled')),
     created timestamptz NOT NULL,
     UNIQUE (pull_request_id, key)
@@ -74,6 +85,7 @@ CREATE TABLE github_measurement (
 COMMENT ON TABLE github_measurement IS 'what was asked for a head of a pull request; pull_head is what results are keyed by';
 COMMENT ON COLUMN github_measurement.head_commit IS 'what is measured: the head without commits that touch CI alone';
 COMMENT ON COLUMN github_measurement.key IS 'the same wish for the same head is asked once';
+COMMENT ON COLUMN github_measurement.again IS 'a comment asked for it, not the policy';
 
 CREATE TABLE github_measurement_request (
     measurement_id bigint NOT NULL REFERENCES github_measurement ON DELETE CASCADE,
@@ -93,20 +105,6 @@ CREATE TABLE github_command (
 );
 COMMENT ON TABLE github_command IS 'comments that begin like a command; what they say is asked from GitHub and kept nowhere';
 COMMENT ON COLUMN github_command.head_known IS 'the head of the pull request when it came: a later one it does not speak of';
-
-CREATE TABLE github_comment (
-    pull_request_id bigint NOT NULL REFERENCES github_pull_request ON DELETE CASCADE,
-    kind text NOT NULL CHECK (kind IN ('report', 'regression', 'check')),
-    about text NOT NULL DEFAULT '',
-    number bigint,
-    version bigint NOT NULL DEFAULT 0,
-    digest text,
-    posted timestamptz,
-    PRIMARY KEY (pull_request_id, kind, about)
-);
-COMMENT ON COLUMN github_comment.number IS 'GitHub''s, of the comment or check run; null before it is there';
-COMMENT ON COLUMN github_comment.about IS 'of a check run, the head; of a regression, what it says';
-COMMENT ON COLUMN github_comment.digest IS 'of what was posted last: what says the same is not posted again';
 """
 
 

@@ -4,6 +4,8 @@ They go to the address of the settings and to no other: no redirect leads away f
 nothing that a webhook, a comment or an answer names is an address here.
 """
 
+import asyncio
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,10 +14,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 from gidgethub import HTTPException, RateLimitExceeded
+from gidgethub.abc import GitHubAPI
 from gidgethub.apps import get_jwt
 from gidgethub.sansio import create_headers, decipher_response
 
-from cliffwatch_service.github.app_files import AppFiles
+from cliffwatch_service.github.app.files import AppFiles
 
 Kind = Literal["gone", "forbidden", "unauthorised", "wrong", "later", "not set up"]
 
@@ -80,13 +83,29 @@ class GitHub:
     def in_installation(self, installation: int, method: str, url: str, body: Any) -> Reply:
         """A token that GitHub no longer takes is fetched anew, once."""
         for attempt in range(2):
-            token = self._token(installation, fresh=attempt > 0)
+            token = self.token(installation, fresh=attempt > 0)
             if isinstance(token, GitHubProblem):
                 return token
             reply = self._send(method, url, create_headers("cliffwatch", oauth_token=token), body)
             if not isinstance(reply, GitHubProblem) or reply.kind != "unauthorised":
                 break
         return reply
+
+    def token(self, installation: int, *, fresh: bool) -> str | GitHubProblem:
+        """The token of an installation, a `fresh` one where GitHub refused the last."""
+        known = self._tokens.get(installation)
+        if known is not None and not fresh and self._now() < known[1] - _EARLY:
+            return known[0]
+        return self._new_token(installation)
+
+    def answer_of(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """The bytes that GitHub answers. Raises httpx2.TransportError, ValueError for an address elsewhere."""
+        if not self.is_here(url):
+            raise ValueError(f"{urlsplit(url).netloc} is not where GitHub is")
+        status, answered, content = self._whole(method, url, headers, body)
+        return status, answered, content
 
     def address(self, path: str) -> str:
         return self._api + path
@@ -96,10 +115,7 @@ class GitHub:
         ours, theirs = urlsplit(self._api), urlsplit(url)
         return (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc) and theirs.path.startswith(ours.path)
 
-    def _token(self, installation: int, *, fresh: bool) -> str | GitHubProblem:
-        known = self._tokens.get(installation)
-        if known is not None and not fresh and self._now() < known[1] - _EARLY:
-            return known[0]
+    def _new_token(self, installation: int) -> str | GitHubProblem:
         reply = self.as_app("POST", f"/app/installations/{installation:d}/access_tokens")
         if isinstance(reply, GitHubProblem):
             self._tokens.pop(installation, None)
@@ -114,7 +130,8 @@ class GitHub:
     def _send(self, method: str, url: str, headers: Mapping[str, str], body: Any) -> Reply:
         for _ in range(_MOST_REDIRECTS + 1):
             try:
-                status, answered, content = self._whole(method, url, headers, body)
+                sent = b"" if body is None else json.dumps(body).encode()
+                status, answered, content = self._whole(method, url, headers, sent)
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 return _broken(0, f"GitHub was not reached: {error or type(error).__name__}")
             target = str(httpx2.URL(url).join(answered["location"])) if "location" in answered else ""
@@ -124,15 +141,33 @@ class GitHub:
             url = target
         return _broken(status, "GitHub redirects in a circle")
 
-    def _whole(self, method: str, url: str, headers: Mapping[str, str], body: Any) -> tuple[int, httpx2.Headers, bytes]:
-        more = {} if body is None else {"json": body}
+    def _whole(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, httpx2.Headers, bytes]:
         content = bytearray()
-        with self._http.stream(method, url, headers={**headers}, **more) as response:
+        kind = {"content-type": "application/json"} if body else {}
+        with self._http.stream(method, url, headers={**kind, **headers}, content=body) as response:
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > _LARGEST:
                     raise httpx2.ReadError("the answer is too large")
             return response.status_code, response.headers, bytes(content)
+
+
+class PostingApi(GitHubAPI):
+    """What posts comments asks by this, one request after another, to the same address and no other."""
+
+    def __init__(self, github: GitHub) -> None:
+        super().__init__("cliffwatch", base_url=github.address(""))
+        self._github = github
+
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        return self._github.answer_of(method, url, headers, body)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import structlog
 
 from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
-from cliffwatch_service.github.webhooks import is_repository_name
+from cliffwatch_service.github.pull_requests.requesting import drop_all
+from cliffwatch_service.github.webhooks.looks import is_repository_name
 from cliffwatch_service.ingest.free_form import plain_text
-from cliffwatch_service.store.github import installations
+from cliffwatch_service.store.github import installations, pull_requests
 
 _log = structlog.get_logger("cliffwatch.github")
 
@@ -20,13 +21,16 @@ def look_at_installation(parts: GitHubParts, number: int) -> None:
     if isinstance(reply, GitHubProblem):
         raise_if_later(reply)
         if reply.kind == "gone":
-            _set_state(parts, number, "removed")
+            with parts.transaction() as connection:
+                installations.set_installation_state(connection, number, "removed", parts.now())
+            _drop(parts, number)
         _log.info("installation not read", installation=number, status=reply.status, reason=reply.message)
         return
     account = plain_text(str((reply.body.get("account") or {}).get("login", ""))[:100])
     if reply.body.get("suspended_at"):
         with parts.transaction() as connection:
             installations.keep_installation(connection, number, account, "suspended", parts.now())
+        _drop(parts, number)
         _log.info("installation suspended", installation=number, account=account)
         return
     reached = parts.github.installed(number).every("/installation/repositories?per_page=100", "repositories")
@@ -45,9 +49,11 @@ def _is_repository(each: Any) -> bool:
     return isinstance(each.get("id"), int) and is_repository_name(str(each.get("full_name")))
 
 
-def _set_state(parts: GitHubParts, number: int, state: str) -> None:
+def _drop(parts: GitHubParts, number: int) -> None:
+    """What nobody can be told any more is not measured."""
     with parts.transaction() as connection:
-        installations.set_installation_state(connection, number, state, parts.now())
+        for identity in pull_requests.open_of_installation(connection, number):
+            drop_all(connection, identity, parts.now())
 
 
 def known_repository(parts: GitHubParts, installation: int, repository: int) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from cliffwatch_service.github.app_files import AppFiles
+from cliffwatch_service.github.app.files import AppFiles
 from cliffwatch_service.github.calling import GitHub, GitHubProblem
 from cliffwatch_service.runtime.settings import Settings
 

@@ -41,7 +41,7 @@ def _remote_address(given: str) -> str:
     parts = urlsplit(given)
     loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
-        raise ValueError("must be https://…, or http:// on this machine")  # noqa: TRY004 - it is of the right type
+        raise ValueError("must be https://…, or http:// on this machine")
     if parts.hostname is None or parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("must be an address without a name, a password, a query or a fragment")
     return given.rstrip("/")

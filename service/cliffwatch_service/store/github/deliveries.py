@@ -8,9 +8,7 @@ from uuid import UUID
 from psycopg import Connection
 
 
-def keep_delivery(
-    connection: Connection[Any], identity: UUID, event: str, action: str | None, now: datetime
-) -> bool:
+def keep_delivery(connection: Connection[Any], identity: UUID, event: str, action: str | None, now: datetime) -> bool:
     """Whether it is the first of this number."""
     inserted = connection.execute(
         "INSERT INTO github_delivery (id, event, action, received) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id",
@@ -29,9 +27,7 @@ def last_delivery(connection: Connection[Any]) -> Mapping[str, Any] | None:
     ).fetchone()
 
 
-def keep_command(
-    connection: Connection[Any], *, comment: int, repository: int, number: int, now: datetime
-) -> bool:
+def keep_command(connection: Connection[Any], *, comment: int, repository: int, number: int, now: datetime) -> bool:
     """Whether a comment is new here, where its repository is known. Keeps which head its pull request had by then."""
     inserted = connection.execute(
         "INSERT INTO github_command (comment_id, repository_id, number, head_known, received)"

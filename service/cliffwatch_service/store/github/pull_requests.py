@@ -1,22 +1,26 @@
 """Pull requests, and what was asked for their heads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestFacts:
-    """A pull request as GitHub has it now; `series` and `version` where its branch is of a mailing list."""
+    """A pull request as GitHub has it now, and what the policy says of it; `series` and `version` of a mailing list."""
 
     repository: int
     number: int
     state: str
     head: str
+    base: str
+    targets: Sequence[tuple[str, str]]
+    fail_on: Sequence[str]
     series: int | None
     version: int | None
 
@@ -24,10 +28,17 @@ class PullRequestFacts:
 def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now: datetime) -> Mapping[str, Any]:
     """Its row, locked to the transaction's end."""
     row: Mapping[str, Any] | None = connection.execute(
-        "INSERT INTO github_pull_request (repository_id, number, state, head, series, version, looked)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (repository_id, number) DO UPDATE SET state = excluded.state,"
-        " head = excluded.head, series = excluded.series, version = excluded.version, looked = excluded.looked RETURNING *",
-        [facts.repository, facts.number, facts.state, facts.head, facts.series, facts.version, now],
+        "INSERT INTO github_pull_request (repository_id, number, state, head, base, targets, fail_on, series, version, looked)"
+        " VALUES (%(repository)s, %(number)s, %(state)s, %(head)s, %(base)s, %(targets)s, %(fail_on)s, %(series)s, %(version)s,"
+        " %(now)s) ON CONFLICT (repository_id, number) DO UPDATE SET state = excluded.state, head = excluded.head,"
+        " base = excluded.base, targets = excluded.targets, fail_on = excluded.fail_on, series = excluded.series,"
+        " version = excluded.version, looked = excluded.looked, waits = false, problem = NULL RETURNING *",
+        {
+            **asdict(facts),
+            "targets": Jsonb([list(target) for target in facts.targets]),
+            "fail_on": list(facts.fail_on),
+            "now": now,
+        },
     ).fetchone()
     assert row is not None
     return row
@@ -49,8 +60,8 @@ def pull_request_numbered(connection: Connection[Any], repository: int, number: 
     return connection.execute(_ROW + " WHERE repository_id = %s AND number = %s", [repository, number]).fetchone()
 
 
-def set_waits(connection: Connection[Any], identity: int, *, waits: bool) -> None:
-    connection.execute("UPDATE github_pull_request SET waits = %s WHERE id = %s", [waits, identity])
+def set_waits(connection: Connection[Any], identity: int) -> None:
+    connection.execute("UPDATE github_pull_request SET waits = true WHERE id = %s", [identity])
 
 
 def approve_head(connection: Connection[Any], identity: int, head: str) -> None:
@@ -63,12 +74,8 @@ def set_problem(connection: Connection[Any], identity: int, problem: str | None)
     connection.execute("UPDATE github_pull_request SET problem = %s WHERE id = %s", [problem, identity])
 
 
-def decline_once(connection: Connection[Any], identity: int) -> bool:
-    """Whether nobody was told no in this pull request yet."""
-    told = connection.execute(
-        "UPDATE github_pull_request SET declined = true WHERE id = %s AND NOT declined RETURNING id", [identity]
-    ).fetchone()
-    return told is not None
+def set_declined(connection: Connection[Any], identity: int) -> None:
+    connection.execute("UPDATE github_pull_request SET declined = true WHERE id = %s", [identity])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,22 +88,17 @@ class MeasurementRow:
     head: str
     version: int | None
     key: str
+    again: bool
 
 
 def keep_measurement(connection: Connection[Any], row: MeasurementRow, now: datetime) -> int | None:
     """Its number; None where this was asked before."""
     inserted = connection.execute(
-        "INSERT INTO github_measurement (pull_request_id, pull_head, base_commit, head_commit, version, key, created)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (pull_request_id, key) DO NOTHING RETURNING id",
-        [row.pull_request, row.pull_head, row.base, row.head, row.version, row.key, now],
+        "INSERT INTO github_measurement (pull_request_id, pull_head, base_commit, head_commit, version, key, again,"
+        " created) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (pull_request_id, key) DO NOTHING RETURNING id",
+        [row.pull_request, row.pull_head, row.base, row.head, row.version, row.key, row.again, now],
     ).fetchone()
     return None if inserted is None else int(inserted["id"])
-
-
-def measurement_keyed(connection: Connection[Any], pull_request: int, key: str) -> Mapping[str, Any] | None:
-    return connection.execute(
-        "SELECT * FROM github_measurement WHERE pull_request_id = %s AND key = %s", [pull_request, key]
-    ).fetchone()
 
 
 def add_request(connection: Connection[Any], measurement: int, request: UUID) -> None:
@@ -142,6 +144,9 @@ def pull_requests_of_run(connection: Connection[Any], run: str) -> list[int]:
 _MOVING = """
 SELECT github_pull_request.id FROM github_pull_request
 WHERE EXISTS (
+    SELECT FROM github_repository JOIN github_installation ON github_installation.id = installation_id
+    WHERE github_repository.id = repository_id AND allowed AND github_installation.state = 'active'
+) AND EXISTS (
     SELECT FROM github_measurement JOIN github_measurement_request ON measurement_id = github_measurement.id
     JOIN job USING (request_id)
     WHERE pull_request_id = github_pull_request.id AND github_measurement.state = 'asked'
@@ -154,6 +159,32 @@ ORDER BY 1
 def moving(connection: Connection[Any], since: datetime) -> list[int]:
     """Pull requests with a job that waits, runs or ended since then."""
     return [row["id"] for row in connection.execute(_MOVING, [since]).fetchall()]
+
+
+def open_of_installation(connection: Connection[Any], installation: int) -> list[int]:
+    rows = connection.execute(
+        "SELECT github_pull_request.id FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id"
+        " WHERE installation_id = %s AND github_pull_request.state = 'open' ORDER BY 1",
+        [installation],
+    ).fetchall()
+    return [row["id"] for row in rows]
+
+
+def next_sequence(connection: Connection[Any], identity: int) -> int:
+    """A number that no comment of this pull request had before."""
+    row = connection.execute(
+        "UPDATE github_pull_request SET sequence = sequence + 1 WHERE id = %s RETURNING sequence", [identity]
+    ).fetchone()
+    assert row is not None
+    return int(row["sequence"])
+
+
+def keep_shown(connection: Connection[Any], identity: int, sequence: int, shown: str, now: datetime) -> None:
+    """Unless something newer was posted meanwhile."""
+    connection.execute(
+        "UPDATE github_pull_request SET shown = %s, posted = %s WHERE id = %s AND sequence = %s",
+        [shown, now, identity, sequence],
+    )
 
 
 def counts(connection: Connection[Any]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_service.github.app_files import AppFiles, AppIdentity, WebhookSecret, refused_key
+from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, refused_key
 from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
 
 OVERLAP = timedelta(hours=1)
@@ -30,7 +30,9 @@ def code_of(pasted: str) -> str | Failure:
     code = found[1] if found else pasted.strip()
     if _CODE.fullmatch(code):
         return code
-    return wrong_usage("this holds no code", "paste the address at which the browser ended, or what follows code= in it")
+    return wrong_usage(
+        "this holds no code", "paste the address at which the browser ended, or what follows code= in it"
+    )
 
 
 def convert_code(github: GitHub, code: str) -> Manifested | Failure:

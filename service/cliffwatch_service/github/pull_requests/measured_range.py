@@ -11,7 +11,7 @@ from cliffwatch.pull_request.mailing_list_series import (
     read_series_record,
 )
 from cliffwatch_service.github.calling import GitHubProblem, Installed
-from cliffwatch_service.github.opened import Opened
+from cliffwatch_service.github.pull_requests.opened import Opened
 
 _MOST_COMMITS = 60
 """Of a series whose files are asked for, one request each; of a longer branch, those at its end."""
