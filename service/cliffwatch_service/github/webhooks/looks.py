@@ -80,7 +80,7 @@ def _push(payload: Mapping[str, Any]) -> tuple[Look, ...]:
 
 
 def _pull_request(payload: Mapping[str, Any]) -> tuple[Look, ...]:
-    if payload.get("action") not in _PULL_REQUEST_ACTIONS:
+    if _text(payload, "action") not in _PULL_REQUEST_ACTIONS:
         return ()
     return _look_at(payload, _number(payload, "pull_request", "number"))
 
@@ -98,9 +98,9 @@ def _issue_comment(payload: Mapping[str, Any]) -> tuple[Look, ...]:
         return ()
     looks = _look_at(payload, _number(payload, "issue", "number"))
     text, comment = _text(payload, "comment", "body"), _number(payload, "comment", "id")
-    if payload.get("action") == "deleted":
+    if _text(payload, "action") == "deleted":
         return looks if _text(payload, "comment", "user", "type") == "Bot" else ()
-    if payload.get("action") != "created":
+    if _text(payload, "action") != "created":
         return ()
     if read_series_record(text).upstream is not None:
         return looks
@@ -115,7 +115,7 @@ def _issue_comment(payload: Mapping[str, Any]) -> tuple[Look, ...]:
 
 def _checks(member: str) -> Callable[[Mapping[str, Any]], tuple[Look, ...]]:
     def read(payload: Mapping[str, Any]) -> tuple[Look, ...]:
-        if payload.get("action") not in ("requested", "rerequested"):
+        if _text(payload, "action") not in ("requested", "rerequested"):
             return ()
         named = _at(payload, member, "pull_requests")
         numbers = [_number(each, "number") for each in named] if isinstance(named, list) else []
