@@ -13,12 +13,16 @@ FailOn = Literal["never", "regression", "confirmed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRun:
-    """`title` is plain text, `summary` Markdown; `conclusion` is None until all is done (`status` is `completed`)."""
+    """`title` is plain text, `summary` Markdown; `conclusion` is None until all is done (`status` is `completed`). `sequence` is the
+    state's: GitHub keeps it as `external_id`, so that an earlier state never replaces a later one.
+    """
 
+    sequence: int
     title: str
     summary: str
     status: Status
     conclusion: Conclusion | None
+    details_url: str | None = None
 
 
 def sticky_marker(name: str = "") -> str:
@@ -40,4 +44,10 @@ def regression_comment(state: PullRequestState) -> str | None:
 def check_run(state: PullRequestState, *, fail_on: FailOn = "never") -> CheckRun:
     """The verdict as the title of a check run; `neutral` unless the policy's `fail_on` is met."""
     conclusion: Conclusion = "neutral" if fail_on == "never" else "failure"
-    return CheckRun(title=state.title, summary=sticky_comment(state), status="completed", conclusion=conclusion)
+    return CheckRun(
+        sequence=state.sequence,
+        title=state.title,
+        summary=sticky_comment(state),
+        status="completed",
+        conclusion=conclusion,
+    )

@@ -1,7 +1,6 @@
 """The stand-in of GitHub answers as GitHub says of itself, and notices who does not ask so."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -10,21 +9,7 @@ from github_stand_in import webhooks
 from github_stand_in.answers import HANDLERS
 from github_stand_in.description import Asked, description
 from github_stand_in.server import StandIn, stand_in
-
-REPOSITORY = "octocat/linux"
-
-
-@pytest.fixture
-def moment() -> list[float]:
-    return [1_800_000_000.0]
-
-
-@pytest.fixture
-def github(moment: list[float]) -> Iterator[StandIn]:
-    with stand_in(lambda: moment[0]) as running:
-        running.kept.repository(REPOSITORY, permissions={"octocat": "write"})
-        running.kept.pull(REPOSITORY)
-        yield running
+from speaking import REPOSITORY, Moment
 
 
 def ask(github: StandIn, method: str, path: str, *, token: str | None = None, **more: Any) -> httpx2.Response:
@@ -89,13 +74,13 @@ def test_a_violation_fails_its_test() -> None:
         ask(running, "GET", "/nowhere")
 
 
-def test_tokens_expire_and_installations_are_revoked(github: StandIn, moment: list[float]) -> None:
-    installation = github.kept.install(REPOSITORY)
+def test_tokens_expire_and_installations_are_revoked(github: StandIn, moment: Moment) -> None:
+    installation = next(iter(github.kept.installations.values()))
     token = github.kept.token("cliffwatch[bot]", installation=installation.identity)
     path = f"/repos/{REPOSITORY}/issues/1/comments"
     assert ask(github, "GET", path, token=token).status_code == 200
 
-    moment[0] += 3601
+    moment.seconds += 3601
     assert ask(github, "GET", path, token=token).status_code == 401
 
     fresh = github.kept.token("cliffwatch[bot]", installation=installation.identity)
@@ -115,7 +100,7 @@ def test_a_locked_pull_request_takes_no_comment(github: StandIn) -> None:
 
 
 @pytest.mark.parametrize(("kind", "status"), [("secondary", 403), ("too-many", 429), ("primary", 403), ("502", 502)])
-def test_faults_are_those_of_github(github: StandIn, kind: Any, status: int, moment: list[float]) -> None:
+def test_faults_are_those_of_github(github: StandIn, kind: Any, status: int, moment: Moment) -> None:
     github.faults.next("issues/list-comments", kind)
 
     refused, after = (ask(github, "GET", f"/repos/{REPOSITORY}/issues/1/comments") for _ in range(2))
@@ -124,7 +109,7 @@ def test_faults_are_those_of_github(github: StandIn, kind: Any, status: int, mom
     assert ("retry-after" in refused.headers) == (kind in ("secondary", "too-many"))
     if kind == "primary":
         assert refused.headers["x-ratelimit-remaining"] == "0"
-        assert float(refused.headers["x-ratelimit-reset"]) == moment[0] + 1
+        assert float(refused.headers["x-ratelimit-reset"]) == moment.seconds + 1
 
 
 def test_a_lost_answer_was_done_and_a_dropped_one_was_not(github: StandIn) -> None:
@@ -140,7 +125,7 @@ def test_a_lost_answer_was_done_and_a_dropped_one_was_not(github: StandIn) -> No
 def test_answers_have_the_form_that_github_says(github: StandIn) -> None:
     """Of the operations that keep state, on a repository that has one of everything."""
     kept = github.kept.repositories[REPOSITORY]
-    installation = github.kept.install(REPOSITORY)
+    installation = next(iter(github.kept.installations.values()))
     token = github.kept.token("cliffwatch[bot]", installation=installation.identity)
     comment = github.kept.comment(REPOSITORY, 1, "octocat", "text")
     kept.artifacts[5] = (7, "cliffwatch-results", b"PK")
