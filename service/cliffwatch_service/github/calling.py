@@ -106,11 +106,13 @@ class GitHub:
     def answer_of(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """The bytes that GitHub answers. Raises httpx2.TransportError, ValueError for an address elsewhere."""
+        """The bytes that GitHub answers. Raises ConnectionError where none come, ValueError for an address elsewhere."""
         if not self.is_here(url):
             raise ValueError(f"{urlsplit(url).netloc} is not where GitHub is")
-        status, answered, content = self._whole(method, url, headers, body)
-        return status, answered, content
+        try:
+            return self._whole(method, url, headers, body)
+        except httpx2.TransportError as error:
+            raise ConnectionError(str(error) or type(error).__name__) from None
 
     def address(self, path: str) -> str:
         return self._api + path

@@ -14,6 +14,9 @@ from multiprocessing.process import BaseProcess
 import structlog
 from procrastinate import App
 
+from cliffwatch_service.github.app.files import app_files
+from cliffwatch_service.github.calling import GitHub
+from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
@@ -76,14 +79,18 @@ def _work(settings: Settings, url: str, parent: int) -> None:
 async def work(url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now) -> None:
     """Does tasks until it is signalled to end, or until none is left."""
     pool = open_pool(url, connections=4, statement_seconds=settings.statement_seconds)
+    files = app_files(settings)
+    asking = GitHub(settings.github_api, files, now)
+    github = GitHubParts(pool=pool, now=now, settings=settings, files=files, github=asking)
     try:
-        tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings))
+        tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings), github)
         async with tasks.open_async():
             if not forever:
                 await tasks.run_worker_async(wait=False, concurrency=1, install_signal_handlers=False)
                 return
             await _both(tasks)
     finally:
+        asking.close()
         pool.close()
 
 

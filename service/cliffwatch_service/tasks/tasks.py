@@ -16,8 +16,6 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service.compare.analysis import analyse_run, keep_compared
-from cliffwatch_service.github.app.files import app_files
-from cliffwatch_service.github.calling import GitHub
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.history.changes import branches_with, take_changes, watch_branch
 from cliffwatch_service.history.follow import poll
@@ -51,20 +49,13 @@ class TaskParts:
             yield connection
 
 
-def create_tasks(url: str, parts: TaskParts) -> App:
+def create_tasks(url: str, parts: TaskParts, github: GitHubParts) -> App:
     """The tasks of this service on its database."""
     app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=6))
-    github = _github_parts(parts)
     _add_analysis(app, parts)
     _add_rounds(app, parts, github)
     add_github(app, github)
     return app
-
-
-def _github_parts(parts: TaskParts) -> GitHubParts:
-    files = app_files(parts.settings)
-    github = GitHub(parts.settings.github_api, files, parts.now)
-    return GitHubParts(pool=parts.pool, now=parts.now, settings=parts.settings, files=files, github=github)
 
 
 def _add_analysis(app: App, parts: TaskParts) -> None:

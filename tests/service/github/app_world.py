@@ -58,7 +58,8 @@ class World:
         return answer.json()
 
     def of_pull(self, pull: Any, action: str = "opened") -> dict[str, Any]:
-        return self.made("pull_request", action, number=pull.number, pull_request={"number": pull.number})
+        content = self.made("pull_request", "opened", number=pull.number, pull_request={"number": pull.number})
+        return {**content, "action": action}
 
     def of_comment(self, comment: Comment) -> dict[str, Any]:
         about = {"id": comment.identity, "body": comment.body, "user": {"login": comment.login}}

@@ -11,7 +11,9 @@ from cliffwatch.failure import Failure
 from cliffwatch.pull_request import posting
 from cliffwatch.pull_request.comment import CheckRun
 from cliffwatch_service.github.calling import GitHubProblem, Installed, PostingApi
+from cliffwatch_service.github.installations import look_at_installation
 from cliffwatch_service.github.parts import GitHubParts, NotNow
+from cliffwatch_service.store.github import installations
 
 _AGAIN_SECONDS = 60.0
 _PATIENCE = posting.Patience(tries=3, longest_wait=5.0)
@@ -58,10 +60,19 @@ class Speaker:
         done = asyncio.run(posted)
         if not isinstance(done, Failure):
             return done
+        if isinstance(done, posting.Limited):
+            raise NotNow(f"{what}: {done.message}", done.seconds)
         if done.whose == "host":
-            raise NotNow(f"{what}: {done.message}", _AGAIN_SECONDS)
+            look_at_installation(self.parts, self.installed.number)
+            if self._is_reached():
+                raise NotNow(f"{what}: {done.message} {done.evidence}", _AGAIN_SECONDS)
         _log.warning("not posted", what=what, repository=self.name, number=self.number, reason=done.message)
         return None
+
+    def _is_reached(self) -> bool:
+        with self.parts.transaction() as connection:
+            row = installations.repository_named(connection, self.name)
+        return row is not None and row["allowed"] and row["installation_state"] == "active"
 
     def _poster(self) -> posting.Poster:
         async def token(fresh: bool) -> str | Failure:
