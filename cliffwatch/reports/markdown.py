@@ -1,6 +1,7 @@
 """The report for a pull request: what changed first, everything else folded away."""
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
@@ -8,7 +9,7 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
-from cliffwatch.reports.styles import visible
+from cliffwatch.reports.markdown_text import block, code, inert, length, word
 
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 LONGEST = 60_000
@@ -19,16 +20,16 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
     lines = [f"### {sentence(compared)}", ""]
     for failure in context.failures:
-        lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *_code(failure.evidence), ""]
-    lines += [f"{_text(compared.base.label)} → {_text(compared.head.label)}  ", _where(compared, context), ""]
+        lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
+    lines += [f"{code(compared.base.label)} → {code(compared.head.label)}  ", _where(compared, context), ""]
     rows = compared.primary_rows()
     changed = compared.changed_rows()
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
-    lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
+    lines += [f"- {code(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
+    lines += [f"- {code(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
     lines += ["", *_footer(compared, context)]
-    return visible(_folded("\n".join(lines), rows))
+    return inert(_folded("\n".join(lines), rows))
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:
@@ -48,10 +49,10 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
     yield f"|---|--:|--:|---|--:|--:|--:|{'--:|' * len(more)}---|"
     for row in rows:
         cells = (
-            _text(str(row.case)),
+            code(str(row.case)),
             figures.value(row.base),
             figures.value(row.head),
-            _text(row.unit),
+            word(row.unit),
             figures.change(row).replace("~", "\\~"),
             figures.interval(row),
             figures.counts(row),
@@ -77,15 +78,15 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 def _folded(text: str, rows: Sequence[Comparison]) -> str:
     """All rows behind a fold, suite by suite, as long as there is room."""
     parts, left, differ = [text], 0, thresholds_differ(rows)
-    room = LONGEST - len(text)
+    room = LONGEST - length(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         of_suite = list(group)
         body = "\n".join(_table(of_suite, thresholds=differ))
-        part = f"\n<details><summary>{_text(suite)}: {counted(len(of_suite), 'case')}</summary>\n\n{body}\n\n</details>"
-        if len(part) > room:
+        part = f"\n<details><summary><code>{escape(suite)}</code>: {counted(len(of_suite), 'case')}</summary>\n\n{body}\n\n</details>"
+        if length(part) > room:
             left += len(of_suite)
             continue
-        room -= len(part)
+        room -= length(part)
         parts.append(part)
     if left:
         parts.append(f"\n{counted(left, 'more case does', 'more cases do')} not fit here.")
@@ -93,11 +94,8 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that cannot become markup, a mention or a link."""
+    """Sentences that cannot become markup, a mention, a reference or a link."""
     escaped = " ".join(text.translate(_ESCAPED).split())
-    return escaped.replace("@", "@\N{ZERO WIDTH SPACE}").replace("://", ":\N{ZERO WIDTH SPACE}//")
-
-
-def _code(text: str) -> list[str]:
-    fence = "`" * 4
-    return [fence, *(line.replace("`" * 3, "'''")[:400] for line in text.splitlines()[:30]), fence]
+    for start, rest in (("@", ""), ("\\#", ""), (":", "//"), ("www", "."), ("GH", "-")):
+        escaped = escaped.replace(f"{start}{rest}", f"{start}\N{ZERO WIDTH SPACE}{rest}")
+    return escaped
