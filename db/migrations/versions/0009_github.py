@@ -54,6 +54,7 @@ CREATE TABLE github_pull_request (
     looked timestamptz NOT NULL,
     sequence bigint NOT NULL DEFAULT 0,
     shown text,
+    checked_head text,
     posted timestamptz,
     UNIQUE (repository_id, number)
 );
@@ -67,6 +68,7 @@ COMMENT ON COLUMN github_pull_request.declined IS 'whether somebody without writ
 COMMENT ON COLUMN github_pull_request.targets IS 'pairs of platform and mode, of the policy that held last; fail_on likewise';
 COMMENT ON COLUMN github_pull_request.sequence IS 'of the comment that was posted last: a later one is never replaced by an earlier one';
 COMMENT ON COLUMN github_pull_request.shown IS 'digests of what was posted last: what says the same is not posted again';
+COMMENT ON COLUMN github_pull_request.checked_head IS 'the head whose check run has not been completed';
 CREATE INDEX github_pull_request_open ON github_pull_request (id) WHERE state = 'open';
 
 CREATE TABLE github_measurement (

@@ -22,7 +22,6 @@ from cliffwatch.pull_request.state import (
     PullRequestState,
     Queued,
     Series,
-    Superseded,
     TargetState,
     Waiting,
     confirmed_rows,
@@ -190,13 +189,3 @@ def _links(current: Mapping[str, Any] | None, jobs: list[Mapping[str, Any]], pag
         else []
     )
     return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current["requests"]))
-
-
-def superseded_by(state: PullRequestState, head: str) -> PullRequestState:
-    """The state of a head that another one replaced, for its check run."""
-    targets = tuple(
-        TargetState(platform=each.platform, mode=each.mode, progress=Superseded(by=head)) for each in state.targets
-    )
-    return PullRequestState(
-        sequence=state.sequence, title=state.title, base=state.base, head=state.head, targets=targets
-    )

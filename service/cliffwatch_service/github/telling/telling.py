@@ -9,7 +9,7 @@ import structlog
 
 from cliffwatch.identities import digest_of
 from cliffwatch.pull_request.comment import FailOn, check_run, regression_comment, sticky_comment
-from cliffwatch.pull_request.state import PullRequestState
+from cliffwatch.pull_request.state import PullRequestState, Superseded
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.github.telling.progress import state_of
 from cliffwatch_service.github.telling.speaking import Speaker
@@ -39,14 +39,24 @@ def tell(parts: GitHubParts, identity: int) -> None:
         state = replace(state, sequence=pull_requests.next_sequence(connection, identity))
     installed = parts.github.installed(row["installation_id"])
     speaker = Speaker(parts, installed, row["repository"], row["number"])
+    if row["checked_head"] not in (None, state.head):
+        speaker.check(row["checked_head"], check_run(_superseded(state, row["checked_head"])))
     speaker.report(sticky_comment(state))
-    speaker.check(state.head, check_run(state, fail_on=_fail_on(row["fail_on"])))
+    check = check_run(state, fail_on=_fail_on(row["fail_on"]))
+    speaker.check(state.head, check)
     again = regression_comment(state)
     if again is not None:
         speaker.notify(again)
+    running = None if check.status == "completed" else state.head
     with parts.transaction() as connection:
-        pull_requests.keep_shown(connection, identity, state.sequence, shown, parts.now())
+        pull_requests.keep_shown(connection, identity, state.sequence, shown, running, parts.now())
     _log.info("told", repository=row["repository"], number=row["number"], sequence=state.sequence)
+
+
+def _superseded(state: PullRequestState, head: str) -> PullRequestState:
+    """The state of a head that another one replaced, for its check run: else that would run for ever."""
+    targets = tuple(replace(each, progress=Superseded(by=state.head)) for each in state.targets)
+    return replace(state, head=head, targets=targets, links=(), earlier=None, notes=())
 
 
 def _never_heard_of(row: Mapping[str, Any], state: PullRequestState) -> bool:

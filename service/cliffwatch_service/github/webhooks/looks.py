@@ -93,13 +93,11 @@ def _look_at(payload: Mapping[str, Any], number: int | None) -> tuple[Look, ...]
 
 
 def _issue_comment(payload: Mapping[str, Any]) -> tuple[Look, ...]:
-    """A command, a record of a series' upstream base, or a comment of ours that somebody took away."""
+    """A command, or a record of a series' upstream base."""
     if not isinstance(_at(payload, "issue", "pull_request"), Mapping):
         return ()
     looks = _look_at(payload, _number(payload, "issue", "number"))
     text, comment = _text(payload, "comment", "body"), _number(payload, "comment", "id")
-    if _text(payload, "action") == "deleted":
-        return looks if _text(payload, "comment", "user", "type") == "Bot" else ()
     if _text(payload, "action") != "created":
         return ()
     if read_series_record(text).upstream is not None:

@@ -179,11 +179,13 @@ def next_sequence(connection: Connection[Any], identity: int) -> int:
     return int(row["sequence"])
 
 
-def keep_shown(connection: Connection[Any], identity: int, sequence: int, shown: str, now: datetime) -> None:
-    """Unless something newer was posted meanwhile."""
+def keep_shown(
+    connection: Connection[Any], identity: int, sequence: int, shown: str, checked_head: str | None, now: datetime
+) -> None:
+    """What was posted last, unless something newer was meanwhile; `checked_head` is whose check run goes on."""
     connection.execute(
-        "UPDATE github_pull_request SET shown = %s, posted = %s WHERE id = %s AND sequence = %s",
-        [shown, now, identity, sequence],
+        "UPDATE github_pull_request SET shown = %s, checked_head = %s, posted = %s WHERE id = %s AND sequence = %s",
+        [shown, checked_head, now, identity, sequence],
     )
 
 
