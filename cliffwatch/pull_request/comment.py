@@ -21,7 +21,7 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.pull_request.table import LEGEND, left_words, news_table
 from cliffwatch.pull_request.verdict import PENDING, SHORT, pending_lines, progress_words, verdict, whereabouts
-from cliffwatch.reports.markdown_text import WIDTH, block, code, inert, length, word, wrapped
+from cliffwatch.reports.markdown import WIDTH, block, code, inert, length, word, wrapped
 
 Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
 Status = Literal["queued", "in_progress", "completed"]
@@ -198,7 +198,7 @@ def _everything(state: PullRequestState, room: int) -> list[str]:
         if isinstance(each.progress, Measured)
     ]
     for index, (progress, said) in enumerate(measured):
-        name = said if re.fullmatch(r"[A-Za-z0-9_ -]{1,60}", said) else f"target {index + 1}"
+        name = said if word(said) == said else f"target {index + 1}"
         fold = folds.everything(progress, name, room // (len(measured) - index))
         if fold is not None:
             text = fold.text()
@@ -243,5 +243,6 @@ def _continued(line: str) -> str:
 
 
 def _link(link: Link) -> str:
-    name = link.name if re.fullmatch(r"[A-Za-z][A-Za-z ,()-]{0,60}", link.name) else code(link.name)
-    return f"- {name}: <{link.url}>" if _URL.fullmatch(link.url) else f"- {name}: {code(link.url)}"
+    return (
+        f"- {word(link.name)}: <{link.url}>" if _URL.fullmatch(link.url) else f"- {word(link.name)}: {code(link.url)}"
+    )

@@ -9,6 +9,7 @@ from typing import Any
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import detectable
 from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, PullRequestState
 from cliffwatch.pull_request.table import cell_text
@@ -17,7 +18,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.across import Across, across
 from cliffwatch.reports.context import NO_CONTEXT, SIGHT, trials
 from cliffwatch.reports.json_report import comparison_to_json
-from cliffwatch.reports.markdown_text import WIDTH, block, code, length, word, wrapped
+from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
 from cliffwatch.reports.text import text_report
 
 _ERROR = re.compile(
@@ -39,29 +40,24 @@ class Fold:
     open: bool = False
 
     def text(self) -> str:
-        return "\n".join(
-            [
-                f"<details{' open' if self.open else ''}><summary>{self.title}</summary>",
-                "",
-                *self.lines,
-                "",
-                "</details>",
-            ]
-        )
+        head = [f"<details{' open' if self.open else ''}>", f"<summary>{self.title}</summary>"]
+        return "\n".join([*head, "", *_trimmed(self.lines), "", "</details>"])
+
+
+def _trimmed(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return lines[:-1] if lines and not lines[-1] else lines
 
 
 def failures(state: PullRequestState) -> Fold | None:
     """Each with its first error; open where nothing was compared beside it."""
     lines: list[str] = []
-    for name, progress in pending_lines(state):
-        if isinstance(progress, Failed):
-            failure = progress.failure
-            lines += _failure(name, failure.message, failure.evidence)
-            lines += [wrapped(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
+    for failure, names in _failed_targets(state).items():
+        lines += _failure(", ".join(map(word, names)), failure.message, failure.evidence)
+        lines += [wrapped(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
     measured = state.measured()
     for each, progress in measured:
         for told in progress.context.failures:
-            lines += _failure(f"{each.platform} {each.mode}", f"{told.arm}: {told.message}", told.evidence)
+            lines += _failure(f"{word(each.platform)} {each.mode}", f"{told.arm}: {told.message}", told.evidence)
         lines += _failed_rows(progress)
     if not lines:
         return None
@@ -70,9 +66,18 @@ def failures(state: PullRequestState) -> Fold | None:
     )
 
 
+def _failed_targets(state: PullRequestState) -> dict[Failure, list[str]]:
+    """Each failure with the targets that have it."""
+    failed: dict[Failure, list[str]] = {}
+    for name, progress in pending_lines(state):
+        if isinstance(progress, Failed):
+            failed.setdefault(progress.failure, []).append(name)
+    return failed
+
+
 def _failure(where: str, message: str, evidence: str) -> list[str]:
     shown = [*block(first_error(evidence), lines=_EVIDENCE_LINES), ""] if evidence.strip() else []
-    return [wrapped(f"{word(where)}: {code(message)}"), "", *shown]
+    return [wrapped(f"{where}: {code(message)}"), "", *shown]
 
 
 def first_error(evidence: str) -> str:
@@ -163,7 +168,7 @@ def everything(progress: Measured, name: str, room: int) -> Fold | None:
         changed = [row for row in rows if row.verdict in CHANGES]
         others = [row for row in rows if row.verdict not in CHANGES]
         text = text_report(replace(compared, rows=(*changed, *others)), NO_CONTEXT, colour=False, width=WIDTH)
-    title = f"Everything measured on {name}: {counted(len(rows), 'case')}"
+    title = f"Everything on {name}: {counted(len(rows), 'case')}"
     return Fold(title=title, lines=tuple(block(text, lines=_fitting(text, room))))
 
 

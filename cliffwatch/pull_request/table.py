@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet, Control
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import Across
-from cliffwatch.reports.markdown_text import code, word
+from cliffwatch.reports.markdown import code, word
 
 LEGEND = (
-    "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. A/A control: base against base, its largest"
+    "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per kernel. A/A control: base against base, its largest"
     " difference and false positives."
 )
 _WIDEST_LABEL = 30
@@ -37,15 +37,16 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
     heads = ["case", *(word(target.name) for target in news.targets)]
     control = ["A/A control", *(_control(each.compared.control) for each in news.measured)]
     cells = [(code(line.label) if line.label else "(defaults)", *texts) for _, line, texts in shown]
-    widths = _widths([heads, *cells, control])
+    boots = ["boots", *(_boots(each.compared) for each in news.measured)]
+    widths = _widths([heads, *cells, boots, control])
     lines = [_line(heads, widths), "-|-".join("-" * width for width in widths)]
     last: _Kind | None = None
     for (kind, _, _), texts in zip(shown, cells, strict=True):
         if kind != last:
-            lines.append(_line([_title(kind), *("" for _ in news.targets)], widths))
+            lines.append(_title(kind) + " |" * len(news.targets))
             last = kind
         lines.append(_line(texts, widths))
-    lines.append(_line(control, widths))
+    lines += [_line(boots, widths), _line(control, widths)]
     return Table(lines=tuple(lines), left=max(0, len(body) - skip - most))
 
 
@@ -106,7 +107,12 @@ def cell_text(cell: Mapping[str, Any] | None) -> str:
     return text if low is None or high is None else f"{text} [{100 * low:.{digits}f}, {100 * high:.{digits}f}]"
 
 
-def _control(control: Any) -> str:
+def _boots(compared: ComparisonSet) -> str:
+    base, head = compared.base.boots, compared.head.boots
+    return f"{base:,}" if base == head else f"{base:,} and {head:,}"
+
+
+def _control(control: Control | None) -> str:
     if control is None:
         return "-"
     return f"{100 * control.largest:.1f} %, {control.published} of {control.rows}"

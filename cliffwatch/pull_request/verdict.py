@@ -22,7 +22,7 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import sentence_across
-from cliffwatch.reports.markdown_text import word
+from cliffwatch.reports.markdown import word
 
 PENDING = (Waiting, Queued, Building, Booting)
 SHORT = 12
@@ -54,7 +54,9 @@ def _of_rows(news: News) -> str:
     counts = ", ".join(_counted(verdicts[each], each) for each in order if verdicts[each])
     if not decided:
         return f"nothing comparable: {counts}"
-    return counts if verdicts["unchanged"] < len(news.rows) else f"no change: {counts}"
+    if any(verdicts[each] for each in CHANGED):
+        return counts
+    return f"no change: {counts}" if verdicts["unchanged"] == decided else f"no change shown: {counts}"
 
 
 def _counted(count: int, each: str) -> str:
