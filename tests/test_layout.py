@@ -1,5 +1,6 @@
 """The house stays one: short modules, few entries in a folder, no circle of imports (docs/architecture.md)."""
 
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -44,3 +45,16 @@ def test_imports_run_in_no_circle() -> None:
 
     assert len(imports) > 300
     TopologicalSorter(imports).prepare()
+
+
+def test_of_scipy_only_the_special_functions_are_called() -> None:
+    """The service's image has nothing else of it (images/service/Dockerfile)."""
+    imported = re.compile(r"^\s*(?:from (scipy\S*) import (.+?)(?:\s+#.*)?|import (scipy\S*))$", re.MULTILINE)
+    found = {
+        "".join(match)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for match in imported.findall(path.read_text())
+    }
+
+    assert found == {"scipyspecial"}
