@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
+from cliffwatch.samples import CaseKey
 
 Targets = tuple[tuple[str, str], ...]
 """Platforms and modes."""
@@ -65,10 +67,13 @@ def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, s
 
 
 def _suites_with(cases: Sequence[str]) -> tuple[str, ...]:
-    """The suites with a benchmark of one of these names; a case is measured with the rest of its suite."""
-    names = {case.rpartition("/")[2].partition(":")[0].partition("[")[0] for case in cases}
+    """The suites with a benchmark or a case of one of these names or patterns: a case is measured with the rest of its suite."""
     return tuple(
         suite.name
         for suite in load_catalogue().suites
-        if any(benchmark.name in names for benchmark in suite.benchmarks)
+        if any(_is_named(case.key, pattern) for case in suite.cases("full") for pattern in cases)
     )
+
+
+def _is_named(case: CaseKey, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (case.benchmark, str(case), f"{case.suite}/{case}"))

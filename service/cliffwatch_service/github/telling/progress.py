@@ -74,7 +74,7 @@ def _without_jobs(row: Mapping[str, Any]) -> tuple[TargetState, ...]:
     """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there is a reason."""
     progress: Progress
     if row["problem"]:
-        progress = Failed(failure=wrong_usage(row["problem"], "mend that, then say `/bench`"))
+        progress = Failed(failure=wrong_usage(row["problem"], "fix that, then say `/bench`"))
     elif row["state"] == "closed":
         progress = Cancelled()
     else:
@@ -141,7 +141,7 @@ def _kernel_failure(connection: Connection[Any], job: Mapping[str, Any]) -> Fail
     """The kernel's, with the evidence of the arm that failed where the run has it."""
     run = runs.run_by_id(connection, job["run_id"]) if job["run_id"] is not None else None
     context: ReportContext | None = context_of_record(stored_record(run), None) if run is not None else None
-    step = "mend it and push: the new head is measured by itself"
+    step = "fix it and push: the new head is measured by itself"
     for failure in context.failures if context is not None else ():
         return Failure(
             whose="kernel", message=f"{failure.arm}: {failure.message}", next_step=step, evidence=failure.evidence

@@ -50,7 +50,7 @@ def tell(parts: GitHubParts, identity: int) -> None:
     running = None if check.status == "completed" else state.head
     with parts.transaction() as connection:
         pull_requests.keep_shown(connection, identity, state.sequence, shown, running, parts.now())
-    _log.info("told", repository=row["repository"], number=row["number"], sequence=state.sequence)
+    _log.info("reported", repository=row["repository"], number=row["number"], sequence=state.sequence)
 
 
 def _superseded(state: PullRequestState, head: str) -> PullRequestState:
