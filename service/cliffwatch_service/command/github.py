@@ -72,6 +72,10 @@ def setup(name: str, organisation: str | None, by_hand: Path | None, data_dir: P
     with _asking(data_dir) as (settings, files, asking):
         if files.identity() is not None and not again:
             raise failed("an App is set up already: give --again to replace it", Exit.USAGE)
+        if not settings.pages_url.startswith("https://"):
+            raise failed(
+                "set CLIFFWATCH_PAGES_URL to the https address under which GitHub reaches the service", Exit.USAGE
+            )
         _list_permissions()
         webhook = settings.pages_url + WEBHOOKS
         state = secrets.token_urlsafe(24)

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from multiprocessing.process import BaseProcess
 
@@ -96,20 +96,17 @@ async def work(url: str, settings: Settings, *, forever: bool = True, now: Calla
 
 async def _both(tasks: App) -> None:
     """One task at a time of each queue, so that who waits at GitHub does not wait for a comparison or a fetch."""
-    beside = asyncio.create_task(
-        tasks.run_worker_async(
-            queues=[background.GITHUB_QUEUE],
-            name="github",
-            concurrency=1,
-            install_signal_handlers=False,
-            update_heartbeat_interval=5,
+    async with asyncio.TaskGroup() as group:  # where one fails, both end, and the process is started anew
+        beside = group.create_task(
+            tasks.run_worker_async(
+                queues=[background.GITHUB_QUEUE],
+                name="github",
+                concurrency=1,
+                install_signal_handlers=False,
+                update_heartbeat_interval=5,
+            )
         )
-    )
-    try:
         await tasks.run_worker_async(
             queues=[background.QUEUE], name="tasks", concurrency=1, update_heartbeat_interval=5
         )
-    finally:
         beside.cancel()
-        with suppress(asyncio.CancelledError):
-            await beside

@@ -1,11 +1,14 @@
 """The App: made by its manifest, kept where the service alone reads, its secrets changed without losing a webhook."""
 
 import json
+import queue
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import pytest
 from app_world import SECRET, World, app_key
 from click.testing import CliRunner
@@ -138,6 +141,21 @@ def test_the_command_makes_the_app_with_a_code_that_is_pasted(
     assert json.dumps(WEBHOOK)[1:-1] in page.read_text()
     again = CliRunner().invoke(command.github, arguments)
     assert (again.exit_code, "--again" in again.output) == (2, True)
+
+
+def test_a_browser_of_this_machine_brings_the_code_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only with the state that the page was made with: another site cannot give us an App of its own."""
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    monkeypatch.setattr(command.click, "echo", said.put)
+    with ThreadPoolExecutor(1) as beside:
+        coming = beside.submit(command._called_back, lambda redirect: f"the page, back to {redirect}", "the state")
+        address = said.get(timeout=60).split()[1].rstrip("/")
+        with httpx2.Client(trust_env=False) as http:
+            assert http.get(f"{address}/").text == f"the page, back to {address}/made"
+            http.get(f"{address}/made", params={"code": "1" * 40, "state": "another"})
+            assert not coming.done()
+            assert "Done" in http.get(f"{address}/made", params={"code": CODE, "state": "the state"}).text
+        assert coming.result(timeout=60) == CODE
 
 
 def test_both_webhook_secrets_are_taken_during_the_change(world: World, asking: GitHub, clock: Clock) -> None:
