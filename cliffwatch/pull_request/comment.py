@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,6 +80,7 @@ def regression_comment(state: PullRequestState) -> str | None:
         wrapped(
             "Boots that did not find it measured it again. The comment that is edited in place has everything else."
         ),
+        "",
         *_ending(state),
     ]
     return inert("\n".join(parts)) + "\n"
@@ -232,14 +234,25 @@ def _continued(line: str) -> str:
     except ValueError:
         return line
     lines, current = [], ""
-    for each in words:
-        # An option and its value stay together where that is possible.
+    for each in _with_values(words):
         if current and len(current) + len(each) + 3 > WIDTH:
             lines.append(current)
             current = f"    {each}"
         else:
             current = f"{current} {each}" if current else each
     return " \\\n".join([*lines, current])
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """Words in which an option has its value with it."""
+    grouped: list[str] = []
+    for index, each in enumerate(words):
+        before = words[index - 1] if index else ""
+        if before.startswith("--") and not each.startswith("-"):
+            grouped[-1] += f" {each}"
+        else:
+            grouped.append(each)
+    return grouped
 
 
 def _link(link: Link) -> str:

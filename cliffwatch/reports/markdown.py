@@ -119,9 +119,14 @@ def code(text: str, most: int = 200) -> str:
     """A line as code, of at most `most` characters; `?` for nothing. It has no backtick, no bar and no line break, so that it stays whole
     in a table and when it is wrapped.
     """
-    line = plain(" ".join(text.split())).replace("`", "'").replace("|", "¦")
+    line = _seen(" ".join(text.split())).replace("`", "'").replace("|", "¦")
     shortened = line if len(line) <= most else f"{line[: most - 1]}…"
     return f"`{shortened.strip() or '?'}`"
+
+
+def _seen(line: str) -> str:
+    """What can be printed and sent of a line: half a character is neither."""
+    return plain(line.encode("utf-8", "replace").decode())
 
 
 def word(text: str) -> str:
@@ -132,7 +137,7 @@ def word(text: str) -> str:
 
 def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> list[str]:
     """Lines of code in a fence that nothing in them can end. What is cut off is said."""
-    shown = [plain(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
+    shown = [_seen(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
     left = len(shown) - lines
     shown = shown[:lines] + ([f"… {left:,} more lines"] if left > 0 else [])
     longest = max((len(run) for run in re.findall(r"`+", "\n".join(shown))), default=0)

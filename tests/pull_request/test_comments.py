@@ -1,12 +1,13 @@
 """Comments are what people read: kept as text, and held against what GitHub and a mail make of them."""
 
 import re
+import shlex
 from dataclasses import replace
 
 import pytest
 from github_html import prose, shown
 from golden import assert_golden
-from states import SEQ, calm, measured, regressed, row, state, states
+from states import REPEAT, SEQ, calm, measured, regressed, row, state, states
 
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
@@ -210,3 +211,17 @@ def test_unnamed_targets_and_no_targets_are_comments_too() -> None:
     assert "nothing is measured here" in sticky_comment(state())
     assert isinstance(state(measured()).targets[0].progress, Measured)
     assert "nothing comparable" in sticky_comment(state(measured()))
+
+
+@pytest.mark.parametrize(
+    "repeat", [REPEAT, "cliffwatch run --tree 'a b' --head \"it's\"", "unfinished 'quote", f"{REPEAT}\n{REPEAT}"]
+)
+def test_the_command_is_the_same_word_by_word(repeat: str) -> None:
+    text = sticky_comment(state(measured(*calm()), repeat=repeat))
+    shown_command = text.rpartition("```sh\n")[2].partition("\n```")[0]
+
+    if "unfinished" in repeat:
+        assert shown_command == repeat
+    else:
+        assert shlex.split(shown_command.replace("\\\n", "")) == shlex.split(repeat)
+        assert max(map(len, shown_command.splitlines())) <= WIDTH

@@ -17,7 +17,7 @@ EVENTS: Mapping[str, str] = {
     "push": "a followed branch is looked at when it moves, not only every few minutes",
     "pull_request": "a new head is measured, and what it replaces is cancelled",
     "issue_comment": "commands such as /bench",
-    "check_suite": "a head that was not heard of is looked at",
+    "check_suite": "a head that was not seen yet is looked at",
     "check_run": "its button to run it again shows the state anew",
 }
 """By event: what it is for. GitHub sends installation events without being asked."""
