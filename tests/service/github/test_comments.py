@@ -194,6 +194,21 @@ def test_a_thousand_deliveries_leave_one_comment_of_what_is_so(world: World, pul
     assert [job[2] for job in world.jobs()] == ["cancelled", "cancelled", "queued"]
 
 
+@pytest.mark.parametrize(("fail_on", "conclusion"), [("[]", "neutral"), ('["failed"]', "failure")])
+def test_a_kernel_that_does_not_build_fails_the_check_where_the_policy_says_so(
+    world: World, pull: Any, fail_on: str, conclusion: str
+) -> None:
+    world.repository.commits[BASE].files[".cliffwatch.toml"] = f"fail-on = {fail_on}\n"
+    world.open(pull)
+    work_ = take(world)
+    with world.running.http("of emulator-1") as http:
+        end = {"outcome": "kernel-failed", "reason": "kernel/bpf/core.c:1: error: expected ;"}
+        http.post(f"/api/v1/leases/{work_['lease']}/complete", json=end).raise_for_status()
+    minute(world)
+    assert checks(world)["2222"][:2] == ("completed", conclusion)
+    assert "expected ;" in world.ours(pull)[0].body
+
+
 def test_a_locked_conversation_has_its_check_run(world: World, pull: Any) -> None:
     pull.locked = True
     world.open(pull)

@@ -9,7 +9,7 @@ import structlog
 
 from cliffwatch.identities import digest_of
 from cliffwatch.pull_request.comment import FailOn, check_run, regression_comment, sticky_comment
-from cliffwatch.pull_request.state import PullRequestState, Superseded
+from cliffwatch.pull_request.state import Failed, PullRequestState, Superseded
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.github.telling.progress import state_of
 from cliffwatch_service.github.telling.speaking import Speaker
@@ -43,6 +43,8 @@ def tell(parts: GitHubParts, identity: int) -> None:
         speaker.check(row["checked_head"], check_run(_superseded(state, row["checked_head"])))
     speaker.report(sticky_comment(state))
     check = check_run(state, fail_on=_fail_on(row["fail_on"]))
+    if "failed" in row["fail_on"] and check.conclusion == "neutral" and _kernel_failed(state):
+        check = replace(check, conclusion="failure")
     speaker.check(state.head, check)
     again = regression_comment(state)
     if again is not None:
@@ -80,6 +82,10 @@ def _is_news(row: Mapping[str, Any], shown: str, now: datetime) -> bool:
         return False
     same_kind = row["shown"].split()[0] == shown.split(maxsplit=1)[0]
     return not same_kind or bool(now - row["posted"] >= PROGRESS_EVERY)
+
+
+def _kernel_failed(state: PullRequestState) -> bool:
+    return any(isinstance(each.progress, Failed) and each.progress.failure.whose == "kernel" for each in state.targets)
 
 
 def _fail_on(verdicts: list[str]) -> FailOn:
