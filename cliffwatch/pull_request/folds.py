@@ -185,13 +185,7 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
         return None
     before = _rows_of_earlier(state, earlier)
     now = {_key(row): row for row in news.rows}
-    regressed = {key for key, row in before.items() if "regression" in _verdicts(row)}
-    still = {key for key, row in now.items() if "regression" in _verdicts(row)}
-    words = [
-        f"{len(set_)} {what}"
-        for set_, what in ((regressed - still, "gone"), (regressed & still, "still there"), (still - regressed, "new"))
-        if set_
-    ]
+    words = [f"{count:,} {what}" for what, count in _since(before, now).items()]
     version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
     sentence = wrapped(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
     shown = [
@@ -209,6 +203,21 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
         title=f"v{earlier.version} → v{state.series.version if state.series else earlier.version + 1}",
         lines=tuple(lines),
     )
+
+
+def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str, int]:
+    """How many regressions of either version have which fate; gone is only what this version measured and found decided."""
+    fates: dict[str, int] = {}
+    for key in dict.fromkeys([*before, *now]):
+        then, since = (_verdicts(rows[key]) if key in rows else set[str]() for rows in (before, now))
+        if "regression" not in then | since:
+            continue
+        if "regression" in since:
+            fate = "still there" if "regression" in then else "new" if then else "not measured before"
+        else:
+            fate = "gone" if since and since <= {"unchanged", "improvement"} else "open"
+        fates[fate] = fates.get(fate, 0) + 1
+    return fates
 
 
 def _rows_of_earlier(state: PullRequestState, earlier: EarlierVersion) -> Mapping[Any, Across]:

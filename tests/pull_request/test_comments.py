@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from github_html import prose, shown
 from golden import assert_golden
-from states import REPEAT, SEQ, calm, measured, regressed, row, state, states
+from states import BASE, CONTROL, INT, REPEAT, SEQ, calm, compared, measured, regressed, row, state, states
 
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
 from cliffwatch.pull_request.marker import read_marker
-from cliffwatch.pull_request.state import Booting, Failed, Measured, Queued, Waiting
+from cliffwatch.pull_request.state import Booting, EarlierVersion, Failed, Measured, Queued, Waiting
 from cliffwatch.reports.markdown import WIDTH, length
 
 STATES = states()
@@ -225,3 +225,19 @@ def test_the_command_is_the_same_word_by_word(repeat: str) -> None:
     else:
         assert shlex.split(shown_command.replace("\\\n", "")) == shlex.split(repeat)
         assert max(map(len, shown_command.splitlines())) <= WIDTH
+
+
+def test_a_regression_that_was_not_measured_again_is_not_gone() -> None:
+    kinds = {
+        "1": ("regression", "unchanged"),
+        "2": ("regression", "regression"),
+        "3": ("regression", "inconclusive"),
+        "4": ("unchanged", "regression"),
+    }
+    first = [row(SEQ, 0.05, then, params={"nr_maps": name}) for name, (then, _) in kinds.items()]
+    second = [row(SEQ, 0.05, since, params={"nr_maps": name}) for name, (_, since) in kinds.items()]
+    only_first, only_second = row(INT, 0.05, "regression"), row(CONTROL, 0.05, "regression")
+    earlier = EarlierVersion(version=1, head=BASE, compared={("amd-rome", "walltime"): compared(*first, only_first)})
+    text = " ".join(sticky_comment(state(measured(*second, only_second), earlier=earlier)).split())
+
+    assert "): 1 gone, 1 still there, 2 open, 1 new, 1 not measured before." in text
