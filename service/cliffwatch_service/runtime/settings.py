@@ -4,6 +4,7 @@ import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
@@ -33,6 +34,24 @@ def default_data_dir() -> Path:
 
 def _words(given: Any) -> Any:
     return tuple(given.replace(",", " ").split()) if isinstance(given, str) else given
+
+
+def _remote_address(given: str) -> str:
+    """An address that secrets may be sent to: https, or this machine itself."""
+    parts = urlsplit(given)
+    loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
+        raise ValueError("must be https://…, or http:// on this machine")
+    if parts.hostname is None or parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must be an address without a name, a password, a query or a fragment")
+    return given.rstrip("/")
+
+
+def _page_address(given: str) -> str:
+    parts = urlsplit(given)
+    if parts.scheme not in ("https", "http") or parts.hostname is None or parts.username or parts.query:
+        raise ValueError("must be an address such as https://cliffwatch.example.org")
+    return given.rstrip("/")
 
 
 def _tree_prefixes(given: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,6 +101,15 @@ class Settings(BaseSettings):
     """Between two looks at a followed branch."""
     trees: Annotated[tuple[str, ...], NoDecode, AfterValidator(_tree_prefixes), BeforeValidator(_words)] = ()
     """Addresses of trees, with blanks or commas between them: what lies at or below one may be asked for wherever it is."""
+
+    pages_url: Annotated[str, AfterValidator(_page_address)] = "http://127.0.0.1:8000"
+    """Where people find the pages: links in comments lead there."""
+    github_api: Annotated[str, AfterValidator(_remote_address)] = "https://api.github.com"
+    """The one address that the service's requests to GitHub go to; what a webhook names is never asked."""
+    github_web: Annotated[str, AfterValidator(_remote_address)] = "https://github.com"
+    """Where repositories lie, and the page on which an App is made."""
+    github_secrets: Path | None = None
+    """The folder of the App's key and webhook secrets; None is `github` in the data directory."""
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
