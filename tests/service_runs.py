@@ -138,7 +138,7 @@ def boots_of(run: MadeRun) -> Iterator[tuple[int, dict[str, Any]]]:
             "index": boot["index"],
             "block": boot["block"],
             "arm": boot["arm"],
-            "stage": "screen",
+            "stage": boot["stage"],
             "began": "2026-11-21T10:01:00+00:00",
             "ended": "2026-11-21T10:02:00+00:00",
             "status": "complete",

@@ -20,6 +20,9 @@ _MOST_VALUES = 16
 _LONGEST_LINE = 1000
 _BOOTS = ("auto", "careful", "staged")
 
+_LINES = re.compile(r"\r\n|\n|\r")
+"""What ends a line in Markdown: at nothing else may a quoted text begin a line that is not quoted."""
+
 _COMMAND = re.compile(r" {0,3}/bench(?:\s|$)", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -108,7 +111,7 @@ def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
 def _spoken(comment: str) -> Iterator[str]:
     """Lines outside of quotes, code and what is hidden in comments of HTML."""
     fence, hidden = "", False
-    for line in comment.splitlines():
+    for line in _LINES.split(comment):
         if hidden:
             hidden = "-->" not in line
             continue

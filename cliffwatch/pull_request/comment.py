@@ -78,7 +78,7 @@ def regression_comment(state: PullRequestState) -> str | None:
         wrapped(LEGEND),
         "",
         wrapped(
-            "Boots that did not find it measured it again. The comment that is edited in place has everything else."
+            "It was measured again on boots that had no part in finding it. The comment that is edited in place has everything else."
         ),
         "",
         *_ending(state),

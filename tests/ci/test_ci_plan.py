@@ -196,6 +196,18 @@ def test_a_series_of_the_mailing_list_is_measured_against_upstream(repository: P
         assert (plan.base, plan.head, plan.commits, plan.series) == (upstream, head, 2, 358111)
 
 
+def test_a_series_as_a_base_gives_no_policy(repository: Path) -> None:
+    """Whoever sends a mail puts files into its branch: by them he would choose runners, and whom to trust."""
+    series(repository)
+    base = policy(repository, WALLTIME)
+    git(repository, "switch", "--quiet", "--create", "topic")
+    head = change(repository, "behaviour", "slow again\n", "bpf: On top")
+
+    plan = plan_of(repository, "pull_request", pull_request(base, head, base_branch="series/358111=>bpf-next"))
+
+    assert [target.mode for target in plan.targets] == ["icount"]
+
+
 def test_the_ci_files_on_top_of_a_series_are_left_out(repository: Path) -> None:
     upstream, base, head = series(repository)
     top = change(repository, "ci/run", "vmtest 2\n", "adding ci files")

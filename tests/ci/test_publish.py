@@ -141,7 +141,7 @@ def set_commit(arm: str, commit: str) -> Callable[[dict[str, Any]], object]:
     [
         (set_commit("head", "9" * 40), "its head is another commit than the workflow ran for"),
         (set_commit("base", "9" * 40), "its base is not the merge base"),
-        (set_commit("head", "v6.12"), "its head is another commit"),
+        (set_commit("head", "v6.12"), "its base and head are no commits"),
         (lambda record: record.update(platform="amd-rome"), "it is of another target"),
         (lambda record: record.update(mode="walltime"), "it is of another target"),
         (lambda record: record["arms"].pop("base"), "it has no base and head"),
@@ -167,6 +167,20 @@ def test_a_forged_artifact_is_refused(
     assert ended.exit_code == 2
     assert words in ended.output
     assert service.rows("SELECT * FROM run") == []
+
+
+@pytest.mark.parametrize("base", ["a" * 70_000, "\ud800", "../../../user"])
+def test_a_base_that_is_no_commit_is_asked_nobody(
+    github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path, base: str
+) -> None:
+    """Of a push, whose base no pull request says: what an artifact names is in no request, and ends no other's publishing."""
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path, set_commit("base", base)))
+
+    ended = publish(github, tmp_path, workflow_run(pull, event="push", head_branch="master"))
+
+    assert ended.exit_code == 2
+    assert "its base and head are no commits" in ended.output
+    assert len(tree.checks) == 1
 
 
 def publish_and_upload(github: StandIn, service: Running, folder: Path, event: dict[str, Any]) -> Result:

@@ -170,6 +170,7 @@ class Kept:
         self.repositories: dict[str, Repository] = {}
         self.installations: dict[int, Installation] = {}
         self.tokens: dict[str, Token] = {}
+        self.renamed: dict[str, str] = {}
         self._numbers = itertools.count(1000)
 
     def number(self) -> int:
@@ -179,6 +180,14 @@ class Kept:
         """Makes a repository `owner/name`."""
         self.repositories[name] = Repository(name, self.number(), **more)
         return self.repositories[name]
+
+    def rename(self, before: str, name: str) -> None:
+        """Somebody renames a repository, or gives it to another account: what is asked under the old name is redirected."""
+        self.repositories[name] = self.repositories.pop(before)
+        self.repositories[name].name = name
+        self.renamed[before] = name
+        for each in self.installations.values():
+            each.repositories = [name if known == before else known for known in each.repositories]
 
     def install(self, *repositories: str) -> Installation:
         """Puts the app on repositories of one account."""

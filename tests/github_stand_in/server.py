@@ -57,6 +57,9 @@ class StandIn:
 
     def _answered(self, asked: Asked) -> tuple[Answer, Fault | None]:
         self.requests.append((asked.method, asked.path))
+        moved = self._moved(asked)
+        if moved is not None:
+            return moved, None
         read, wrong = description().read(asked)
         if read is None:
             self.violations += wrong
@@ -72,6 +75,15 @@ class StandIn:
             return caller, fault
         question = Question(self.kept, description(), read, caller, self.url, f"{self.url}{asked.path}")
         return answer(question), fault
+
+    def _moved(self, asked: Asked) -> Answer | None:
+        """GitHub sends readers of a renamed repository to its new address, and does nothing there for those who write."""
+        for before, name in self.kept.renamed.items():
+            if asked.path.startswith(f"/repos/{before}/") and before not in self.kept.repositories:
+                address = f"{self.url}/repos/{name}/{asked.path.removeprefix(f'/repos/{before}/')}"
+                location = f"{address}?{asked.query}" if asked.query else address
+                return Answer(301 if asked.method == "GET" else 307, {"message": "Moved"}, {"location": location})
+        return None
 
     def _faulty(self, fault: Fault) -> Answer:
         wait = {"retry-after": str(fault.seconds)}

@@ -52,6 +52,7 @@ def test_a_command(comment: str, command: BenchCommand) -> None:
         "/ bench",
         "> /bench",
         "  > /bench",
+        *(f"> quoted{end}/bench" for end in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"),
         "> quoted\n> /bench suite=x",
         "    /bench",
         "\t/bench",

@@ -56,7 +56,7 @@ def plan_change(event: Event, tree: Path, wishes: Wishes) -> JobPlan | Failure:
         ends = _by_hand(event.default_branch, tree, wishes)
     if isinstance(ends, Failure):
         return ends
-    policy = policy_at(tree, ends.tip)
+    policy = _policy_of(event, tree, ends.tip)
     if isinstance(policy, Failure):
         return policy
     if wishes.policy is not None and not isinstance(event, (PullRequest, Push)):
@@ -158,6 +158,13 @@ def _by_hand(default_branch: str, tree: Path, wishes: Wishes) -> _Ends | Failure
 
 def _named(tree: Path, name: str) -> str | None:
     return commit_of(tree, name) or commit_of(tree, f"refs/remotes/origin/{name}")
+
+
+def _policy_of(event: Event, tree: Path, tip: str) -> Policy | Failure:
+    """That of the base; not of a branch of a series, whose files came by mail, from anybody."""
+    if isinstance(event, PullRequest) and read_series_branch(event.base_branch) is not None:
+        return DEFAULT
+    return policy_at(tree, tip)
 
 
 def policy_at(tree: Path, commit: str) -> Policy | Failure:

@@ -13,6 +13,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.pull_request.mailing_list_series import counts
 from cliffwatch.results import Run, read_run
 from cliffwatch_runner.ci.artifact import ArtifactName, read_artifact_name, refused, unpack
+from cliffwatch_runner.ci.event import COMMIT
 from cliffwatch_runner.ci.github_api import GitHubReader
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun
 
@@ -111,6 +112,8 @@ def checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
         return refused("it is of another target than its name says")
     if not {"base", "head"} <= run.arms.keys():
         return refused("it has no base and head")
+    if not all(COMMIT.fullmatch(commit) for commit in _commits_of(run)):
+        return refused("its base and head are no commits")
     return run
 
 

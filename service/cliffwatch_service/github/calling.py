@@ -119,7 +119,10 @@ class GitHub:
 
     def is_here(self, url: str) -> bool:
         """Whether an address that GitHub named is at the address of the settings."""
-        ours, theirs = urlsplit(self._api), urlsplit(url)
+        try:
+            ours, theirs = urlsplit(self._api), urlsplit(url)
+        except ValueError:
+            return False
         return (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc) and theirs.path.startswith(ours.path)
 
     def _new_token(self, installation: int) -> str | GitHubProblem:
@@ -141,12 +144,20 @@ class GitHub:
                 status, answered, content = self._whole(method, url, headers, sent)
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 return _broken(0, f"GitHub was not reached: {error or type(error).__name__}")
-            target = str(httpx2.URL(url).join(answered["location"])) if "location" in answered else ""
+            target = self._target(url, answered.get("location"))
             # A repository that was renamed answers reads so.
-            if method != "GET" or status not in (301, 302, 307, 308) or not self.is_here(target):
+            if method != "GET" or status not in (301, 302, 307, 308) or target is None:
                 return _read(status, answered, content, self._now())
             url = target
         return _broken(status, "GitHub redirects in a circle")
+
+    def _target(self, url: str, location: str | None) -> str | None:
+        """Where an answer sends us; None where that is no address, or one elsewhere."""
+        try:
+            target = None if location is None else str(httpx2.URL(url).join(location))
+        except httpx2.InvalidURL:
+            return None
+        return target if target is not None and self.is_here(target) else None
 
     def _whole(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes

@@ -65,6 +65,10 @@ def known_repository(parts: GitHubParts, installation: int, repository: int) -> 
     return row
 
 
+def is_reached(parts: GitHubParts, repository: int) -> bool:
+    return _reached(parts, repository) is not None
+
+
 def _reached(parts: GitHubParts, repository: int) -> Mapping[str, Any] | None:
     with parts.transaction() as connection:
         row = installations.repository_row(connection, repository)

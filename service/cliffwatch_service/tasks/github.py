@@ -15,7 +15,9 @@ from cliffwatch_service.github.telling.telling import tell
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
 
-_MOST_TRIES = 10
+_MOST_TRIES = 60
+"""A day and more: after as long an absence of GitHub nobody has to send a webhook again."""
+
 _LONGEST_WAIT = 1800
 _NEWS_OF = timedelta(minutes=10)
 """A job that ended within this is looked at again each minute: its comparison may have come after the last comment."""

@@ -12,6 +12,8 @@ from github_stand_in.server import StandIn
 from github_stand_in.webhooks import Delivery, delivery, payload
 from service_running import Running
 
+from cliffwatch_service.github.calling import PostingApi
+
 SECRET = "a secret of webhooks"
 NAME = "bpf/linux"
 OUTSIDER = {"login": "mallory", "association": "NONE", "head_repository": "mallory/linux"}
@@ -98,6 +100,31 @@ class World:
         """Somebody pushes another head, with or without force; nothing is sent."""
         self.repository.commit(head, "bpf: another change", pull.base, files={"kernel/bpf/core.c": head}, **more)
         pull.head = head
+
+
+def wait_by_clock(world: World, monkeypatch: Any) -> list[float]:
+    """From now on who waits within a task moves the service's clock; how many seconds, each time."""
+    waits: list[float] = []
+
+    async def sleep(_: Any, seconds: float) -> None:
+        waits.append(seconds)
+        world.running.clock.pass_(seconds=seconds)
+
+    monkeypatch.setattr(PostingApi, "sleep", sleep)
+    return waits
+
+
+def do_all(world: World, rounds: int = 100) -> int:
+    """Does every task, also those that wait for another time, until none is left; how many rounds that took."""
+    for done in range(rounds):
+        world.do()
+        left = world.running.rows("SELECT id FROM procrastinate_jobs WHERE status = 'todo'")
+        if not left:
+            return done
+        world.running.clock.pass_(minutes=2)
+        with world.running.service.transaction() as connection:
+            connection.execute("UPDATE procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo'")
+    raise AssertionError("tasks wait for ever")
 
 
 def body_of(content: Any) -> bytes:

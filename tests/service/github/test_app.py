@@ -21,7 +21,7 @@ from service_running import Clock
 from cliffwatch.failure import Failure
 from cliffwatch_service.command import github as command
 from cliffwatch_service.github.app import setting_up
-from cliffwatch_service.github.app.files import AppFiles, app_files
+from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, app_files
 from cliffwatch_service.github.app.manifest import EVENTS, PERMISSIONS, form_page, manifest
 from cliffwatch_service.github.calling import GitHub, GitHubProblem
 from cliffwatch_service.github.webhooks.looks import _READERS
@@ -227,6 +227,15 @@ def test_github_is_only_asked_at_an_address_that_keeps_secrets(address: str, mon
     assert "github_api" in str(refused.value) or "GITHUB_API" in str(refused.value)
 
 
+def test_no_secret_is_in_what_is_shown_of_an_app(files: AppFiles) -> None:
+    """Of a value in a log or a traceback."""
+    files.keep_webhook_secrets((WebhookSecret(secret=SECRET, until=None),))
+    identity = AppIdentity(id=1, slug="c", name="c", owner="o", page="https://github.com/apps/c")
+    made = setting_up.Manifested(identity=identity, pem=app_key()[0], webhook_secret=SECRET)
+    assert SECRET not in repr((files, files.webhook_secrets(), made))
+    assert "PRIVATE KEY" not in repr(made)
+
+
 def test_a_redirect_and_a_next_page_elsewhere_are_not_followed(world: World, asking: GitHub) -> None:
     """Neither takes a token anywhere."""
     for elsewhere in ("http://169.254.169.254/latest", "https://api.github.com.evil.example/x", "file:///etc/passwd"):
@@ -234,4 +243,6 @@ def test_a_redirect_and_a_next_page_elsewhere_are_not_followed(world: World, ask
     with pytest.raises(ValueError, match="not where GitHub is"):
         asking.answer_of("GET", "http://169.254.169.254/", {}, b"")
     assert asking.is_here(f"{world.hub.url}/repos/x/y")
+    for no_address in ("https://[::1", "https://a\nb"):
+        assert asking._target(world.hub.url, no_address) is None
     assert parse_qs(urlsplit("?a=1").query) == {"a": ["1"]}

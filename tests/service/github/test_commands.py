@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from app_world import NAME, OUTSIDER, SECRET, World
+from app_world import NAME, OUTSIDER, SECRET, World, do_all, wait_by_clock
 from github_stand_in.webhooks import delivery
 
 HEAD, NEXT = "2" * 40, "3" * 40
@@ -147,6 +147,19 @@ def test_cancelling_cancels_and_a_look_does_not_begin_again(world: World, pull: 
     assert world.jobs() == [("1111", "2222", "cancelled")]
     world.say(pull, "alice", "/bench cancel")
     assert "nothing left to cancel" in replies(world, pull)[0]
+
+
+def test_a_cancellation_that_github_did_not_hear_of_is_answered_once_and_right(
+    world: World, pull: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.open(pull)
+    world.hub.faults.next("reactions/create-for-issue-comment", "secondary", "secondary", "secondary")
+    wait_by_clock(world, monkeypatch)
+    said = world.say(pull, "alice", "/bench cancel")
+    do_all(world)
+    assert world.jobs() == [("1111", "2222", "cancelled")]
+    assert reactions(world, said) == ["+1"]
+    assert replies(world, pull) == []
 
 
 @pytest.mark.parametrize(

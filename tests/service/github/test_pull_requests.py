@@ -132,6 +132,16 @@ def test_the_policy_is_of_the_base_branch_and_never_of_head(world: World, pull: 
     assert row == {"suites": ["ringbufs"], "boots": "2"}
 
 
+def test_a_series_as_a_base_gives_no_policy(world: World) -> None:
+    """Whoever sends a mail puts files into its branch: by them a stranger would trust himself."""
+    branch = "series/358111=>bpf-next"
+    pull = world.hub.kept.pull(NAME, **OUTSIDER, base_branch=branch)
+    world.repository.branches[branch] = BASE
+    policy(world, '[trust]\nauthors = ["mallory"]\n')
+    world.open(pull)
+    assert world.jobs() == []
+
+
 def test_an_administrators_policy_goes_before_the_file(world: World, pull: Any) -> None:
     policy(world, 'suites = ["ringbufs"]\n')
     world.open(pull)
@@ -153,6 +163,13 @@ def test_a_policy_that_is_wrong_measures_nothing_and_says_why(world: World, pull
     assert world.jobs() == []
     (row,) = world.running.rows("SELECT problem FROM github_pull_request")
     assert "unknown key 'suits'; did you mean 'suites'?" in row["problem"]
+
+
+def test_kernel_code_after_hundreds_of_files_for_ci_is_measured(world: World, pull: Any) -> None:
+    """GitHub lists 300 files of a comparison, in the order of their names."""
+    world.repository.commits[HEAD].files = {f".github/{number:03d}.yml": "x" for number in range(300)}
+    world.open(pull)
+    assert world.jobs() == [("1111", "2222", "queued")]
 
 
 def test_a_platform_that_nobody_has_says_so(world: World, pull: Any) -> None:

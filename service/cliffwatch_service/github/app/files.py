@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class AppIdentity:
 class WebhookSecret:
     """`until` is None for the one in use, and a time for one that is on its way out."""
 
-    secret: str
+    secret: str = field(repr=False)
     until: datetime | None
 
     def holds(self, now: datetime) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cliffwatch.failure import Failure, wrong_usage
@@ -20,8 +20,8 @@ class Manifested:
     """What GitHub gives for the code of a manifest."""
 
     identity: AppIdentity
-    pem: str
-    webhook_secret: str
+    pem: str = field(repr=False)
+    webhook_secret: str = field(repr=False)
 
 
 def code_of(pasted: str) -> str | Failure:

@@ -13,7 +13,7 @@ from cliffwatch_service.github.calling import GitHubProblem
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.looking import Seen, measure_seen, see
 from cliffwatch_service.github.pull_requests.opened import may_write
-from cliffwatch_service.github.pull_requests.requesting import cancel_all
+from cliffwatch_service.github.pull_requests.requesting import cancel_all, has_running
 from cliffwatch_service.github.pull_requests.selections import asked_selection
 from cliffwatch_service.github.telling.speaking import Speaker
 from cliffwatch_service.store import background, queue, tokens
@@ -156,14 +156,15 @@ def _resolved(seen: Seen, revision: str) -> str | None:
 
 
 def _cancelled(parts: GitHubParts, seen: Seen, speaker: Speaker, comment: int) -> str:
-    cancelled = 0
+    """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to cancel."""
     with parts.transaction() as connection:
         row = pull_requests.pull_request_numbered(connection, seen.repository["id"], seen.opened.number)
-        if row is not None:
-            cancelled = cancel_all(connection, row["id"], parts.now())
-            background.ask_telling(connection, row["id"])
-    if cancelled:
-        speaker.react(comment, "+1")
-    else:
+        running = row is not None and has_running(connection, row["id"])
+    if row is None or not running:
         speaker.answer(NOTHING_TO_CANCEL, to=str(comment))
+        return "done"
+    speaker.react(comment, "+1")
+    with parts.transaction() as connection:
+        cancel_all(connection, row["id"], parts.now())
+        background.ask_telling(connection, row["id"])
     return "done"

@@ -16,6 +16,9 @@ from cliffwatch_service.github.pull_requests.opened import Opened
 _MOST_COMMITS = 60
 """Of a series whose files are asked for, one request each; of a longer branch, those at its end."""
 
+_MOST_FILES = 300
+"""That GitHub lists of a comparison."""
+
 _MOST_BELOW = 10
 """Commits from the merge base down in which the recorded upstream base is looked for."""
 
@@ -32,7 +35,8 @@ def measured_range(installed: Installed, name: str, opened: Opened) -> CountingR
     except (KeyError, TypeError):
         return GitHubProblem(kind="wrong", status=compared.status, message="GitHub's answer holds no comparison")
     if opened.series is None:
-        head = opened.head if counts(files) else merge_base
+        # GitHub lists 300 files and no more, `.github/` first: of so large a change all is not for CI.
+        head = opened.head if counts(files) or len(files) >= _MOST_FILES else merge_base
         return CountingRange(base=merge_base, head=head, commits=tuple(commits))
     return _of_series(installed, name, opened, merge_base, commits[-_MOST_COMMITS:])
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.pull_request.mailing_list_series import read_series_branch
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LARGEST, Policy, read_policy
 from cliffwatch_service.github.calling import GitHubProblem, Installed
 from cliffwatch_service.github.parts import raise_if_later
@@ -16,6 +17,8 @@ def policy_of(installed: Installed, repository: Mapping[str, Any], base_branch: 
     """The policy for pull requests to a branch of the repository. Raises NotNow."""
     if repository["policy"] is not None:
         return read_policy(repository["policy"], "policy of the service")
+    if read_series_branch(base_branch) is not None:
+        return DEFAULT  # what lies there came by mail, from anybody
     path = f"/repos/{repository['name']}/contents/{FILE_NAME}?ref={quote(f'refs/heads/{base_branch}', safe='')}"
     reply = installed.get(path)
     if isinstance(reply, GitHubProblem):

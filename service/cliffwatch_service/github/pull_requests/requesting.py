@@ -129,13 +129,22 @@ def supersede_others(connection: Connection[Any], pull_request: int, head: str, 
     _supersede(connection, (each for each in others if each["state"] == "asked" and each["pull_head"] != head), now)
 
 
-def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) -> int:
-    """Cancels, for somebody who asked for that, everything of a pull request that has not ended; how many jobs."""
-    asked = [each for each in pull_requests.measurements_of(connection, pull_request) if each["state"] == "asked"]
-    running = [each["id"] for each in asked if not _is_done(connection, each["id"])]
-    cancelled = sum(_cancel_jobs(connection, number, now) for number in running)
+def has_running(connection: Connection[Any], pull_request: int) -> bool:
+    """Whether something of a pull request has not ended."""
+    return bool(_running(connection, pull_request))
+
+
+def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
+    """Cancels, for somebody who asked for that, everything of a pull request that has not ended."""
+    running = _running(connection, pull_request)
+    for number in running:
+        _cancel_jobs(connection, number, now)
     pull_requests.set_measurements(connection, running, "cancelled")
-    return cancelled
+
+
+def _running(connection: Connection[Any], pull_request: int) -> list[int]:
+    asked = (each for each in pull_requests.measurements_of(connection, pull_request) if each["state"] == "asked")
+    return [each["id"] for each in asked if not _is_done(connection, each["id"])]
 
 
 def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
@@ -151,14 +160,11 @@ def _supersede(connection: Connection[Any], measurements: Iterable[Mapping[str, 
     pull_requests.set_measurements(connection, gone, "superseded")
 
 
-def _cancel_jobs(connection: Connection[Any], measurement: int, now: datetime) -> int:
+def _cancel_jobs(connection: Connection[Any], measurement: int, now: datetime) -> None:
     """Of those alone that this service asked: results that others asked for stay theirs."""
     asker = tokens.keep_asker(connection, ASKER, now)
     caller = Caller(name=ASKER, token_id=asker, scopes=frozenset({"upload"}))
-    cancelled = 0
     for job in pull_requests.jobs_of_measurement(connection, measurement):
         row = queue.job_row(connection, job)
         if row is not None and row["state"] in ("queued", "leased", "parked"):
             cancel(connection, job, by=caller, now=now)
-            cancelled += 1
-    return cancelled

@@ -1,7 +1,7 @@
 """Speaks in a pull request: comments, check runs and reactions, by the library's posting."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.pull_request import posting
 from cliffwatch.pull_request.comment import CheckRun
 from cliffwatch_service.github.calling import GitHubProblem, Installed, PostingApi
-from cliffwatch_service.github.installations import look_at_installation
+from cliffwatch_service.github.installations import is_reached, look_at_installation
 from cliffwatch_service.github.parts import GitHubParts, NotNow
 from cliffwatch_service.store.github import installations
 
@@ -63,16 +63,17 @@ class Speaker:
         if isinstance(done, posting.Limited):
             raise NotNow(f"{what}: {done.message}", done.seconds)
         if done.whose == "host":
+            repository = self._row()
             look_at_installation(self.parts, self.installed.number)
-            if self._is_reached():
+            if repository is not None and is_reached(self.parts, repository["id"]):
                 raise NotNow(f"{what}: {done.message} {done.evidence}", _AGAIN_SECONDS)
         _log.warning("not posted", what=what, repository=self.name, number=self.number, reason=done.message)
         return None
 
-    def _is_reached(self) -> bool:
+    def _row(self) -> Mapping[str, Any] | None:
+        """By its name of now; by its number it is found after it got another one, too."""
         with self.parts.transaction() as connection:
-            row = installations.repository_named(connection, self.name)
-        return row is not None and row["allowed"] and row["installation_state"] == "active"
+            return installations.repository_named(connection, self.name)
 
     def _poster(self) -> posting.Poster:
         async def token(fresh: bool) -> str | Failure:
