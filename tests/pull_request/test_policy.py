@@ -1,7 +1,10 @@
 """A policy says what is measured and who is trusted; what is wrong with it is named with its line."""
 
+from pathlib import Path
+
 import pytest
 
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request import policy as page
 from cliffwatch.pull_request.policy import DEFAULT, EMULATED, Policy, Target, read_policy
@@ -162,3 +165,12 @@ def test_what_a_file_holds_is_shown_on_one_line() -> None:
 
 def test_a_huge_file_is_not_read() -> None:
     assert "too many" in refusal("#" * 70_000)
+
+
+@pytest.mark.parametrize("where", ["examples/github/cliffwatch.toml", "docs/github.md"])
+def test_the_policies_that_we_show_can_be_used(where: str) -> None:
+    text = (Path(__file__).parents[2] / where).read_text()
+    shown = text if where.endswith(".toml") else text.split("```toml\n")[1].split("```")[0]
+    policy = read_policy(shown, where)
+    assert isinstance(policy, Policy)
+    assert set(policy.suites) <= {suite.name for suite in load_catalogue().suites}
