@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from github_stand_in.server import StandIn, stand_in
-from speaking import REPOSITORY, Moment
+from stand_in_client import REPOSITORY, Moment
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from github_stand_in.faults import Fault
 from github_stand_in.server import StandIn
-from speaking import BOT, REPOSITORY, Moment, speaker
+from stand_in_client import BOT, REPOSITORY, Moment, speaker
 
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.comment import CheckRun

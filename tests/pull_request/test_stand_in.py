@@ -9,7 +9,7 @@ from github_stand_in import webhooks
 from github_stand_in.answers import HANDLERS
 from github_stand_in.description import Asked, description
 from github_stand_in.server import StandIn, stand_in
-from speaking import REPOSITORY, Moment
+from stand_in_client import REPOSITORY, Moment
 
 
 def ask(github: StandIn, method: str, path: str, *, token: str | None = None, **more: Any) -> httpx2.Response:

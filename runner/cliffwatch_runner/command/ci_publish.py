@@ -27,7 +27,7 @@ from cliffwatch_runner.ci.published_results import (
     results_of,
     uploading_host,
 )
-from cliffwatch_runner.ci.told_state import told_state
+from cliffwatch_runner.ci.reported_state import reported_state
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun, read_workflow_run
 from cliffwatch_runner.upload.client import Client, Refused
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
@@ -133,7 +133,7 @@ def _post(
     api: str,
     token: str,
 ) -> list[Exit]:
-    state = told_state(run, pull, policy, results, server)
+    state = reported_state(run, pull, policy, results, server)
     number = None if pull is None else pull.number
     said = post(state, policy, repository=run.repository, number=number, url=api, token=token)
     for each in said:
@@ -158,7 +158,7 @@ def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
     if isinstance(run, Failure):
         raise SystemExit(_failed(run))
     results = [_local(folder) for folder in folders]
-    click.echo(harmless(sticky_comment(told_state(run, None, DEFAULT, results, server))))
+    click.echo(harmless(sticky_comment(reported_state(run, None, DEFAULT, results, server))))
     raise SystemExit(Exit.DONE)
 
 

@@ -10,8 +10,8 @@ from procrastinate.jobs import Job
 from cliffwatch_service.github.installations import look_at_installation
 from cliffwatch_service.github.parts import GitHubParts, NotNow
 from cliffwatch_service.github.pull_requests.commands import carry_out
-from cliffwatch_service.github.pull_requests.looking import look_at_pull_request
-from cliffwatch_service.github.telling.telling import tell
+from cliffwatch_service.github.pull_requests.pull_request_look import look_at_pull_request
+from cliffwatch_service.github.reporting.report import report_pull_request
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
 
@@ -59,7 +59,7 @@ def add_github(app: App, parts: GitHubParts) -> None:
     @app.task(name=background.TELL, queue=background.GITHUB_QUEUE, retry=_RETRY)
     def telling(pull_request: int) -> None:
         with structlog.contextvars.bound_contextvars(task=background.TELL, pull_request=pull_request):
-            tell(parts, pull_request)
+            report_pull_request(parts, pull_request)
 
 
 def ask_for_news(parts: GitHubParts) -> None:

@@ -1,4 +1,4 @@
-"""Requests for pull requests: each wish for a head is asked once, and what it replaces is cancelled."""
+"""Requests for pull requests: what is wanted of a head is asked once, and what it replaces is cancelled."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ENDED = frozenset({"done", "failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class MeasurementRequest:
     """What to measure of a pull request's head, of a repository at this address."""
 
     pull_request: int
@@ -37,40 +37,40 @@ class Wish:
     selection: Selection
 
 
-def measure(connection: Connection[Any], wish: Wish, settings: Settings, now: datetime) -> bool:
+def measure(connection: Connection[Any], request: MeasurementRequest, settings: Settings, now: datetime) -> bool:
     """Asks for it, unless that was done; whether anything new was asked. Everything else that was asked for this pull request is
     superseded. Raises Refusal where no host or no suite is there for it.
     """
-    selection = wish.selection
+    selection = request.selection
     key = digest_of(
         [
-            *(wish.pull_head, wish.base, wish.head, sorted(selection.targets), sorted(selection.suites)),
+            *(request.pull_head, request.base, request.head, sorted(selection.targets), sorted(selection.suites)),
             *(selection.profile, selection.boots, selection.again),
         ]
     )
-    before = pull_requests.measurements_of(connection, wish.pull_request)
+    before = pull_requests.measurements_of(connection, request.pull_request)
     same = [each for each in before if each["key"].split(" ")[0] == key]
-    if _stands(connection, wish, before, same, now):
+    if _stands(connection, request, before, same, now):
         return False
     row = pull_requests.MeasurementRow(
-        pull_request=wish.pull_request,
-        pull_head=wish.pull_head,
-        base=wish.base,
-        head=wish.head,
-        version=wish.version,
+        pull_request=request.pull_request,
+        pull_head=request.pull_head,
+        base=request.base,
+        head=request.head,
+        version=request.version,
         key=f"{key} {len(same)}",
         again=bool(selection.again),
     )
     number = pull_requests.keep_measurement(connection, row, now)
     assert number is not None
     _supersede(connection, (each for each in before if each["state"] == "asked"), now)
-    _ask(connection, wish, number, settings, now)
+    _ask(connection, request, number, settings, now)
     return True
 
 
 def _stands(
     connection: Connection[Any],
-    wish: Wish,
+    request: MeasurementRequest,
     before: Sequence[Mapping[str, Any]],
     same: Sequence[Mapping[str, Any]],
     now: datetime,
@@ -78,10 +78,12 @@ def _stands(
     """Whether nothing has to be asked: it was, and is under way or done, or somebody cancelled it or asked for something else of
     this head.
     """
-    if wish.selection.again:
+    if request.selection.again:
         return bool(same)  # a comment asks once, whatever became of it
-    supersede_others(connection, wish.pull_request, wish.pull_head, now)
-    if any(each["again"] and each["state"] != "superseded" and each["pull_head"] == wish.pull_head for each in before):
+    supersede_others(connection, request.pull_request, request.pull_head, now)
+    if any(
+        each["again"] and each["state"] != "superseded" and each["pull_head"] == request.pull_head for each in before
+    ):
         return True
     standing = [each for each in same if each["state"] != "superseded" or _is_done(connection, each["id"])]
     if standing and standing[0]["state"] == "superseded":
@@ -94,20 +96,22 @@ def _is_done(connection: Connection[Any], measurement: int) -> bool:
     return bool(jobs) and all(job is not None and job["state"] in _ENDED for job in jobs)
 
 
-def _ask(connection: Connection[Any], wish: Wish, measurement: int, settings: Settings, now: datetime) -> None:
-    tree = tree_of(connection, wish.name, settings)
+def _ask(
+    connection: Connection[Any], request: MeasurementRequest, measurement: int, settings: Settings, now: datetime
+) -> None:
+    tree = tree_of(connection, request.name, settings)
     refuse_tree(connection, tree, settings.trees)
-    priority: Priority = "person" if wish.selection.again else "push"
+    priority: Priority = "person" if request.selection.again else "push"
     asked = Asked(
         tree=tree,
-        base=wish.base,
-        head=wish.head,
-        targets=wish.selection.targets,
-        suites=wish.selection.suites,
-        profile=wish.selection.profile,
-        boots=wish.selection.boots,
+        base=request.base,
+        head=request.head,
+        targets=request.selection.targets,
+        suites=request.selection.suites,
+        profile=request.selection.profile,
+        boots=request.selection.boots,
         priority=priority,
-        note=f"{wish.name}#{wish.number}",
+        note=f"{request.name}#{request.number}",
     )
     asker = tokens.keep_asker(connection, ASKER, now)
     row, _ = ask(connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now)

@@ -17,7 +17,7 @@ _NO_RESULTS = Failure(
 )
 
 
-def told_state(
+def reported_state(
     run: WorkflowRun, pull: OpenPull | None, policy: Policy, results: Sequence[Result], server: str
 ) -> PullRequestState:
     """Every target of the policy, measured or not, and what else was measured."""

@@ -16,7 +16,7 @@ from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.measured_range import measured_range
 from cliffwatch_service.github.pull_requests.opened import Opened, read_pull_request
 from cliffwatch_service.github.pull_requests.policies import policy_of
-from cliffwatch_service.github.pull_requests.requesting import Wish, drop_all, measure, supersede_others
+from cliffwatch_service.github.pull_requests.requesting import MeasurementRequest, drop_all, measure, supersede_others
 from cliffwatch_service.github.pull_requests.selections import Selection, selection_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
@@ -26,7 +26,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PullRequestNow:
     """A pull request as it is now, in a repository that the App reaches, and what holds for it."""
 
     repository: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Seen:
         return str(self.repository["name"])
 
 
-def see(parts: GitHubParts, installation: int, repository: int, number: int) -> Seen | None:
+def pull_request_now(parts: GitHubParts, installation: int, repository: int, number: int) -> PullRequestNow | None:
     """None where the App does not reach it any more. Raises NotNow."""
     row = known_repository(parts, installation, repository)
     if row is None:
@@ -52,38 +52,38 @@ def see(parts: GitHubParts, installation: int, repository: int, number: int) -> 
         _log.info("pull request not read", repository=row["name"], number=number, reason=opened.message)
         return None
     policy = policy_of(installed, row, opened.base_branch)
-    return Seen(repository=row, installed=installed, opened=opened, policy=policy)
+    return PullRequestNow(repository=row, installed=installed, opened=opened, policy=policy)
 
 
 def look_at_pull_request(parts: GitHubParts, installation: int, repository: int, number: int) -> None:
     """Measures a head that is new, cancels what it replaces, and has it told. Raises NotNow."""
-    seen = see(parts, installation, repository, number)
-    if seen is None:
+    pull = pull_request_now(parts, installation, repository, number)
+    if pull is None:
         return
     with parts.transaction() as connection:
         known = pull_requests.pull_request_numbered(connection, repository, number)
-    approved = known is not None and known["approved_head"] == seen.opened.head
-    if seen.opened.open and (approved or _is_trusted(seen)):
-        measure_seen(parts, seen)
+    approved = known is not None and known["approved_head"] == pull.opened.head
+    if pull.opened.open and (approved or _is_trusted(pull)):
+        measure_now(parts, pull)
         return
     with parts.transaction() as connection:
-        row = _keep(connection, parts, seen, base=seen.opened.base)
-        if seen.opened.open:
-            supersede_others(connection, row["id"], seen.opened.head, parts.now())
+        row = _keep(connection, parts, pull, base=pull.opened.base)
+        if pull.opened.open:
+            supersede_others(connection, row["id"], pull.opened.head, parts.now())
             pull_requests.set_waits(connection, row["id"])
         else:
             drop_all(connection, row["id"], parts.now())
         background.ask_telling(connection, row["id"])
-    _log.info("pull request waits" if seen.opened.open else "pull request closed", repository=seen.name, number=number)
+    _log.info("pull request waits" if pull.opened.open else "pull request closed", repository=pull.name, number=number)
 
 
-def _is_trusted(seen: Seen) -> bool:
-    return seen.opened.is_trusted(seen.policy if isinstance(seen.policy, Policy) else DEFAULT)
+def _is_trusted(pull: PullRequestNow) -> bool:
+    return pull.opened.is_trusted(pull.policy if isinstance(pull.policy, Policy) else DEFAULT)
 
 
-def measure_seen(
+def measure_now(
     parts: GitHubParts,
-    seen: Seen,
+    pull: PullRequestNow,
     selection: Selection | None = None,
     *,
     base: str | None = None,
@@ -94,10 +94,10 @@ def measure_seen(
     """
     problem: str | None = None
     counting: CountingRange | None = None
-    if isinstance(seen.policy, Failure):
-        problem = f"{seen.policy.message}: {seen.policy.next_step}"
+    if isinstance(pull.policy, Failure):
+        problem = f"{pull.policy.message}: {pull.policy.next_step}"
     else:
-        found = measured_range(seen.installed, seen.name, seen.opened)
+        found = measured_range(pull.installed, pull.name, pull.opened)
         if isinstance(found, GitHubProblem):
             raise_if_later(found)
             problem = f"GitHub does not say what the merge base is ({found.message[:100]})"
@@ -105,12 +105,12 @@ def measure_seen(
             problem = "nothing but files for CI changed, so that there is nothing to measure"
         else:
             counting = found
-    return _carry_out(parts, seen, counting, selection, base=base, approve=approve, problem=problem)
+    return _carry_out(parts, pull, counting, selection, base=base, approve=approve, problem=problem)
 
 
 def _carry_out(
     parts: GitHubParts,
-    seen: Seen,
+    pull: PullRequestNow,
     counting: CountingRange | None,
     selection: Selection | None,
     *,
@@ -118,47 +118,47 @@ def _carry_out(
     approve: bool,
     problem: str | None,
 ) -> str | None:
-    opened, now = seen.opened, parts.now()
+    opened, now = pull.opened, parts.now()
     with parts.transaction() as connection:
         before = base or (counting.base if counting else opened.base)
-        row = _keep(connection, parts, seen, base=before)
+        row = _keep(connection, parts, pull, base=before)
         if approve:
             pull_requests.approve_head(connection, row["id"], opened.head)
         supersede_others(connection, row["id"], opened.head, now)
-        if counting is not None and isinstance(seen.policy, Policy):
-            wish = Wish(
+        if counting is not None and isinstance(pull.policy, Policy):
+            request = MeasurementRequest(
                 pull_request=row["id"],
-                name=seen.name,
+                name=pull.name,
                 number=opened.number,
                 pull_head=opened.head,
                 base=before,
                 head=counting.head,
                 version=opened.version,
-                selection=selection or selection_of(seen.policy),
+                selection=selection or selection_of(pull.policy),
             )
-            problem = _asked(connection, parts, wish)
+            problem = _asked(connection, parts, request)
         if problem is not None and selection is None:
             pull_requests.set_problem(connection, row["id"], problem)
         background.ask_telling(connection, row["id"])
-    _log.info("pull request looked at", repository=seen.name, number=opened.number, problem=problem)
+    _log.info("pull request looked at", repository=pull.name, number=opened.number, problem=problem)
     return problem
 
 
-def _asked(connection: Connection[Any], parts: GitHubParts, wish: Wish) -> str | None:
+def _asked(connection: Connection[Any], parts: GitHubParts, request: MeasurementRequest) -> str | None:
     """What was written for a refused request goes, and nothing else."""
     try:
         with connection.transaction():
-            measure(connection, wish, parts.settings, parts.now())
+            measure(connection, request, parts.settings, parts.now())
     except Refusal as refusal:
         return refusal.detail
     return None
 
 
-def _keep(connection: Connection[Any], parts: GitHubParts, seen: Seen, *, base: str) -> Mapping[str, Any]:
-    opened = seen.opened
-    policy = seen.policy if isinstance(seen.policy, Policy) else DEFAULT
+def _keep(connection: Connection[Any], parts: GitHubParts, pull: PullRequestNow, *, base: str) -> Mapping[str, Any]:
+    opened = pull.opened
+    policy = pull.policy if isinstance(pull.policy, Policy) else DEFAULT
     facts = pull_requests.PullRequestFacts(
-        repository=seen.repository["id"],
+        repository=pull.repository["id"],
         number=opened.number,
         state="open" if opened.open else "closed",
         head=opened.head,

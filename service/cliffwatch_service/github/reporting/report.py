@@ -11,8 +11,8 @@ from cliffwatch.identities import digest_of
 from cliffwatch.pull_request.comment import FailOn, check_run, regression_comment, sticky_comment
 from cliffwatch.pull_request.state import Failed, PullRequestState, Superseded
 from cliffwatch_service.github.parts import GitHubParts
-from cliffwatch_service.github.telling.progress import state_of
-from cliffwatch_service.github.telling.speaking import Speaker
+from cliffwatch_service.github.reporting.conversation import Conversation
+from cliffwatch_service.github.reporting.progress import state_of
 from cliffwatch_service.store.github import pull_requests
 
 PROGRESS_EVERY = timedelta(minutes=5)
@@ -21,7 +21,7 @@ PROGRESS_EVERY = timedelta(minutes=5)
 _log = structlog.get_logger("cliffwatch.github")
 
 
-def tell(parts: GitHubParts, identity: int) -> None:
+def report_pull_request(parts: GitHubParts, identity: int) -> None:
     """Posts what is new. Tasks of one pull request do not overlap; each writes what is so when it runs, under a sequence that
     grows, so that one that is late has the newest content or is turned away. Raises NotNow.
     """
@@ -38,17 +38,17 @@ def tell(parts: GitHubParts, identity: int) -> None:
     with parts.transaction() as connection:
         state = replace(state, sequence=pull_requests.next_sequence(connection, identity))
     installed = parts.github.installed(row["installation_id"])
-    speaker = Speaker(parts, installed, row["repository"], row["number"])
+    conversation = Conversation(parts, installed, row["repository"], row["number"])
     if row["checked_head"] not in (None, state.head):
-        speaker.check(row["checked_head"], check_run(_superseded(state, row["checked_head"])))
-    speaker.report(sticky_comment(state))
+        conversation.check(row["checked_head"], check_run(_superseded(state, row["checked_head"])))
+    conversation.report(sticky_comment(state))
     check = check_run(state, fail_on=_fail_on(row["fail_on"]))
     if "failed" in row["fail_on"] and check.conclusion == "neutral" and _kernel_failed(state):
         check = replace(check, conclusion="failure")
-    speaker.check(state.head, check)
+    conversation.check(state.head, check)
     again = regression_comment(state)
     if again is not None:
-        speaker.notify(again)
+        conversation.notify(again)
     running = None if check.status == "completed" else state.head
     with parts.transaction() as connection:
         pull_requests.keep_shown(connection, identity, state.sequence, shown, running, parts.now())

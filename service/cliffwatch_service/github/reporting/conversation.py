@@ -1,4 +1,4 @@
-"""Speaks in a pull request: comments, check runs and reactions, by the library's posting."""
+"""Writes in a pull request: comments, check runs and reactions, by the library's posting."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -24,7 +24,7 @@ _log = structlog.get_logger("cliffwatch.github")
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class Conversation:
     """Says things in one pull request of a repository (OWNER/NAME). What GitHub cannot take now raises NotNow; what it will never
     take, as in a locked conversation, is logged and left.
     """

@@ -1,1 +1,0 @@
-"""What a pull request is told, and how."""
