@@ -8,7 +8,7 @@ import pytest
 
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
