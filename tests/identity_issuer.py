@@ -19,16 +19,17 @@ from service_running import Clock
 WORKFLOW = "cliffwatch/cliffwatch/.github/workflows/publish.yml@refs/tags/v0.1.0"
 REPOSITORY = 4711
 AUDIENCE = "https://cliffwatch.example.org"
+BITS = 2048
 JOB_SECRET = "what a job asks for its identity with"
 
 
 @cache
-def rsa_key(name: str, bits: int = 2048) -> rsa.RSAPrivateKey:
+def rsa_key(name: str, bits: int) -> rsa.RSAPrivateKey:
     """A key of this name, the same for the whole test run: making one takes a while."""
     return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
-def public_key(name: str, bits: int = 2048) -> dict[str, Any]:
+def public_key(name: str, bits: int = BITS) -> dict[str, Any]:
     found: dict[str, Any] = RSAAlgorithm.to_jwk(rsa_key(name, bits).public_key(), as_dict=True)
     return {**found, "kid": name, "use": "sig", "alg": "RS256"}
 
@@ -70,7 +71,7 @@ class Issuer:
         return {name: value for name, value in said.items() if value is not None}
 
     def identity(self, *, key: str = "first", kid: str | None = None, **changed: Any) -> str:
-        return jwt.encode(self.claims(**changed), rsa_key(key), algorithm="RS256", headers={"kid": kid or key})
+        return jwt.encode(self.claims(**changed), rsa_key(key, BITS), algorithm="RS256", headers={"kid": kid or key})
 
     def job_address(self) -> str:
         """Where a job asks for its identity, as GitHub's runner says it."""
@@ -101,7 +102,7 @@ def issuing(clock: Clock) -> Iterator[Issuer]:
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
             """Nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from identity_issuer import AUDIENCE, REPOSITORY, WORKFLOW, Issuer, issuing, public_key, rsa_key
+from identity_issuer import AUDIENCE, BITS, REPOSITORY, WORKFLOW, Issuer, issuing, public_key, rsa_key
 from service_running import Clock, Running, serving
 from service_runs import put_all, record_of, run_of
 
@@ -228,7 +228,7 @@ def test_claims_that_were_changed_after_signing_are_refused(exchange: Exchange) 
 def test_other_algorithms_are_refused_the_public_key_is_no_secret(exchange: Exchange, algorithm: str) -> None:
     """As by hand: the library refuses to sign with a public key."""
     pem = (
-        rsa_key("first")
+        rsa_key("first", BITS)
         .public_key()
         .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     )
@@ -241,7 +241,7 @@ def test_other_algorithms_are_refused_the_public_key_is_no_secret(exchange: Exch
 
 def test_a_key_in_the_token_itself_is_nobodys(exchange: Exchange) -> None:
     headers = {"kid": "evil", "jwk": public_key("evil"), "jku": exchange.issuer.url + "/job"}
-    forged = jwt.encode(exchange.issuer.claims(), rsa_key("evil"), algorithm="RS256", headers=headers)
+    forged = jwt.encode(exchange.issuer.claims(), rsa_key("evil", BITS), algorithm="RS256", headers=headers)
     assert "no key of that name" in exchange.refused(forged, 401)
 
 
