@@ -61,17 +61,21 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the workflows' checks, the
 	@! test -x $(BIN)/actionlint || $(BIN)/actionlint .github/workflows/*.yml examples/github/*.yml
 
 .PHONY: test
-test: setup ## every test, the real kernel's among them
+test: setup ## every test but the long ones, the real kernel's among them
 	@tools/install-packages.sh python kernel guest source browser units
 	@tools/install-benchstat.sh
 	@tools/install-actionlint.sh
 	@tools/install-act.sh
-	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
+	$(BIN)/pytest -n $(TEST_PROCESSES) -m 'not long' $(TEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## the tests that need no kernel
 	@tools/install-packages.sh browser
-	$(BIN)/pytest -n auto -m 'not kernel' $(TEST_ARGS)
+	$(BIN)/pytest -n auto -m 'not kernel and not long' $(TEST_ARGS)
+
+.PHONY: test-long
+test-long: setup ## the tests that take minutes each, outside CI: a disk that is full
+	$(BIN)/pytest -m long $(TEST_ARGS)
 
 .PHONY: test-as-user
 test-as-user: setup ## the tests that depend on the user, as an ordinary one (root gets a user for it: TEST_USER=NAME)

@@ -32,6 +32,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_full_disk_refuses_uploads_and_loses_none(small_disk: Path) -> None:
     bodies = {number: json.dumps(body) for number, body in boots_of(run_of(boots=10, cases=3000))}
