@@ -316,6 +316,7 @@ def test_an_issuer_that_is_away_is_a_clear_problem(database: str, job_settings: 
     assert "CLIFFWATCH_GITHUB_ACTIONS_ISSUER" in detail
 
 
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
 def test_weak_keys_and_keys_for_other_uses_sign_nothing(exchange: Exchange) -> None:
     exchange.issuer.keys = [public_key("weak", 1024), {**public_key("sealing"), "use": "enc"}, public_key("first")]
     weak = jwt.api_jws.PyJWS(options={"enforce_minimum_key_length": False})

@@ -113,7 +113,7 @@ def _refuse_time(claims: Mapping[str, Any], now: datetime) -> None:
 
 
 def _refuse_job(claims: Mapping[str, Any], workflows: frozenset[str]) -> None:
-    if claims["event_name"] not in EVENTS:
+    if str(claims["event_name"]) not in EVENTS:
         raise _no_publisher(f"jobs of the event {_shown(claims['event_name'])} publish nothing")
     # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them can carry.
     if claims.get("runner_environment") != "github-hosted":
