@@ -261,6 +261,8 @@ CASES: dict[str, Cases] = {
         "complete", {"outcome": "kernel-failed", "reason": "x"}
     ),
     "POST /github/webhook": webhooks,
+    # Whoever holds an identity that GitHub signed; of what is none, the body is looked at and refused.
+    "POST /github/token": lambda _: [Case("what is no identity", "/github/token", EVERYBODY, {})],
     "POST /reports/{report}/triage": lambda world: [
         Case("", f"/reports/{world.report}/triage", ("triage", "admin"), {"state": "noise"})
     ],

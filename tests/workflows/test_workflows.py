@@ -24,7 +24,7 @@ WRITING = {
     ("images.yml", "service"): {"packages", "id-token", "attestations"},
     ("release.yml", "attest"): {"id-token", "attestations"},
     ("release.yml", "publish"): {"id-token"},
-    ("publish.yml", "publish"): {"pull-requests", "checks"},
+    ("publish.yml", "publish"): {"pull-requests", "checks", "id-token"},
 }
 """All jobs that may write anything, and what."""
 

@@ -16,6 +16,7 @@ from cliffwatch.results import read_run
 from cliffwatch.samples import Mode
 from cliffwatch_runner.ci.artifact import ArtifactName
 from cliffwatch_runner.ci.github_api import API, GitHubReader
+from cliffwatch_runner.ci.job_identity import NO_TOKEN, IdentityRequest, job_token, read_identity_request
 from cliffwatch_runner.ci.job_log import annotation, failure_annotation, harmless
 from cliffwatch_runner.ci.posting import post
 from cliffwatch_runner.ci.published_results import (
@@ -50,18 +51,20 @@ _server_option = click.option(
 @_event_option
 @_api_option
 @_server_option
-@click.option("--service", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
+@click.option("--service", help="Service that gets the results.")
 @click.option("--comment/--no-comment", "posts", default=True, help="Comments and the check run on GitHub.")
 def publish(event: Path, api: str, server: str, service: str | None, posts: bool) -> NoReturn:
     """Publish the results of a workflow's run that has ended: upload them, tell the pull request.
 
     Commits, branch and pull request are those of the event; the artifacts are read as what a stranger wrote. The token is that of
-    GITHUB_TOKEN. Ends with 2 where an artifact was refused.
+    GITHUB_TOKEN; the service's is that of CLIFFWATCH_TOKEN, else one that the service gives this job for the identity that GitHub
+    signs. Ends with 2 where an artifact was refused.
     """
     run = read_workflow_run(event)
     if isinstance(run, Failure):
         raise SystemExit(_failed(run))
     github_token = os.environ.pop("GITHUB_TOKEN", "")
+    signing = read_identity_request()
     with (
         closing(GitHubReader(api, github_token or None, run.repository)) as reader,
         tempfile.TemporaryDirectory() as folder,
@@ -78,7 +81,7 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
         policy = _policy(reader, run, pull)
         codes = [_failed(result.failure) for result in results if result.failure is not None]
         if service:
-            codes += _upload(service, run, results, server)
+            codes += _upload(service, run, results, server, signing)
         if posts:
             codes += _post(run, pull, policy, results, server=server, api=api, token=github_token)
     raise SystemExit(max(codes, default=Exit.DONE))
@@ -91,8 +94,18 @@ def _policy(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None) -> Po
     return policy if isinstance(policy, Policy) else DEFAULT
 
 
-def _upload(service: str, run: WorkflowRun, results: Sequence[Result], server: str) -> list[Exit]:
-    token = read_token(None)
+def _upload(
+    service: str, run: WorkflowRun, results: Sequence[Result], server: str, signing: IdentityRequest | None
+) -> list[Exit]:
+    if not any(result.run is not None for result in results):
+        return []
+    stored = read_token(None)
+    if isinstance(stored, Failure) and signing is not None:
+        token = job_token(service, signing, fork=run.fork)
+    elif isinstance(stored, Failure):
+        token = NO_TOKEN
+    else:
+        token = stored
     if isinstance(token, Failure):
         return [_failed(token)]
     codes = []

@@ -1,5 +1,7 @@
-"""Webhooks of GitHub: checked, kept once, and left to background tasks."""
+"""Webhooks of GitHub: checked, kept once, and left to background tasks. Tokens for jobs of GitHub Actions."""
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -7,11 +9,13 @@ import structlog
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response
 from prometheus_client import Counter
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.documents import plain_json
+from cliffwatch_service.github.actions.identities import LARGEST_TOKEN, Expected, read_identity
+from cliffwatch_service.github.actions.job_tokens import make_job_token
 from cliffwatch_service.github.app.files import app_files
 from cliffwatch_service.github.webhooks.deliveries import Delivery, take_delivery
 from cliffwatch_service.github.webhooks.signatures import signed_by_any
@@ -68,3 +72,49 @@ def _taken(service: Service, body: bytes, signature: str, event: str, identity: 
     WEBHOOKS.labels("taken" if fresh else "known").inc()
     _log.info("webhook", gh_event=event, delivery=str(identity), fresh=fresh)
     return fresh
+
+
+class IdentityBody(BaseModel):
+    """`identity` is the token (OIDC) that GitHub gave the job; `fork` where a fork's workflow measured what it uploads."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    identity: Annotated[str, Field(min_length=1, max_length=LARGEST_TOKEN)]
+    fork: bool
+
+
+class JobTokenMade(BaseModel):
+    """`secret` uploads as `host`, and as nobody else, until it expires."""
+
+    name: str
+    secret: str
+    host: str
+    expires: datetime
+
+
+@router.post(
+    "/github/token",
+    summary="A token for a job of GitHub Actions, for the identity that GitHub signed",
+    status_code=201,
+    responses={201: {"model": JobTokenMade}},
+)
+def new_job_token(body: IdentityBody, request: Request, service: ServiceHere, _: Allowed) -> Response:
+    settings, now = service.settings, service.now()
+    if not settings.github_publish_workflows:
+        raise Refusal(
+            403,
+            "no publishing job",
+            "this service gives jobs no tokens: have the operator set CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS, or store a token",
+        )
+    expected = Expected(
+        issuer=settings.github_actions_issuer,
+        audience=settings.github_actions_audience or settings.pages_url,
+        workflows=frozenset(settings.github_publish_workflows),
+    )
+    job = read_identity(body.identity, lambda name: service.signing_keys.key(name, expected.issuer, now), expected, now)
+    with service.transaction() as connection:
+        made = make_job_token(connection, settings, job, fork=body.fork, now=now)
+    _log.info("job token", repository=job.name, run=job.run, token=made.name)
+    response = answer(request, asdict(made), status=201)
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -54,7 +54,7 @@ def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     return answer(request, {"items": rows, "next": None})
 
 
-@router.delete("/tokens/{name}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}})
+@router.delete("/tokens/{name:path}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}})
 def revoke(
     name: Annotated[str, Path(max_length=200)], request: Request, service: ServiceHere, caller: Allowed
 ) -> Response:

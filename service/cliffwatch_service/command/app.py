@@ -12,7 +12,7 @@ import cliffwatch
 from cliffwatch_service import api
 from cliffwatch_service.api import documents, operations
 from cliffwatch_service.http import problems
-from cliffwatch_service.http.admission import WEBHOOKS, Admission
+from cliffwatch_service.http.admission import JOB_TOKENS, WEBHOOKS, Admission
 from cliffwatch_service.http.bodies import BodyLimits
 from cliffwatch_service.http.context import PREFIX, Service
 from cliffwatch_service.http.large import LargeWork
@@ -29,6 +29,7 @@ _ARCHIVE = re.compile(rf"{PREFIX}/runs/[^/]+/boots/[^/]+/raw")
 _SMALL_BYTES = 1 << 20
 _FORM_BYTES = 1 << 16
 _WEBHOOK_BYTES = 4 << 20
+_IDENTITY_BYTES = 16 << 10
 _FOR_PROGRAMS = (f"{PREFIX}/", *operations.PATHS)
 
 
@@ -87,6 +88,8 @@ def limit_of(settings: Settings, path: str) -> int:
         return _FORM_BYTES
     if path == WEBHOOKS:
         return min(_WEBHOOK_BYTES, settings.largest_body_bytes)
+    if path == JOB_TOKENS:
+        return _IDENTITY_BYTES
     if _ARCHIVE.fullmatch(path):
         return settings.largest_body_bytes
     largest = settings.largest_document_bytes if path.startswith(_UPLOADS) else _SMALL_BYTES

@@ -1,4 +1,5 @@
-"""Asks GitHub: the one module of the service that makes HTTP requests.
+"""Asks GitHub: the one module of the service that makes HTTP requests, but for the keys that GitHub signs with
+(`actions/signing_keys.py`).
 
 They go to the address of the settings and to no other: no redirect leads away from it, no proxy of the environment is used, and
 nothing that a webhook, a comment or an answer names is an address here.

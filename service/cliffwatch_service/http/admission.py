@@ -26,6 +26,9 @@ ALWAYS_OPEN = ("/healthz", "/readyz")
 WEBHOOKS = f"{PREFIX}/github/webhook"
 """Where nobody shows a token: the signature of the body says who sends."""
 
+JOB_TOKENS = f"{PREFIX}/github/token"
+"""Where a job of GitHub Actions shows no token yet, but the identity that GitHub signed for it."""
+
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 _OF_SIGNING_IN = ("/sign-in", "/sign-out", "/favicon.ico", "/static/")
@@ -78,6 +81,9 @@ class Admission:
         if path == WEBHOOKS and request.method == "POST":
             self._admit_webhook(request)
             return
+        if path == JOB_TOKENS and request.method == "POST":
+            self._admit_job(request)
+            return
         if path in ALWAYS_OPEN and not writing:
             return
         if path.startswith(self._for_programs):
@@ -104,6 +110,13 @@ class Admission:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" or request.headers.get("content-encoding"):
             raise Refusal(415, "no JSON", "webhooks are sent as application/json, without compression")
+
+    def _admit_job(self, request: Request) -> None:
+        """Identities are small and come as they are; an address tries no more of them than tokens."""
+        if not self._service.rates.allow(f"guess {address_of(request.scope)}", self._service.now()):
+            raise too_many()
+        if request.headers.get("content-encoding"):
+            raise Refusal(415, "unknown encoding", "identities are sent without compression")
 
     def _admit_form(self, request: Request) -> None:
         """Forms are small and come as they are: nobody without a token has anything unpacked."""

@@ -15,6 +15,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from cliffwatch_service.access.authorisation import refuse_without_right
 from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_of
+from cliffwatch_service.github.actions.signing_keys import SigningKeys
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.ingest.columns import ColumnsKnown
@@ -60,6 +61,7 @@ class Service:
     rates: Rates
     session_key: str
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
+    signing_keys: SigningKeys = field(default_factory=SigningKeys)
     streams: Room = field(default_factory=lambda: Room("event streams", whole=100, each=16))
     _demonstration: dict[str, Any] = field(default_factory=dict)
 

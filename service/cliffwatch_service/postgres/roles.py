@@ -10,12 +10,14 @@ DASHBOARD_SCHEMA = "dashboard"
 _GRANTS = f"""
 GRANT USAGE ON SCHEMA public TO {APPLICATION}, {READER};
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};
-REVOKE SELECT ON token, audit, procrastinate_jobs FROM {READER};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {APPLICATION};
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {APPLICATION};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APPLICATION};
-"""  # noqa: S608 - names of roles, which are constants
+"""
 
+
+_NEVER_READ = ("token", "audit", "procrastinate_jobs", "github_job_token")
+"""By readers: what says who may do what, and what is still to be done."""
 
 _NEVER_CHANGED = (
     *(
@@ -101,12 +103,14 @@ def grant(connection: psycopg.Connection, version: str) -> None:
         connection.execute(_GRANTS)
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         there = {row[0] for row in rows}
-        for act, tables in (("UPDATE", _NEVER_CHANGED), ("DELETE", _NEVER_DELETED)):
+        for act, tables, role in (
+            ("UPDATE", _NEVER_CHANGED, APPLICATION),
+            ("DELETE", _NEVER_DELETED, APPLICATION),
+            ("SELECT", _NEVER_READ, READER),
+        ):
             for table in sorted(there & set(tables)):
                 connection.execute(
-                    sql.SQL("REVOKE {} ON {} FROM {}").format(
-                        sql.SQL(act), sql.Identifier(table), sql.Identifier(APPLICATION)
-                    )
+                    sql.SQL("REVOKE {} ON {} FROM {}").format(sql.SQL(act), sql.Identifier(table), sql.Identifier(role))
                 )
 
 

@@ -2,11 +2,20 @@
 
 import ipaddress
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -20,6 +29,8 @@ from cliffwatch_service.refusal import Refusal
 
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
 PREFIX = "CLIFFWATCH_"
+
+_WORKFLOW = re.compile(r"[\w.-]+/[\w.-]+/\.github/workflows/[\w.-]+\.ya?ml@(?:refs/[\w./-]+|[0-9a-f]{40})", re.ASCII)
 
 OTHER_PARTS = frozenset(
     {FILE_VARIABLE, "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE", "CLIFFWATCH_URL", "CLIFFWATCH_CACHE"}
@@ -59,6 +70,15 @@ def _tree_prefixes(given: tuple[str, ...]) -> tuple[str, ...]:
         wrong = read_address(prefix)
         if isinstance(wrong, str):
             raise ValueError(f"{without_credentials(prefix)!r}: {wrong}")  # noqa: TRY004 - it is of the right type
+    return given
+
+
+def _workflows(given: tuple[str, ...]) -> tuple[str, ...]:
+    for each in given:
+        if not _WORKFLOW.fullmatch(each):
+            raise ValueError(
+                f"{each[:200]!r} is no OWNER/NAME/.github/workflows/FILE.yml@REF, REF being refs/… or a whole commit"
+            )
     return given
 
 
@@ -108,6 +128,18 @@ class Settings(BaseSettings):
     """The one address that the service's requests to GitHub go to; what a webhook names is never asked."""
     github_web: Annotated[str, AfterValidator(_remote_address)] = "https://github.com"
     """Where repositories lie, and the page on which an App is made."""
+    github_actions_issuer: Annotated[str, AfterValidator(_remote_address)] = (
+        "https://token.actions.githubusercontent.com"
+    )
+    """Who signs the identities of jobs of GitHub Actions; its keys are fetched below this address."""
+    github_actions_audience: Annotated[str | None, Field(min_length=1, max_length=500)] = None
+    """Whom identities of jobs must be for; None is `pages_url`."""
+    github_publish_workflows: Annotated[
+        tuple[str, ...], NoDecode, AfterValidator(_workflows), BeforeValidator(_words)
+    ] = ()
+    """The workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF; none gives no tokens."""
+    github_repositories: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
+    """Repositories, by GitHub's numbers, whose jobs get tokens though the App is not installed on them."""
     github_secrets: Path | None = None
     """The folder of the App's key and webhook secrets; None is `github` in the data directory."""
 

@@ -28,7 +28,15 @@ def insert_token(
 
 
 def token_by_hash(connection: Connection[Any], hashed: bytes) -> Mapping[str, Any] | None:
-    return connection.execute("SELECT * FROM token WHERE hash = %s", [hashed]).fetchone()
+    """The token of a secret; of a job's secret the token whose rights it has, for as long as the job's lasts."""
+    found = connection.execute("SELECT * FROM token WHERE hash = %s", [hashed]).fetchone()
+    return found or connection.execute(_OF_A_JOB, [hashed]).fetchone()
+
+
+_OF_A_JOB = """
+SELECT token.id, name, scopes, host, token.created, github_job_token.expires, revoked, last_used
+FROM github_job_token JOIN token ON token.id = token_id WHERE github_job_token.hash = %s
+"""
 
 
 def token_by_id(connection: Connection[Any], token_id: int) -> Mapping[str, Any] | None:

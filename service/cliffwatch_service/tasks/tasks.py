@@ -16,6 +16,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service.compare.analysis import analyse_run, keep_compared
+from cliffwatch_service.github.actions.job_tokens import forget_job_tokens
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.history.changes import branches_with, take_changes, watch_branch
 from cliffwatch_service.history.follow import poll
@@ -131,4 +132,5 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
         with parts.connection() as connection:
             gone = apply_retention(connection, parts.settings.keep_raw_days, parts.now())
             forgotten = forget_deliveries(connection, parts.now())
-        _log.info("raw outputs removed", boots=gone, deliveries=forgotten)
+            ended = forget_job_tokens(connection, parts.now())
+        _log.info("raw outputs removed", boots=gone, deliveries=forgotten, job_tokens=ended)

@@ -1,0 +1,102 @@
+"""The identity (OIDC) that GitHub signs for this job, and the token that a service of ours gives for it: nothing is stored."""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner import clock
+from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Reply
+
+_ADDRESS, _SECRET = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+_TIMEOUT = httpx2.Timeout(30.0, connect=10.0)
+_TRIES = 4
+_FIRST_WAIT = 2.0
+_LONGEST = 8192
+
+NO_TOKEN = Failure(
+    whose="usage",
+    message="there is no token for the service",
+    next_step="give the publishing job `id-token: write`, its caller too, or the secret service-token (docs/github.md)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRequest:
+    """Where a job asks GitHub for its identity, and the secret that it asks with."""
+
+    address: str
+    secret: str = field(repr=False)
+
+
+def read_identity_request() -> IdentityRequest | None:
+    """What the runner gives a job that has `id-token: write`, and is forgotten at once; None for other jobs."""
+    address, secret = (os.environ.pop(name, "") for name in (_ADDRESS, _SECRET))
+    return IdentityRequest(address, secret) if address and secret else None
+
+
+def job_token(
+    service: str, signing: IdentityRequest, *, fork: bool, sleep: Callable[[float], object] = clock.pause
+) -> str | Failure:
+    """A token of the service that uploads for this job's repository, for a quarter of an hour.
+
+    Each try is with an identity of its own, for the service takes none twice and an answer may have been lost.
+    """
+    given: str | Failure = NO_TOKEN
+    for attempt in range(_TRIES):
+        if attempt:
+            sleep(_FIRST_WAIT * 2 ** (attempt - 1))
+        identity = _identity(signing, service.rstrip("/"))
+        given = identity if isinstance(identity, Failure) else _exchanged(service, identity, fork=fork)
+        if isinstance(given, str) or given.whose == "usage":
+            return given
+    return given
+
+
+def _identity(signing: IdentityRequest, audience: str) -> str | Failure:
+    """Signed for this service alone: nobody who gets hold of it can show it to another one."""
+    try:
+        address = httpx2.URL(signing.address).copy_merge_params({"audience": audience})
+        headers = {"Authorization": f"Bearer {signing.secret}", "User-Agent": "cliffwatch"}
+        response = httpx2.get(address, headers=headers, timeout=_TIMEOUT, follow_redirects=False)
+        content: Any = response.json() if response.is_success else None
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        return _unsigned(str(error) or type(error).__name__)
+    value = content.get("value") if isinstance(content, dict) else None
+    if isinstance(value, str) and 0 < len(value) <= _LONGEST:
+        return value
+    return _unsigned(f"it answers {response.status_code}" + (" without one" if response.is_success else ""))
+
+
+def _exchanged(service: str, identity: str, *, fork: bool) -> str | Failure:
+    with closing(Client(service, None, patience=Patience(tries=1))) as client:
+        reply = client.post("/github/token", {"identity": identity, "fork": fork})
+    if isinstance(reply, Answered) and isinstance(reply.body, dict) and isinstance(reply.body.get("secret"), str):
+        return str(reply.body["secret"])
+    return _not_given(service, reply)
+
+
+def _not_given(service: str, reply: Reply) -> Failure:
+    if isinstance(reply, Refused) and reply.status == 404:
+        return _failure("the service gives jobs no tokens: it is older than this command", _STORE, "usage")
+    if isinstance(reply, Refused) and reply.status not in (408, 429):
+        return _failure(f"the service gives this job no token: {reply.detail}", _STORE, "usage")
+    if isinstance(reply, Answered):
+        return _failure(f"{service} answers without a token", "look at the service's address", "usage")
+    why = reply.detail if isinstance(reply, Refused) else reply.reason
+    return _failure(f"the service cannot be asked for a token: {why}", "start the job again later", "host")
+
+
+_STORE = "docs/github.md says what the service's operator sets; a stored secret service-token goes without"
+
+
+def _unsigned(why: str) -> Failure:
+    return _failure(f"GitHub signs no identity for this job: {why}", "start the job again later", "host")
+
+
+def _failure(message: str, next_step: str, whose: Any) -> Failure:
+    return Failure(whose=whose, message=message, next_step=next_step)

@@ -1,0 +1,150 @@
+"""Which job of which repository somebody is, by the identity token (OIDC) that GitHub Actions signed for it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from cliffwatch_service.github.webhooks.looks import is_repository_name
+from cliffwatch_service.refusal import Refusal
+
+EVENTS = frozenset({"workflow_run", "push", "workflow_dispatch"})
+"""Of the workflows that publish. Those of pull requests are their authors', and `pull_request_target` is used nowhere."""
+
+LARGEST_TOKEN = 8192
+LEEWAY_SECONDS = 30
+LONGEST_LIFE_SECONDS = 3600
+"""What lives longer is not taken: for how long its number must be known depends on it."""
+
+_REQUIRED = ["iss", "aud", "exp", "nbf", "iat", "jti", "repository", "repository_id", "event_name", "job_workflow_ref"]
+_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
+_PLAIN = re.compile(r"[!-~]{1,200}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What an identity must say. `workflows` are those that publish: OWNER/NAME/.github/workflows/FILE@REF."""
+
+    issuer: str
+    audience: str
+    workflows: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobIdentity:
+    """A job of a repository (OWNER/NAME, and GitHub's number of it). `jti` is the number of the token that said so."""
+
+    repository: int
+    name: str
+    run: str
+    jti: str
+
+
+def read_identity(
+    token: str, key_named: Callable[[str], RSAPublicKey | None], expected: Expected, now: datetime
+) -> JobIdentity:
+    """The job that an identity token is of. Raises Refusal: 401 for a token that is none, 403 for a job that publishes nothing."""
+    key = key_named(_name_of_key(token))
+    if key is None:
+        raise _refused("GitHub signs with no key of that name: ask GitHub for a new one")
+    try:
+        # Times are held against the service's clock below.
+        claims: Mapping[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=["RS256"],
+            audience=expected.audience,
+            issuer=expected.issuer,
+            options={
+                "require": _REQUIRED,
+                "strict_aud": True,
+                "verify_exp": False,
+                "verify_nbf": False,
+                "verify_iat": False,
+            },
+        )
+    except jwt.InvalidAudienceError:
+        raise _refused(
+            f"it is for another audience than {expected.audience!r}: name the service by that address, which is its"
+            " CLIFFWATCH_GITHUB_ACTIONS_AUDIENCE or CLIFFWATCH_PAGES_URL"
+        ) from None
+    except jwt.InvalidIssuerError:
+        raise _refused(f"its issuer is not {expected.issuer}") from None
+    except jwt.MissingRequiredClaimError as error:
+        raise _refused(f"it does not say {error.claim}") from None
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+        raise _refused("its signature is not GitHub's, or it is no token at all") from None
+    _refuse_time(claims, now)
+    _refuse_job(claims, expected.workflows)
+    return _identity(claims)
+
+
+def _name_of_key(token: str) -> str:
+    """Which key it says to be signed with; nothing is fetched for what no key of ours could have signed."""
+    if len(token) > LARGEST_TOKEN:
+        raise _refused(f"it has more than {LARGEST_TOKEN} characters")
+    try:
+        header = jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+        raise _refused("it is no JSON Web Token") from None
+    name = header.get("kid")
+    if header.get("alg") != "RS256" or not isinstance(name, str) or not _PLAIN.fullmatch(name):
+        raise _refused("it is not signed with RS256 and a key that it names, as GitHub's are")
+    return name
+
+
+def _refuse_time(claims: Mapping[str, Any], now: datetime) -> None:
+    times = [claims[name] for name in ("iat", "nbf", "exp")]
+    if not all(isinstance(each, int) and not isinstance(each, bool) for each in times):
+        raise _refused("its times are no numbers")
+    issued, begins, ends = times
+    second = now.timestamp()
+    if second >= ends + LEEWAY_SECONDS:
+        raise _refused("it has expired: ask GitHub for a new one just before it is used")
+    if second < max(begins, issued) - LEEWAY_SECONDS:
+        raise _refused("it is of a later time: have the operator set the service's clock")
+    if ends - issued > LONGEST_LIFE_SECONDS:
+        raise _refused("it lives for longer than an hour, which GitHub's do not")
+
+
+def _refuse_job(claims: Mapping[str, Any], workflows: frozenset[str]) -> None:
+    if str(claims["event_name"]) not in EVENTS:
+        raise _no_publisher(f"jobs of the event {_shown(claims['event_name'])} publish nothing")
+    # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them can carry.
+    if claims.get("runner_environment") != "github-hosted":
+        raise _no_publisher("it does not run on a runner of GitHub's own")
+    reference = str(claims["job_workflow_ref"])
+    pinned = f"{reference.rpartition('@')[0]}@{claims.get('job_workflow_sha')}"
+    by_commit = _COMMIT.fullmatch(str(claims.get("job_workflow_sha"))) and pinned in workflows
+    if reference not in workflows and not by_commit:
+        raise _no_publisher(
+            f"its workflow {_shown(reference)} is none that publishes here: call one of CLIFFWATCH_GITHUB_PUBLISH_WORKFLOWS"
+        )
+
+
+def _identity(claims: Mapping[str, Any]) -> JobIdentity:
+    number, name, jti = (claims[key] for key in ("repository_id", "repository", "jti"))
+    if not isinstance(number, str) or not _NUMBER.fullmatch(number):
+        raise _refused("it has no number of a repository")
+    if not isinstance(name, str) or not is_repository_name(name):
+        raise _refused("it has no name of a repository")
+    if not isinstance(jti, str) or not _PLAIN.fullmatch(jti):
+        raise _refused("it has no number of its own (jti)")
+    return JobIdentity(repository=int(number), name=name, run=_shown(claims.get("run_id")), jti=jti)
+
+
+def _shown(value: object) -> str:
+    return ascii(str(value)[:200])[1:-1]
+
+
+def _refused(why: str) -> Refusal:
+    return Refusal(401, "identity refused", f"the job's identity token is not taken: {why}")
+
+
+def _no_publisher(why: str) -> Refusal:
+    return Refusal(403, "no publishing job", f"this job gets no token: {why}")

@@ -1,0 +1,116 @@
+"""The public keys that GitHub signs the identities of jobs with, fetched from one address of the settings and kept for an hour."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx2
+import jwt
+import structlog
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from cliffwatch_service.refusal import Refusal
+
+LASTING = timedelta(hours=1)
+"""After which keys are fetched again: one that GitHub withdrew is good here for no longer."""
+
+BETWEEN_FETCHES = timedelta(minutes=1)
+"""Keys that nobody knows are looked up no more often, whoever names how many."""
+
+AFTER_A_FAILURE = timedelta(seconds=10)
+
+_PATH = "/.well-known/jwks"
+_TIMEOUT = httpx2.Timeout(5.0)
+_LARGEST = 256 << 10
+_MOST_KEYS = 100
+_LEAST_BITS = 2048
+_PATIENCE_SECONDS = 6.0
+_log = structlog.get_logger("cliffwatch.github")
+
+
+class SigningKeys:
+    """The keys of one issuer, by their names. They are fetched when somebody first asks, one fetch at a time."""
+
+    def __init__(self) -> None:
+        self._known: Mapping[str, RSAPublicKey] = {}
+        self._fetched: datetime | None = None
+        self._not_before: datetime | None = None
+        self._failing = False
+        self._lock = threading.Lock()
+
+    def key(self, name: str, issuer: str, now: datetime) -> RSAPublicKey | None:
+        """The key of this name; None where the issuer has none. Raises Refusal (503) where the issuer cannot be asked."""
+        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
+            raise _away()
+        try:
+            fresh = self._fetched is not None and now - self._fetched < LASTING
+            if fresh and name in self._known:
+                return self._known[name]
+            may_ask = self._not_before is None or now >= self._not_before
+            if may_ask:
+                self._fetch(issuer + _PATH, now)
+            elif self._failing or not fresh:
+                raise _away()
+            return self._known.get(name)
+        finally:
+            self._lock.release()
+
+    def _fetch(self, address: str, now: datetime) -> None:
+        try:
+            found = _keys_of(_content(address))
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError, RecursionError) as error:
+            self._not_before, self._failing = now + AFTER_A_FAILURE, True
+            _log.warning("signing keys not read", address=address, reason=str(error)[:300] or type(error).__name__)
+            raise _away() from None
+        self._known, self._fetched, self._not_before = found, now, now + BETWEEN_FETCHES
+        self._failing = False
+        _log.info("signing keys read", address=address, keys=len(found))
+
+
+def _content(address: str) -> bytes:
+    content = bytearray()
+    with (
+        httpx2.Client(timeout=_TIMEOUT, trust_env=False, follow_redirects=False) as http,
+        http.stream("GET", address, headers={"User-Agent": "cliffwatch"}) as response,
+    ):
+        if response.status_code != 200:
+            raise ValueError(f"it answers {response.status_code}")
+        for piece in response.iter_bytes():
+            content += piece
+            if len(content) > _LARGEST:
+                raise ValueError("the answer is too large")
+    return bytes(content)
+
+
+def _keys_of(content: bytes) -> dict[str, RSAPublicKey]:
+    """RSA keys for signing; others are no business of ours. Raises ValueError where it holds none."""
+    document = json.loads(content)
+    listed = document.get("keys") if isinstance(document, dict) else None
+    found = dict(_rsa_keys(listed[:_MOST_KEYS])) if isinstance(listed, list) else {}
+    if not found:
+        raise ValueError("the answer holds no RSA key")
+    return found
+
+
+def _rsa_keys(listed: list[Any]) -> Iterator[tuple[str, RSAPublicKey]]:
+    for each in listed:
+        if not isinstance(each, dict) or each.get("kty") != "RSA" or each.get("use", "sig") != "sig" or "d" in each:
+            continue
+        try:
+            key = jwt.PyJWK(each, algorithm="RS256").key
+        except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+            continue
+        if isinstance(each.get("kid"), str) and isinstance(key, RSAPublicKey) and key.key_size >= _LEAST_BITS:
+            yield each["kid"], key
+
+
+def _away() -> Refusal:
+    return Refusal(
+        503,
+        "signing keys away",
+        "the keys that GitHub signs jobs' identities with cannot be read now: try again in a minute. The service's log says why,"
+        " and CLIFFWATCH_GITHUB_ACTIONS_ISSUER where they are looked for",
+        retry_after=30,
+    )

@@ -1,0 +1,38 @@
+"""Tokens of jobs of GitHub Actions, by their hashes, and which identities they were given for."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+
+def keep_owner(connection: Connection[Any], host: str, now: datetime) -> Mapping[str, Any] | None:
+    """The token that nobody holds of a host's name; None where somebody holds one of that name."""
+    hashed = f"nobody's: {host}".encode()
+    connection.execute(
+        "INSERT INTO token (name, hash, scopes, host, created) VALUES (%s, %s, '{upload}', %s, %s)"
+        " ON CONFLICT (name) DO NOTHING",
+        [host, hashed, host, now],
+    )
+    return connection.execute("SELECT id, revoked FROM token WHERE name = %s AND hash = %s", [host, hashed]).fetchone()
+
+
+def insert_job_token(
+    connection: Connection[Any], owner: int, hashed: bytes, identity: bytes, expires: datetime, now: datetime
+) -> bool:
+    """Whether the identity (its hash) is new. What the owner may do ends with its last token."""
+    inserted = connection.execute(
+        "INSERT INTO github_job_token (identity, hash, token_id, created, expires) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (identity) DO NOTHING RETURNING identity",
+        [identity, hashed, owner, now, expires],
+    ).fetchone()
+    if inserted is None:
+        return False
+    connection.execute("UPDATE token SET expires = greatest(expires, %s) WHERE id = %s", [expires, owner])
+    return True
+
+
+def remove_job_tokens(connection: Connection[Any], before: datetime) -> int:
+    """Removes those that ended before a time; how many."""
+    return connection.execute("DELETE FROM github_job_token WHERE expires < %s", [before]).rowcount
