@@ -20,9 +20,6 @@ from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
 
-_SEED = 20121
-"""Of the permutations for broad changes: any fixed one, so that a verdict comes out the same when it is made again."""
-
 
 def judge_family(
     drafts: Sequence[Comparison],
@@ -42,7 +39,7 @@ def judge_family(
             Staged(screened=first, confirming=_measured(row, "confirm", one_run=one_run))
             for row, first in zip(rows, screened, strict=True)
         ]
-        decisions = decide_staged(family, stages, margin=threshold, entropy=lambda: np.random.default_rng(_SEED))
+        decisions = decide_staged(family, stages, margin=threshold)
     summaries = summarised(
         [decision.used for decision in decisions],
         [decision.in_pairs for decision in decisions],

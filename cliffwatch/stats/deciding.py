@@ -5,7 +5,7 @@ says why it is done so; docs/calibration.md how often it is wrong.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,12 +16,9 @@ from cliffwatch.stats.equivalence import ALPHA, equivalent
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.power import POWER, detection_power, rank_spread
 from cliffwatch.stats.ranks import Ranked
-from cliffwatch.stats.stages import Family, Stages, confirm_alone, confirm_together, screen
+from cliffwatch.stats.stages import Family, Stages, confirm, screen
 
 DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
-
-Entropy = Callable[[], np.random.Generator]
-"""Gives a generator in the same state at every call, so that a decision comes out the same when it is made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +69,7 @@ class Staged:
     confirming: BootValues | None
 
 
-def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, entropy: Entropy) -> list[Decision]:
+def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
     """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
     directions = _directions([row.screened for row in family], stages, margin)
     decisions = [
@@ -92,7 +89,7 @@ def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, en
             candidates=sum(direction != 0 for direction in directions),
             confirmed=sum(decision.outcome in ("changed", "changed-small") for decision in decisions),
         )
-        confirmed = _confirmed(reached, sharing, look, entropy)
+        confirmed = _confirmed(reached, sharing, look)
         for index, row in reached.items():
             decisions[index] = _looked(row, look, confirmed.get(index))
     return decisions
@@ -173,23 +170,11 @@ def _within_reach(row: BootValues, stages: Stages, margin: float) -> bool:
     return detection_power(shift, float(rank_spread(row.base, row.head, shift)), boots, boots, 2 * ALPHA) >= POWER
 
 
-def _confirmed(
-    reached: Mapping[int, _Reached], sharing: Family, look: _Look, entropy: Entropy
-) -> dict[int, tuple[float, float]]:
+def _confirmed(reached: Mapping[int, _Reached], sharing: Family, look: _Look) -> dict[int, tuple[float, float]]:
     """The p and q of the candidates that this look confirms."""
     candidates = {index: row for index, row in reached.items() if row.so_far.direction}
     p_values = [_one_sided(row) for row in candidates.values()]
-    sizes = {(len(row.fresh.base), len(row.fresh.head)) for row in candidates.values()}
-    if sharing.broad and len(candidates) > 1 and len(sizes) == 1:
-        adjusted = confirm_together(
-            np.stack([row.fresh.base for row in candidates.values()]),
-            np.stack([row.fresh.head for row in candidates.values()]),
-            np.array([row.so_far.direction for row in candidates.values()]),
-            alpha=look.alpha,
-            generator=entropy(),
-        )
-    else:
-        adjusted = confirm_alone(p_values, sharing)
+    adjusted = confirm(p_values, sharing)
     return {index: (p, q) for index, p, q in zip(candidates, p_values, adjusted, strict=True) if q <= look.alpha}
 
 

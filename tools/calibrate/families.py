@@ -40,7 +40,7 @@ def staged_family(generator: np.random.Generator, kind: Kind, shifts: Values, st
         )
         for row in range(METRICS)
     ]
-    return decide_staged(rows, stages, margin=MARGIN, entropy=partial(np.random.default_rng, 1))
+    return decide_staged(rows, stages, margin=MARGIN)
 
 
 def _published(decision: Decision) -> bool:
