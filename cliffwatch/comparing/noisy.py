@@ -198,7 +198,7 @@ def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setti
             f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {counted(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
-    steps.append(f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.3g} interval {_interval(draft)}")
+    steps.append(f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}")
     steps.append(f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {alpha:.0%}")
     steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
     return steps

@@ -84,14 +84,14 @@ def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
             Method(),
             ["the repeatability band, by which equal kernels may differ (counted values)", f"from {size(COUNTED)} on;"],
         ),
-        (noisy, Method(), ["Intervals: 99 % confidence.", f"from {size(NOISY)} on;"]),
+        (noisy, Method(), ["Intervals: 90 % confidence.", f"from {size(NOISY)} on;"]),
         (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
         (
             int_get_is_noisy,
             Method(),
-            ["99 % confidence for noisy rows; for counted", f"{size(COUNTED)} on in counted rows, from {size(NOISY)}"],
+            ["90 % confidence for noisy rows; for counted", f"{size(COUNTED)} on in counted rows, from {size(NOISY)}"],
         ),
-        (int_get_is_noisy, Method(notable=0.03), ["99 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
+        (int_get_is_noisy, Method(notable=0.03), ["90 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
     ],
 )
 def test_the_legend_says_what_stands_in_the_rows(
