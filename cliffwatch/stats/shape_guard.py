@@ -73,10 +73,16 @@ def distances(arm: Values) -> Values:
 
 
 def _median_test(base: Values, head: Values, direction: float) -> float:
-    """One-sided: how likely so many of head's boots lie beyond the median of all, or of base's before it, when the medians are equal."""
+    """One-sided: how likely so many of head's boots lie beyond the median of all, or of base's before it, when the medians are equal.
+
+    A boot that is the median says nothing; where several are, as among printed digits, each side is counted for itself.
+    """
     together = np.concatenate([base, head])
     apart = direction * (together - np.median(together))
-    return min(_share(apart[len(base) :] > 0, apart > 0), _share(apart[: len(base)] < 0, apart < 0))
+    of_head = np.arange(len(together)) >= len(base)
+    if (apart == 0).sum() == 1:
+        apart, of_head = apart[apart != 0], of_head[apart != 0]
+    return min(_share(apart[of_head] > 0, apart > 0), _share(apart[~of_head] < 0, apart < 0))
 
 
 def _share(of_arm: NDArray[np.bool_], of_all: NDArray[np.bool_]) -> float:
