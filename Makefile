@@ -47,7 +47,7 @@ demo: setup ## measure a real kernel against a patched one (KERNEL_TREE=DIR for 
 	@ISOLATION="$(ISOLATION)" tools/demo.sh "$(KERNEL_TREE)"
 
 .PHONY: lint
-lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
+lint: setup ## ruff, mypy, import-linter, shellcheck, the workflows' checks, the catalogue's own
 	@tools/install-packages.sh lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -56,12 +56,16 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the catalogue's own check
 	$(BIN)/cliffwatch suites check
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
 	$(BIN)/hadolint images/*/Dockerfile
+	$(BIN)/zizmor --offline --no-progress --quiet --config .github/zizmor.yml .github examples/github/*.yml
+	@tools/install-actionlint.sh
+	@! test -x $(BIN)/actionlint || $(BIN)/actionlint .github/workflows/*.yml examples/github/*.yml
 
 .PHONY: test
 test: setup ## every test, the real kernel's among them
 	@tools/install-packages.sh python kernel guest source browser units
 	@tools/install-benchstat.sh
 	@tools/install-actionlint.sh
+	@tools/install-act.sh
 	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
 .PHONY: test-fast

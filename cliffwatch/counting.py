@@ -1,4 +1,9 @@
-"""Numbers of things and lengths of time in words: one boot is not several, 200 seconds are minutes."""
+"""Numbers of things, lengths of time and sizes as people write and read them: one boot is not several, 200 seconds are minutes."""
+
+import re
+
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def counted(count: float | str, one: str, several: str | None = None) -> str:
@@ -15,3 +20,19 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes, in powers of 1024, of `20G`, `512M`, `1.5 TiB` or a plain number; None where it is no size."""
+    match = _SIZE.fullmatch(text.strip())
+    return None if match is None else int(float(match[1]) * 2 ** _UNITS[match[2].upper()])
+
+
+def size_text(count: int) -> str:
+    """Three digits at most, with the unit: `0 B`, `21 MiB`, `4.1 GiB`."""
+    value, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.1f} {unit}" if value < 9.95 and unit != "B" else f"{value:.0f} {unit}"

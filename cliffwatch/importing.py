@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Value
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Value
 from cliffwatch.results import COMPARED, notable_of, read_run, stages_from_json
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages

@@ -25,7 +25,7 @@ from cliffwatch_service.http.server import server_config
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.pool import open_pool
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import queue, tokens, trees
 from cliffwatch_service.store.follows import FollowRow
 from cliffwatch_service.tasks.process import work

@@ -1,6 +1,6 @@
 """docker-compose.yml held to what docs/operations.md promises, on a container engine of this machine.
 
-    .venv/bin/python tools/compose_test.py [STEP…]      images up request attacks down upgrade backup remove; all of them, in this order
+    .venv/bin/python tools/compose_test.py [STEP…]      images up request result attacks down upgrade backup remove; all of them, in this order
 
 Images are built from the checkout; a request from outside is built, booted, measured and shown while each container in turn is killed;
 its values are kept by `down` and `up`, by a new version with a migration, and by backups from and to an embedded PostgreSQL. Takes most of
@@ -170,7 +170,7 @@ def job() -> dict[str, Any]:
 
 
 def request() -> None:
-    """Asks from outside, kills each container while the job runs, and looks at what was measured."""
+    """Asks from outside, and kills each container while the job runs."""
     secret = compose(
         "exec", "-T", "service", "cliffwatch", "token", "make", f"tester-{time.time():.0f}", "--scope", "upload"
     ).stdout
@@ -191,7 +191,11 @@ def request() -> None:
         compose("kill", part)
         say(f"killed {part}")
         up()
-    until("the job ends", lambda: job().get("state") not in (None, "queued", "leased"), 3600)
+
+
+def result() -> None:
+    """Waits for the end of the job, and looks at what was measured."""
+    until("the job ends", lambda: job().get("state") not in (None, "queued", "leased"), 3 * 3600)
     ended = job()
     if ended["state"] != "done":
         raise SystemExit(f"the job is {ended['state']}: {ended}")
@@ -321,7 +325,7 @@ def remove() -> None:
     compose("down", "--volumes")
 
 
-STEPS = {each.__name__: each for each in (images, up, request, attacks, down, upgrade, backup, remove)}
+STEPS = {each.__name__: each for each in (images, up, request, result, attacks, down, upgrade, backup, remove)}
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from cliffwatch_service.command.demonstration.filling import fill
 from cliffwatch_service.postgres.embedded import start_embedded
 from cliffwatch_service.postgres.migrate import migrate
 from cliffwatch_service.postgres.pool import open_pool
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 ROOT = Path(__file__).parents[1]

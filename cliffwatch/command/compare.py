@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -22,7 +23,8 @@ from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm
 from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.json_report import json_report
-from cliffwatch.reports.mail import mail_report
+from cliffwatch.reports.mail.reply import reply_report
+from cliffwatch.reports.mail.report import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.results import Run, read_run
@@ -168,6 +170,8 @@ def _written(
     """The text to print; None where `--explain` matches nothing."""
     if report.explain is not None:
         return explain_report(compared, report.explain)
+    if report.reply is not None:
+        return reply_report(compared, context, report.reply, date=datetime.now(UTC))
     if report.format in _WRITERS:
         return _WRITERS[report.format](compared, context)
     if report.format == "go-bench":

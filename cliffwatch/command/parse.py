@@ -15,7 +15,7 @@ from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.importing import read_text
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.readings import Parsed
+from cliffwatch.parsers.readings import Parsed
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 

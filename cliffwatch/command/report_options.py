@@ -12,7 +12,8 @@ from typing import Any, Literal
 import rich_click as click
 
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
-from cliffwatch.failure import Exit
+from cliffwatch.failure import Exit, wrong_usage
+from cliffwatch.reports.mail.reply import Reply, read_reply
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
@@ -30,6 +31,22 @@ class ReportOptions:
     all_metrics: bool
     explain: str | None
     colour: Literal["auto", "always", "never"]
+    reply: Reply | None = None
+
+
+def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> Reply | None:
+    """The reply that the mail is to be; ends the command where it cannot be one."""
+    if in_reply_to is None and mail_from is None:
+        return None
+    reply = (
+        read_reply(in_reply_to or "", mail_from or "")
+        if format_ == "mail"
+        else wrong_usage("--in-reply-to and --mail-from are of a mail", "add --format mail")
+    )
+    if isinstance(reply, Reply):
+        return reply
+    click.echo(f"cliffwatch: {reply.message}\n  {reply.next_step}", err=True)
+    raise SystemExit(reply.exit)
 
 
 def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
@@ -85,6 +102,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help=f"Threshold: smallest change that is reported; default {100 * COUNTED:g} in icount, {100 * NOISY:g} in walltime.",
     )
     @click.option("--all-metrics", is_flag=True, help="Secondary metrics of each case too.")
+    @click.option(
+        "--in-reply-to",
+        metavar="MESSAGE-ID",
+        help="Mail that --format mail replies to, by its Message-ID or its address at lore; the report is a whole .eml.",
+    )
+    @click.option("--mail-from", metavar="ADDRESS", help="Sender of the reply, such as 'A B <ab@example.org>'.")
     @click.option("--explain", metavar="CASE", help="Steps to the verdict of the cases that match.")
     @click.option(
         "--color",
@@ -103,9 +126,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         notable: float | None,
         all_metrics: bool,
         explain: str | None,
+        in_reply_to: str | None,
+        mail_from: str | None,
         colour: Literal["auto", "always", "never"],
         **rest: Any,
     ) -> Any:
+        reply = _reply(in_reply_to, mail_from, format_)
         refuse_unwritable(report_out)
         report = ReportOptions(
             format=format_,
@@ -115,6 +141,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
             all_metrics=all_metrics,
             explain=explain,
             colour=colour,
+            reply=reply,
         )
         return command(report=report, **rest)
 

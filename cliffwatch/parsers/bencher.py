@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 
-from cliffwatch.readings import Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
 
 _UNITS: Mapping[str, str] = {"latency": "ns", "throughput": "ops/s"}
 

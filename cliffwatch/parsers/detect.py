@@ -5,8 +5,8 @@ import re
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch.parsers.readings import Parsed
 from cliffwatch.parsers.veristat import looks_like_veristat, parse_veristat
-from cliffwatch.readings import Parsed
 
 _GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
 _ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed, Stage
 
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")

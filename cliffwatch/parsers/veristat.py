@@ -8,7 +8,7 @@ import io
 import math
 
 from cliffwatch.parsers.cleaning import clean_lines
-from cliffwatch.readings import Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed
 
 _COUNTED = Assumed(better="lower", assume="exact")

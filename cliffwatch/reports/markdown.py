@@ -1,6 +1,12 @@
-"""The report for a pull request: what changed first, everything else folded away."""
+"""The report for a pull request: what changed first, everything else folded away; and text of somebody else's making inside Markdown.
 
+Code is where GitHub makes no mention, reference, link, emoji, formula or element of anything: such text goes there.
+"""
+
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
+from html import escape
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
@@ -8,8 +14,17 @@ from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
-from cliffwatch.reports.styles import visible
+from cliffwatch.reports.styles import plain, visible
 
+WIDTH = 72
+"""Columns of a mail, where reports in Markdown are read too."""
+
+_WORD = re.compile(r"(?!.*\bGH-)[A-Za-z][A-Za-z0-9 /%-]{0,39}", re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"[0-9a-f]{7}", re.IGNORECASE)
+_WHOLE = re.compile(r"`[^`\n]*`|(?<=\d) %")
+_COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
+_BETWEEN = "\N{ZERO WIDTH SPACE}"
+_HELD = "\x01"
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 LONGEST = 60_000
 """Characters; a comment on GitHub may have 65,536."""
@@ -19,16 +34,16 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
     lines = [f"### {sentence(compared)}", ""]
     for failure in context.failures:
-        lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *_code(failure.evidence), ""]
-    lines += [f"{_text(compared.base.label)} → {_text(compared.head.label)}  ", _where(compared, context), ""]
+        lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
+    lines += [f"{code(compared.base.label)} → {code(compared.head.label)}  ", _where(compared, context), ""]
     rows = compared.primary_rows()
     changed = compared.changed_rows()
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    lines += [f"- {_text(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
-    lines += [f"- {_text(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
+    lines += [f"- {code(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
+    lines += [f"- {code(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
     lines += ["", *_footer(compared, context)]
-    return visible(_folded("\n".join(lines), rows))
+    return inert(_folded("\n".join(lines), rows))
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:
@@ -48,10 +63,10 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
     yield f"|---|--:|--:|---|--:|--:|--:|{'--:|' * len(more)}---|"
     for row in rows:
         cells = (
-            _text(str(row.case)),
+            code(str(row.case)),
             figures.value(row.base),
             figures.value(row.head),
-            _text(row.unit),
+            word(row.unit),
             figures.change(row).replace("~", "\\~"),
             figures.interval(row),
             figures.counts(row),
@@ -77,15 +92,15 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 def _folded(text: str, rows: Sequence[Comparison]) -> str:
     """All rows behind a fold, suite by suite, as long as there is room."""
     parts, left, differ = [text], 0, thresholds_differ(rows)
-    room = LONGEST - len(text)
+    room = LONGEST - length(text)
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         of_suite = list(group)
         body = "\n".join(_table(of_suite, thresholds=differ))
-        part = f"\n<details><summary>{_text(suite)}: {counted(len(of_suite), 'case')}</summary>\n\n{body}\n\n</details>"
-        if len(part) > room:
+        part = f"\n<details><summary><code>{escape(suite)}</code>: {counted(len(of_suite), 'case')}</summary>\n\n{body}\n\n</details>"
+        if length(part) > room:
             left += len(of_suite)
             continue
-        room -= len(part)
+        room -= length(part)
         parts.append(part)
     if left:
         parts.append(f"\n{counted(left, 'more case does', 'more cases do')} not fit here.")
@@ -93,11 +108,58 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that cannot become markup, a mention or a link."""
+    """Sentences that cannot become markup, a mention, a reference or a link."""
     escaped = " ".join(text.translate(_ESCAPED).split())
-    return escaped.replace("@", "@\N{ZERO WIDTH SPACE}").replace("://", ":\N{ZERO WIDTH SPACE}//")
+    for start, rest in (("@", ""), ("\\#", ""), (":", "//"), ("www", "."), ("GH", "-")):
+        escaped = escaped.replace(f"{start}{rest}", f"{start}\N{ZERO WIDTH SPACE}{rest}")
+    return escaped
 
 
-def _code(text: str) -> list[str]:
-    fence = "`" * 4
-    return [fence, *(line.replace("`" * 3, "'''")[:400] for line in text.splitlines()[:30]), fence]
+def code(text: str, most: int = 200) -> str:
+    """A line as code, of at most `most` characters; `?` for nothing. It has no backtick, no bar and no line break, so that it stays whole
+    in a table and when it is wrapped.
+    """
+    line = _seen(" ".join(text.split())).replace("`", "'").replace("|", "¦")
+    shortened = line if len(line) <= most else f"{line[: most - 1]}…"
+    return f"`{shortened.strip() or '?'}`"
+
+
+def _seen(line: str) -> str:
+    """What can be printed and sent of a line: half a character is neither."""
+    return plain(line.encode("utf-8", "replace").decode())
+
+
+def word(text: str) -> str:
+    """A unit, the name of a metric or of a target: as it is where it is nothing but words, else as code."""
+    harmless = _WORD.fullmatch(text) and not _HEXADECIMAL.search(text) and not text.endswith(" ")
+    return text if harmless else code(text, 60)
+
+
+def block(text: str, *, lines: int, columns: int = 400, language: str = "") -> list[str]:
+    """Lines of code in a fence that nothing in them can end. What is cut off is said."""
+    shown = [_seen(line.expandtabs())[:columns].rstrip() for line in text.splitlines()]
+    left = len(shown) - lines
+    shown = shown[:lines] + ([f"… {left:,} more lines"] if left > 0 else [])
+    longest = max((len(run) for run in re.findall(r"`+", "\n".join(shown))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *shown, fence]
+
+
+def wrapped(text: str, *, first: str = "", then: str = "") -> str:
+    """Sentences in lines of `WIDTH` columns. Code is never broken, so that no line begins with what stands in it."""
+    held = _WHOLE.sub(lambda match: match[0].replace(" ", _HELD), " ".join(text.split()))
+    filled = textwrap.fill(
+        held, WIDTH, initial_indent=first, subsequent_indent=then, break_long_words=False, break_on_hyphens=False
+    )
+    return filled.replace(_HELD, " ")
+
+
+def inert(markdown: str) -> str:
+    """The whole of a report: nothing that is not seen, and no line that a workflow's log would take for a command."""
+    shown = visible(markdown.encode("utf-8", "replace").decode())
+    return _COMMAND.sub(lambda match: (f"{match[1]}:" if match[1] is not None else "##") + _BETWEEN, shown)
+
+
+def length(text: str) -> int:
+    """Characters as GitHub counts them at most: units of UTF-16."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

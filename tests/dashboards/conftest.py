@@ -12,7 +12,7 @@ from service_running import Clock, Running, fresh_database, serving
 
 from cliffwatch_service.command.demonstration.filling import fill
 from cliffwatch_service.postgres.pool import open_pool
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 __all__ = ["cluster", "database"]
 

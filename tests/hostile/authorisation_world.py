@@ -8,6 +8,9 @@ from typing import Any
 from service_running import Running
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
+from cliffwatch_service.github.app.files import WebhookSecret, app_files
+from cliffwatch_service.github.webhooks.signatures import signature_of
+
 TREE = "https://git.example.org/bpf-next.git"
 UNBOUND = ("mine", "theirs", "work", "work2", "admin")
 """Who may upload and ask, for no host in particular."""
@@ -39,6 +42,23 @@ def reading(path: str) -> Cases:
 
 def admins(path: str, body: Any = None) -> Cases:
     return lambda world: [Case("", path.format(**world.known), ("admin",), body)]
+
+
+def webhooks(world: "World") -> list[Case | ForEach]:
+    """Whoever holds the secret: a token is none, and does no harm."""
+    app_files(world.running.service.settings).keep_webhook_secrets((WebhookSecret(secret="s" * 32, until=None),))
+    body = b'{"zen": "Anything added dilutes everything else."}'
+
+    def signed(who: str) -> Case:
+        headers = {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": "ping",
+            "X-GitHub-Delivery": f"00000000-0000-4000-8000-{EVERYBODY.index(who):012d}",
+            "X-Hub-Signature-256": signature_of(body, "s" * 32),
+        }
+        return Case("a signed one", "/github/webhook", EVERYBODY, body, headers)
+
+    return [signed]
 
 
 @dataclass(frozen=True)
@@ -240,6 +260,7 @@ CASES: dict[str, Cases] = {
     "POST /leases/{lease}/complete": lambda world: world.of_leases(
         "complete", {"outcome": "kernel-failed", "reason": "x"}
     ),
+    "POST /github/webhook": webhooks,
     "POST /reports/{report}/triage": lambda world: [
         Case("", f"/reports/{world.report}/triage", ("triage", "admin"), {"state": "noise"})
     ],

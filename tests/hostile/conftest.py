@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from postgres_running import cluster, database
 from service_running import Clock, Running, serving
 
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 __all__ = ["cluster", "database", "running", "serve_with", "settings"]
 

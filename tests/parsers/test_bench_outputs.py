@@ -3,7 +3,7 @@
 import pytest
 
 from cliffwatch.parsers.bench.parse import parse_bench
-from cliffwatch.readings import Parsed
+from cliffwatch.parsers.readings import Parsed
 
 
 def hits(index: int, rate: float, jitter: str = "0.000") -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from cliffwatch.parsers.bench.parse import parse_bench
-from cliffwatch.readings import Parsed
+from cliffwatch.parsers.readings import Parsed
 
 
 def rows(parsed: Parsed) -> dict[str, tuple[float, tuple[float, ...], float]]:

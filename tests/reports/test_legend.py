@@ -17,7 +17,7 @@ from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.figures import size
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.legend import legend
-from cliffwatch.reports.mail import mail_report
+from cliffwatch.reports.mail.report import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CaseKey, MetricTraits

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.builder import asking
-from cliffwatch_runner.builder.asking import Builders, builder_job, run_in_builder
-from cliffwatch_runner.builder.collecting import collect
-from cliffwatch_runner.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, job_line, read_answer, read_job
-from cliffwatch_runner.builder.serving import BuilderPlace, serve_one_job
 from cliffwatch_runner.process import Finished
+from cliffwatch_runner.worker.builder import asking
+from cliffwatch_runner.worker.builder.asking import Builders, builder_job, run_in_builder
+from cliffwatch_runner.worker.builder.collecting import collect
+from cliffwatch_runner.worker.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, job_line, read_answer, read_job
+from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
 
 JOB = BuilderJob(
     name="job-1",

@@ -17,8 +17,8 @@ from golden import assert_golden
 from ordinary_user import as_ordinary_user
 from toy import RecordedProgress, change, request, run_toy
 
-from cliffwatch.byte_sizes import parse_size, size_text
 from cliffwatch.command.main import main
+from cliffwatch.counting import parse_size, size_text
 from cliffwatch.results import Run
 from cliffwatch_runner.build.cache import entries as cache_entries
 from cliffwatch_runner.build.cache.entries import lock_alone, locked

@@ -1,5 +1,6 @@
 """One walltime run has the host alone, icount runs share it, and nothing that lies around can lock it for ever."""
 
+import errno
 import fcntl
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Mode
+from cliffwatch_runner.host import lock
 from cliffwatch_runner.host.lock import HostLock, host_lock, lock_path, lock_state
 
 
@@ -175,6 +177,17 @@ def test_no_text_in_the_file_stops_a_run(path: Path, text: bytes) -> None:
         assert lock_state(path).holders == ()
         assert not has(path, "icount")
     assert has(path, "icount")
+
+
+def test_a_read_only_root_says_what_to_make_writable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_only(*_: object) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(lock, "_existing_or_new", read_only)
+    with host_lock("icount", what="a run", waiting=print, should_stop=lambda: False, path=path) as refused:
+        assert isinstance(refused, Failure)
+        assert "read-only" in refused.message
+        assert "--tmpfs" in refused.next_step
 
 
 def test_names_of_holders_cannot_write_on_the_terminal(path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy

@@ -18,7 +18,7 @@ from cliffwatch_service.postgres.roles import APPLICATION, READER
 from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime import clock
-from cliffwatch_service.settings import read_settings
+from cliffwatch_service.runtime.settings import read_settings
 from cliffwatch_service.store import queue
 
 SCHEMA = """
@@ -48,7 +48,7 @@ def test_an_old_database_with_data_becomes_what_a_fresh_one_is(empty_database: s
             "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, state, opened, updated)"
             " SELECT 'd', id, id, 'confirmed', now(), now() FROM revision"
         )
-    assert migrate(empty_database) == "0008"
+    assert migrate(empty_database) == "0009"
     assert schema_of(empty_database) == schema_of(database)
     with psycopg.connect(empty_database) as connection:
         assert connection.execute("SELECT commit FROM revision").fetchall() == [("a" * 40,)]

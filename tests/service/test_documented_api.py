@@ -15,7 +15,7 @@ from service_running import Clock, serving
 
 from cliffwatch_service.command.demonstration.filling import fill
 from cliffwatch_service.postgres.pool import open_pool
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/api.md"
 

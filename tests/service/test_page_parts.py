@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.curves import SweepPoint, curve
 from cliffwatch_service.web.compare.formats import wanted_form

@@ -10,7 +10,7 @@ from test_jobs import asked, offer
 
 from cliffwatch.identities import run_digest
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings, read_settings
+from cliffwatch_service.runtime.settings import Settings, read_settings
 from cliffwatch_service.store import follows, trees
 
 TARGET = [{"platform": "amd-rome", "mode": "walltime"}]

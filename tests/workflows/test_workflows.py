@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from cliffwatch.pull_request.policy import Policy, read_policy
+
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-BY_TAG = {"anchore/scan-action"}
-"""Whose commits nobody here could look up; docs/operations.md says so."""
+EXAMPLES = sorted((ROOT / "examples/github").glob("*.yml"))
 
 WRITING = {
     ("image.yml", "image"): {"packages", "id-token", "attestations"},
@@ -23,6 +24,7 @@ WRITING = {
     ("images.yml", "service"): {"packages", "id-token", "attestations"},
     ("release.yml", "attest"): {"id-token", "attestations"},
     ("release.yml", "publish"): {"id-token"},
+    ("publish.yml", "publish"): {"pull-requests", "checks"},
 }
 """All jobs that may write anything, and what."""
 
@@ -73,14 +75,53 @@ def test_what_writes_does_not_run_for_a_pull_request() -> None:
 
 
 def test_no_workflow_runs_a_strangers_code_with_our_rights() -> None:
-    for path in WORKFLOWS:
-        assert not {"pull_request_target", "workflow_run"} & set(read(path)["on"]), path.name
+    """What runs after another workflow has rights: it checks nothing out but Cliffwatch at its own commit."""
+    for path in (*WORKFLOWS, *EXAMPLES):
+        assert "pull_request_target" not in read(path)["on"], path.name
+    assert [path.name for path in (*WORKFLOWS, *EXAMPLES) if "workflow_run" in read(path)["on"]] == ["publish.yml"] * 2
+    fetched = [
+        step["with"] for path, step in steps() if path.name == "publish.yml" and "checkout" in step.get("uses", "")
+    ]
+    assert [(each["repository"], each["ref"]) for each in fetched] == [
+        ("${{ job.workflow_repository }}", "${{ job.workflow_sha }}")
+    ]
 
 
-def test_no_secret_is_named_but_the_jobs_own_token() -> None:
-    for path in WORKFLOWS:
-        assert "secrets." not in path.read_text(), path.name
-        assert "secrets: inherit" not in path.read_text(), path.name
+def test_what_builds_a_forks_code_can_do_nothing_but_read() -> None:
+    (benchmark,) = (read(path) for path in WORKFLOWS if path.name == "benchmark.yml")
+
+    for job in benchmark["jobs"].values():
+        assert job["permissions"] == {"contents": "read"}
+        assert "token" not in str(job)
+
+
+def test_a_kernel_tree_calls_it_in_five_lines() -> None:
+    lines = [line for line in (ROOT / "examples/github/kernel-tree.yml").read_text().splitlines() if line[:1] != "#"]
+
+    assert [line.split(":")[0].strip() for line in lines] == ["name", "on", "permissions", "jobs", "benchmark", "uses"]
+    assert set(read(ROOT / "examples/github/kernel-tree.yml")["on"]) == {"push", "pull_request"}
+
+
+def test_the_examples_call_what_is_there_with_inputs_that_it_has() -> None:
+    for path in EXAMPLES:
+        for job in read(path)["jobs"].values():
+            called = ROOT / job["uses"].removeprefix("cliffwatch/cliffwatch/").partition("@")[0]
+            inputs = read(called)["on"]["workflow_call"]["inputs"]
+            assert set(job.get("with", {})) <= set(inputs), path.name
+
+
+def test_the_examples_policy_is_one() -> None:
+    policy = read_policy((ROOT / "examples/github/cliffwatch.toml").read_text(), "cliffwatch.toml")
+
+    assert isinstance(policy, Policy)
+    assert [target.mode for target in policy.targets] == ["icount", "walltime", "walltime"]
+
+
+def test_no_secret_is_named_but_the_uploads_of_what_runs_nobodys_code() -> None:
+    named = {(path.name, secret) for path in WORKFLOWS for secret in re.findall(r"secrets\.([\w-]+)", path.read_text())}
+
+    assert named == {("publish.yml", "service-token")}
+    assert all("secrets: inherit" not in path.read_text() for path in (*WORKFLOWS, *EXAMPLES))
 
 
 def test_check_outs_leave_no_token_behind() -> None:
@@ -90,18 +131,22 @@ def test_check_outs_leave_no_token_behind() -> None:
     assert all(step["with"]["persist-credentials"] == "false" for step in found)
 
 
-def test_actions_are_pinned_by_commit_or_named_in_the_documents() -> None:
-    page = (ROOT / "docs/operations.md").read_text()
+def test_actions_are_pinned_by_commit() -> None:
     for path, step in steps():
         action, _, version = step.get("uses", "@").partition("@")
-        if not action:
-            continue
-        if action in BY_TAG:
-            assert re.fullmatch(r"v\d+\.\d+\.\d+", version), f"{path.name}: {step['uses']}"
-            assert f"`{action}`" in page
-            continue
-        assert re.fullmatch(r"[0-9a-f]{40}", version), f"{path.name}: {step['uses']}"
-        assert re.search(rf"{action}@{version} # v\d+\.\d+\.\d+$", path.read_text(), re.MULTILINE)
+        if action:
+            assert re.fullmatch(r"[0-9a-f]{40}", version), f"{path.name}: {step['uses']}"
+            assert re.search(rf"{action}@{version} # v\d+\.\d+\.\d+$", path.read_text(), re.MULTILINE)
+
+
+def test_dependabot_knows_where_dependencies_are() -> None:
+    updates = read(ROOT / ".github/dependabot.yml")["updates"]
+    folders = {each["package-ecosystem"]: each.get("directories", [each.get("directory")]) for each in updates}
+
+    assert {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("images/*/Dockerfile")} == set(folders["docker"])
+    listed = subprocess.run(["git", "ls-files", "*package.json"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {f"/{Path(line).parent}" for line in listed.stdout.splitlines()} == set(folders["npm"])
+    assert {"github-actions", "pip"} <= set(folders)
 
 
 def test_no_command_is_made_of_what_somebody_else_wrote() -> None:
@@ -122,20 +167,31 @@ def test_every_image_that_is_named_is_one_of_ours() -> None:
 def test_what_is_called_of_this_repository_is_there() -> None:
     commands = "\n".join(step.get("run", "") for _, step in steps())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    called = set(re.findall(r"\bmake ([a-z-]+)", commands))
+    called = set(re.findall(r"\bmake (?:-C \S+ )?([a-z-]+)", commands))
     scripts = set(re.findall(r"\btools/[\w.-]+", commands))
 
-    assert called == {"wheels"}
+    assert called == {"wheels", "lint", "test", "demo", "setup"}
     assert called <= targets
     assert scripts == {"tools/wheels-test.sh"}
     assert all((ROOT / script).is_file() for script in scripts)
 
 
-def test_actionlint_finds_nothing() -> None:
-    program = shutil.which("actionlint", path=str(Path(sys.executable).parent)) or shutil.which("actionlint")
-    if program is None:
-        pytest.skip("actionlint is not installed: tools/install-actionlint.sh, which needs Go")
+def program(name: str) -> str:
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed: tools/install-{name}.sh, which needs Go")
+    return found
 
-    ended = subprocess.run([program, *map(str, WORKFLOWS)], cwd=ROOT, capture_output=True, text=True, check=False)
+
+def test_actionlint_finds_nothing() -> None:
+    argv = [program("actionlint"), *map(str, (*WORKFLOWS, *EXAMPLES))]
+    ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_zizmor_finds_nothing() -> None:
+    argv = [program("zizmor"), "--offline", "--no-progress", "--config", ".github/zizmor.yml", ".github"]
+    ended = subprocess.run([*argv, *map(str, EXAMPLES)], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stdout

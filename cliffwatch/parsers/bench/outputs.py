@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line
-from cliffwatch.readings import Problem, problem_at
+from cliffwatch.parsers.readings import Problem, problem_at
 
 
 def split(lines: Sequence[Line], benchmark: str | None, problems: list[Problem]) -> list[BenchOutput]:

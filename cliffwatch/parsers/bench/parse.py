@@ -8,7 +8,7 @@ from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.readings import Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
 
 
 def parse_bench(

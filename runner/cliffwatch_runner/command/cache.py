@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import rich_click as click
 
-from cliffwatch.byte_sizes import size_text
 from cliffwatch.command.terminal import echo_failure
+from cliffwatch.counting import size_text
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.listing import KINDS, CacheEntry, EntryKind, Listing, list_cache

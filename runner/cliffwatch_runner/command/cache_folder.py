@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import rich_click as click
 
-from cliffwatch.byte_sizes import parse_size
+from cliffwatch.counting import parse_size
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 

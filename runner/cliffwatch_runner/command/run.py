@@ -67,8 +67,13 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
         " where an administrator allows; public: the same, from public addresses alone."
     ),
 )
-@click.option("--base", required=True, help="Revision to compare with: branch, tag or hash.")
-@click.option("--head", required=True, help="Revision with the change.")
+@click.option("--base", help="Revision to compare with: branch, tag or hash; default of --series: its base-commit.")
+@click.option("--head", help="Revision with the change.")
+@click.option(
+    "--series",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
+)
 @click.option("--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Patch on top of head.")
 @click.option(
     "--suite",

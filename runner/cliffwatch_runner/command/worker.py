@@ -14,7 +14,6 @@ import rich_click as click
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
-from cliffwatch_runner.builder.asking import Builders
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import HostFacts, gather
@@ -22,6 +21,7 @@ from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.upload.client import Client
+from cliffwatch_runner.worker.builder.asking import Builders
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work

@@ -155,6 +155,12 @@ def _opened(path: Path) -> int | Failure:
     try:
         descriptor = _existing_or_new(path)
     except OSError as error:
+        if error.errno == errno.EROFS:
+            return Failure(
+                whose="host",
+                message=f"This host's lock file {path} cannot be made: its folder is read-only.",
+                next_step=f"Make {path.parent} writable; in a container: --tmpfs {path.parent}:mode=1777.",
+            )
         return _not_to_be_had(
             path, "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be opened: {error.strerror}"
         )

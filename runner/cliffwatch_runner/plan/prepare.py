@@ -16,6 +16,7 @@ from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.arguments import wrong_arguments
+from cliffwatch_runner.plan.ends import resolve_ends, wrong_ends
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
@@ -63,19 +64,17 @@ Failures = tuple[Failure, ...]
 def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
     catalogue = load_catalogue()
-    wrong = wrong_arguments(request, catalogue)
+    wrong = (*wrong_ends(request), *wrong_arguments(request, catalogue))
     suites = choose_suites(catalogue, request.suites)
     if wrong or isinstance(suites, Failure):
         return wrong
     tree = open_tree(request.tree, request.cache, request.tree_access)
     if isinstance(tree, Failure):
         return (tree,)
-    base, head = tree.resolve(request.base), tree.resolve(request.head)
-    if isinstance(head, Revision) and request.patch is not None:
-        head = tree.with_patch(head, request.patch)
-    if isinstance(base, Failure) or isinstance(head, Failure):
-        return tuple(each for each in (base, head) if isinstance(each, Failure))
-    named = {"base": base, "head": head}
+    ends = resolve_ends(request, tree)
+    if isinstance(ends, tuple):
+        return ends
+    named = {"base": ends.base, "head": ends.head}
     bench = named[request.bench_from] if request.bench_from in named else tree.resolve(request.bench_from)
     if isinstance(bench, Failure):
         return (bench,)
@@ -85,15 +84,15 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     host = {**host_record(), "programs": program_versions()}
     return ResolvedRequest(
         tree=tree,
-        base=base,
-        head=head,
+        base=ends.base,
+        head=ends.head,
         bench=bench,
         mode=mode,
         platform=request.platform or platform_name(host, mode),
         host=host,
         catalogue=catalogue,
         suites=suites,
-        notes=notes,
+        notes=(*ends.notes, *notes),
     )
 
 

@@ -18,12 +18,13 @@ ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
     `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
+    `base` and `head` are None where `series`, a mailbox, says them itself.
     """
 
     tree: str
     tree_access: TreeAccess
-    base: str
-    head: str
+    base: str | None
+    head: str | None
     patch: Path | None
     suites: tuple[str, ...]
     profile: Profile
@@ -48,6 +49,7 @@ class RunRequest:
     hang_after: float
     notable: float | None
     explain: str | None
+    series: Path | None = None
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.parsers.bench.parse import parse_bench
+from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.splats import Splat
-from cliffwatch.readings import Parsed, Problem
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.guest.boot import BootEnd
 from cliffwatch_runner.guest.files import read_guest_file

@@ -3,8 +3,7 @@
 import threading
 from contextlib import suppress
 
-from cliffwatch.byte_sizes import size_text
-from cliffwatch.counting import counted
+from cliffwatch.counting import counted, size_text
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.pruning import prune_built

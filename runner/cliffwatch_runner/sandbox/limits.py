@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from cliffwatch.byte_sizes import parse_size, size_text
+from cliffwatch.counting import parse_size, size_text
 from cliffwatch.failure import Failure
 from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.sandbox.control_groups import make_group

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cliffwatch_runner.builder.asking import Builders
 from cliffwatch_runner.upload.client import Client
+from cliffwatch_runner.worker.builder.asking import Builders
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.spool import Spooled
 

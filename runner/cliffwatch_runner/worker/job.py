@@ -1,7 +1,7 @@
 """One job on this host: runs `cliffwatch run`, keeps the lease, and uploads each boot as it is done."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -152,7 +152,15 @@ def _outcome(finished: process.Finished, early: _EarlyEnd) -> tuple[str, str | N
         return early.outcome, early.reason
     if finished.status == Exit.DONE:
         return "done", None
-    tail = printable("\n".join(finished.output.splitlines()[-40:])[-6000:])
-    reason = tail or f"`cliffwatch run` ended with {finished.status}"
+    said = printable("\n".join(_last_words(finished.output.splitlines()))[-6000:])
+    reason = said or f"`cliffwatch run` ended with {finished.status}"
     theirs = finished.status in (Exit.KERNEL_FAILED, Exit.USAGE) and not finished.timed_out
     return "kernel-failed" if theirs else "host-failed", reason
+
+
+def _last_words(lines: Sequence[str]) -> Sequence[str]:
+    """The failures that a run printed at its end, without the progress before them; where it printed none, its last lines."""
+    first = len(lines)
+    while first and lines[first - 1].startswith(("cliffwatch: ", "  ")):
+        first -= 1
+    return lines[first:] if any(line.startswith("cliffwatch: ") for line in lines[first:]) else lines[-40:]

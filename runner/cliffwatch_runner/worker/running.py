@@ -6,9 +6,9 @@ from typing import Any
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.builder.asking import Builders, builder_job, failed_before, run_in_builder
-from cliffwatch_runner.builder.collecting import collect
 from cliffwatch_runner.source.access import TreeAccess, Trust
+from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder
+from cliffwatch_runner.worker.builder.collecting import collect
 from cliffwatch_runner.worker.host import LeasedJob, WorkerHost
 
 _LARGEST_LOG = 64 << 20

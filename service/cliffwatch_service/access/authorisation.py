@@ -82,6 +82,7 @@ RIGHTS: Mapping[str, Right] = {
     "DELETE /api/v1/tokens/{name}": _ADMIN,
     "GET /api/v1/tasks": _ADMIN,
     "GET /api/v1/audit": _ADMIN,
+    "POST /api/v1/github/webhook": Right(scope=None, bound=True),
     "GET /healthz": Right(scope=None, bound=True),
     "GET /readyz": Right(scope=None, bound=True),
     "GET /metrics": _READ,

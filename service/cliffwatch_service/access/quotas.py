@@ -9,7 +9,7 @@ from psycopg import Connection
 from cliffwatch.counting import counted
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import runs, tokens
 
 

@@ -6,6 +6,7 @@ from cliffwatch_service.api import (
     comparisons,
     exchange,
     follows,
+    github,
     hosts,
     reports,
     requests,
@@ -18,5 +19,5 @@ from cliffwatch_service.api import (
 
 def routers() -> tuple[APIRouter, ...]:
     """Of all resources, in the order in which OpenAPI lists them."""
-    parts = (runs, comparisons, series, reports, suites, exchange, requests, hosts, follows, tokens)
+    parts = (runs, comparisons, series, reports, suites, exchange, requests, hosts, follows, github, tokens)
     return tuple(part.router for part in parts)

@@ -12,7 +12,7 @@ import cliffwatch
 from cliffwatch_service import api
 from cliffwatch_service.api import documents, operations
 from cliffwatch_service.http import problems
-from cliffwatch_service.http.admission import Admission
+from cliffwatch_service.http.admission import WEBHOOKS, Admission
 from cliffwatch_service.http.bodies import BodyLimits
 from cliffwatch_service.http.context import PREFIX, Service
 from cliffwatch_service.http.large import LargeWork
@@ -20,7 +20,7 @@ from cliffwatch_service.http.logging import RequestLog
 from cliffwatch_service.http.problems import MEDIA_TYPE, ProblemDocument
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.web import site
 from cliffwatch_service.web.layout.session import signed_in
 
@@ -28,6 +28,7 @@ _UPLOADS = (f"{PREFIX}/runs/", f"{PREFIX}/imports")
 _ARCHIVE = re.compile(rf"{PREFIX}/runs/[^/]+/boots/[^/]+/raw")
 _SMALL_BYTES = 1 << 20
 _FORM_BYTES = 1 << 16
+_WEBHOOK_BYTES = 4 << 20
 _FOR_PROGRAMS = (f"{PREFIX}/", *operations.PATHS)
 
 
@@ -84,6 +85,8 @@ def limit_of(settings: Settings, path: str) -> int:
     """Bytes that a body may have at an address, unpacked."""
     if not path.startswith(_FOR_PROGRAMS):
         return _FORM_BYTES
+    if path == WEBHOOKS:
+        return min(_WEBHOOK_BYTES, settings.largest_body_bytes)
     if _ARCHIVE.fullmatch(path):
         return settings.largest_body_bytes
     largest = settings.largest_document_bytes if path.startswith(_UPLOADS) else _SMALL_BYTES

@@ -9,7 +9,7 @@ from cliffwatch_service.command.token import data_dir_option
 from cliffwatch_service.postgres.backup import backup as write_backup
 from cliffwatch_service.postgres.backup import restore as read_backup
 from cliffwatch_service.postgres.server import postgres
-from cliffwatch_service.settings import read_settings
+from cliffwatch_service.runtime.settings import read_settings
 
 
 @click.command()

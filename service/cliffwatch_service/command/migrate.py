@@ -10,7 +10,7 @@ from cliffwatch_service.command.token import data_dir_option
 from cliffwatch_service.postgres.migrate import schema_version
 from cliffwatch_service.postgres.reader import allow_reader, keep_pages_url
 from cliffwatch_service.postgres.server import postgres
-from cliffwatch_service.settings import read_settings
+from cliffwatch_service.runtime.settings import read_settings
 
 
 @click.command()

@@ -30,7 +30,7 @@ from cliffwatch_service.postgres.server import Postgres, postgres
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
 from cliffwatch_service.runtime.memory import few_pools
-from cliffwatch_service.settings import Settings, read_settings
+from cliffwatch_service.runtime.settings import Settings, read_settings
 from cliffwatch_service.tasks.process import task_process
 from cliffwatch_service.web.layout.session import session_key
 

@@ -13,7 +13,7 @@ from cliffwatch_service.command.failures import ending_on_refusal, failed
 from cliffwatch_service.postgres.server import postgres
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.settings import read_settings
+from cliffwatch_service.runtime.settings import read_settings
 from cliffwatch_service.store import background
 from cliffwatch_service.tasks.process import work
 

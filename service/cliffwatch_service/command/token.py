@@ -18,7 +18,7 @@ from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.postgres.server import postgres
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.runtime import clock
-from cliffwatch_service.settings import read_settings
+from cliffwatch_service.runtime.settings import read_settings
 from cliffwatch_service.store import tokens
 
 data_dir_option = click.option(
@@ -60,7 +60,7 @@ def make(name: str, scopes: tuple[str, ...], host: str | None, days: int | None,
     now = clock.now()
     expires = None if days is None else now + timedelta(days=days)
     with operators_pool(data_dir) as pool, pool.connection() as connection:
-        secret = make_token(connection, name, scopes, by=_operator(), now=now, host=host, expires=expires)
+        secret = make_token(connection, name, scopes, by=operator(), now=now, host=host, expires=expires)
     click.echo(secret)
     click.echo("The secret is shown only this once.", err=True)
 
@@ -90,9 +90,9 @@ def revoke(name: str, data_dir: Path | None) -> None:
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         if not tokens.revoke_token(connection, name, now):
             raise not_found("token", name)
-        tokens.write_audit(connection, who=_operator(), action="revoke-token", what=name, detail={}, now=now)
+        tokens.write_audit(connection, who=operator(), action="revoke-token", what=name, detail={}, now=now)
     click.echo(f"{name} is revoked")
 
 
-def _operator() -> str:
+def operator() -> str:
     return f"operator {os.environ.get('SUDO_USER') or os.environ.get('USER') or 'root'}"

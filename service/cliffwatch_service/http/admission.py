@@ -4,6 +4,7 @@ Nothing of a body is looked at before that, so that only those who hold a token 
 private service strangers learn nothing, not even which addresses there are.
 """
 
+import re
 from collections.abc import Callable
 
 import psycopg
@@ -16,11 +17,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cliffwatch_service.access.tokens import refuse_unless
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.bodies import WRITING, Once, drain
-from cliffwatch_service.http.context import Service, caller_of_request, too_many
+from cliffwatch_service.http.context import PREFIX, Service, caller_of_request, too_many
 from cliffwatch_service.refusal import Refusal
 
 ALWAYS_OPEN = ("/healthz", "/readyz")
 """For monitors: whether the service lives, and nothing else."""
+
+WEBHOOKS = f"{PREFIX}/github/webhook"
+"""Where nobody shows a token: the signature of the body says who sends."""
+
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 _OF_SIGNING_IN = ("/sign-in", "/sign-out", "/favicon.ico", "/static/")
 
@@ -69,6 +75,9 @@ class Admission:
     async def _admit(self, request: Request) -> None:
         path, writing = request.url.path, request.method in WRITING
         private = not self._service.settings.public_reading
+        if path == WEBHOOKS and request.method == "POST":
+            self._admit_webhook(request)
+            return
         if path in ALWAYS_OPEN and not writing:
             return
         if path.startswith(self._for_programs):
@@ -85,6 +94,16 @@ class Admission:
         if upload or caller.token_id is None:
             refuse_unless(caller, "upload" if request.method in WRITING else "read")
         request.state.caller = caller
+
+    def _admit_webhook(self, request: Request) -> None:
+        """What cannot be GitHub's is refused by its headers; nothing that a stranger sends is unpacked."""
+        if not self._service.rates.allow(f"webhooks of {address_of(request.scope)}", self._service.now()):
+            raise too_many()
+        if not _SIGNATURE.fullmatch(request.headers.get("x-hub-signature-256", "")):
+            raise Refusal(401, "no signature", "a webhook carries X-Hub-Signature-256: give the App a webhook secret")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" or request.headers.get("content-encoding"):
+            raise Refusal(415, "no JSON", "webhooks are sent as application/json, without compression")
 
     def _admit_form(self, request: Request) -> None:
         """Forms are small and come as they are: nobody without a token has anything unpacked."""

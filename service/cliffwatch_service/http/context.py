@@ -19,7 +19,7 @@ from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import database
 
 PREFIX = "/api/v1"

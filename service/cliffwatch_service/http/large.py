@@ -26,7 +26,7 @@ from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
 from cliffwatch_service.runtime.memory import few_pools, give_back
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 T = TypeVar("T")
 

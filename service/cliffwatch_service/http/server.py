@@ -6,7 +6,7 @@ from typing import Any
 import uvicorn
 
 from cliffwatch_service.http.connections import Connections, guarded
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 15
 """Without a further request."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres, start_embedded
 from cliffwatch_service.postgres.embedded_folders import alone
 from cliffwatch_service.postgres.migrate import migrate
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

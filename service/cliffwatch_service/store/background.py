@@ -17,6 +17,14 @@ WATCH = "watch-branch"
 POLL = "poll-branch"
 ROUND = "minute-round"
 RETAIN = "apply-retention"
+LOOK_AT_INSTALLATION = "look-at-installation"
+LOOK_AT_PULL_REQUEST = "look-at-pull-request"
+CARRY_OUT = "carry-out-command"
+TELL = "tell-pull-request"
+
+QUEUE = "default"
+GITHUB_QUEUE = "github"
+"""Of what somebody waits for at GitHub: done beside the others, of which one may take minutes."""
 
 _asking = App(connector=SyncPsycopgConnector())
 """Never opened: every query goes over the caller's connection."""
@@ -44,9 +52,37 @@ def ask_poll(connection: Connection[Any], follow: int) -> None:
     _ask(connection, POLL, str(follow), follow=follow)
 
 
-def _ask(connection: Connection[Any], task: str, what: str, **arguments: Any) -> None:
+def ask_installation(connection: Connection[Any], installation: int) -> None:
+    """Look at where the App is installed."""
+    what = str(installation)
+    _ask(connection, LOOK_AT_INSTALLATION, what, queue=GITHUB_QUEUE, installation=installation)
+
+
+def ask_pull_request(connection: Connection[Any], installation: int, repository: int, number: int) -> None:
+    """Look at a pull request, and measure what is new of it."""
+    about = {"installation": installation, "repository": repository, "number": number}
+    what = f"{repository} {number}"
+    _ask(connection, LOOK_AT_PULL_REQUEST, what, queue=GITHUB_QUEUE, lock=f"pull request {what}", **about)
+
+
+def ask_command(connection: Connection[Any], installation: int, repository: int, number: int, comment: int) -> None:
+    """Carry out what a comment says."""
+    about = {"installation": installation, "repository": repository, "number": number, "comment": comment}
+    lock = f"pull request {repository} {number}"
+    _ask(connection, CARRY_OUT, str(comment), queue=GITHUB_QUEUE, lock=lock, **about)
+
+
+def ask_telling(connection: Connection[Any], pull_request: int) -> None:
+    """Bring the comment of a pull request up to date."""
+    _ask(connection, TELL, str(pull_request), queue=GITHUB_QUEUE, pull_request=pull_request)
+
+
+def _ask(
+    connection: Connection[Any], task: str, what: str, *, queue: str = QUEUE, lock: str | None = None, **arguments: Any
+) -> None:
     """One that waits already will see what is stored now, so it is not asked for twice."""
-    asked = _asking.configure_task(task, queueing_lock=f"{task} {what}", lock=f"{task} {what}", connection=connection)
+    about = f"{task} {what}"
+    asked = _asking.configure_task(task, queue=queue, queueing_lock=about, lock=lock or about, connection=connection)
     try:
         with connection.transaction():
             asked.defer(**arguments)

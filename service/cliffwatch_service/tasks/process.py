@@ -12,11 +12,16 @@ from datetime import datetime
 from multiprocessing.process import BaseProcess
 
 import structlog
+from procrastinate import App
 
+from cliffwatch_service.github.app.files import app_files
+from cliffwatch_service.github.calling import GitHub
+from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
+from cliffwatch_service.store import background
 from cliffwatch_service.tasks.tasks import TaskParts, create_tasks
 
 _PATIENCE = 15.0
@@ -73,12 +78,35 @@ def _work(settings: Settings, url: str, parent: int) -> None:
 
 async def work(url: str, settings: Settings, *, forever: bool = True, now: Callable[[], datetime] = clock.now) -> None:
     """Does tasks until it is signalled to end, or until none is left."""
-    pool = open_pool(url, connections=3, statement_seconds=settings.statement_seconds)
+    pool = open_pool(url, connections=4, statement_seconds=settings.statement_seconds)
+    files = app_files(settings)
+    asking = GitHub(settings.github_api, files, now)
+    github = GitHubParts(pool=pool, now=now, settings=settings, files=files, github=asking)
     try:
-        tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings))
+        tasks = create_tasks(url, TaskParts(pool=pool, now=now, settings=settings), github)
         async with tasks.open_async():
-            await tasks.run_worker_async(
-                wait=forever, concurrency=1, install_signal_handlers=forever, update_heartbeat_interval=5
-            )
+            if not forever:
+                await tasks.run_worker_async(wait=False, concurrency=1, install_signal_handlers=False)
+                return
+            await _both(tasks)
     finally:
+        asking.close()
         pool.close()
+
+
+async def _both(tasks: App) -> None:
+    """One task at a time of each queue, so that who waits at GitHub does not wait for a comparison or a fetch."""
+    async with asyncio.TaskGroup() as group:  # where one fails, both end, and the process is started anew
+        beside = group.create_task(
+            tasks.run_worker_async(
+                queues=[background.GITHUB_QUEUE],
+                name="github",
+                concurrency=1,
+                install_signal_handlers=False,
+                update_heartbeat_interval=5,
+            )
+        )
+        await tasks.run_worker_async(
+            queues=[background.QUEUE], name="tasks", concurrency=1, update_heartbeat_interval=5
+        )
+        beside.cancel()

@@ -16,13 +16,16 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service.compare.analysis import analyse_run, keep_compared
+from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.history.changes import branches_with, take_changes, watch_branch
 from cliffwatch_service.history.follow import poll
 from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import background, database, follows
-from cliffwatch_service.tasks.retention import apply_retention
+from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.tasks.github import add_github, ask_for_news
+from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
 RETRY_DATABASE = RetryStrategy(max_attempts=5, exponential_wait=3, retry_exceptions={psycopg.Error})
@@ -46,11 +49,12 @@ class TaskParts:
             yield connection
 
 
-def create_tasks(url: str, parts: TaskParts) -> App:
+def create_tasks(url: str, parts: TaskParts, github: GitHubParts) -> App:
     """The tasks of this service on its database."""
-    app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=4))
+    app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=6))
     _add_analysis(app, parts)
-    _add_rounds(app, parts)
+    _add_rounds(app, parts, github)
+    add_github(app, github)
     return app
 
 
@@ -65,6 +69,8 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                         take_changes(connection, comparison, parts.now())
                     for branch in branches_with(connection, run):
                         background.ask_watch(connection, branch)
+                    for pull_request in pull_requests.pull_requests_of_run(connection, run):
+                        background.ask_telling(connection, pull_request)
             except Refusal as refusal:
                 _log.warning("not analysed", reason=refusal.detail)
                 return
@@ -96,7 +102,7 @@ def _no_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def _add_rounds(app: App, parts: TaskParts) -> None:
+def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
     """What the clock asks for."""
 
     @app.periodic(cron="* * * * *")
@@ -110,6 +116,7 @@ def _add_rounds(app: App, parts: TaskParts) -> None:
             due = follows.due_follows(connection, parts.now() - timedelta(seconds=parts.settings.poll_seconds))
             for number in due:
                 background.ask_poll(connection, number)
+        ask_for_news(github)
 
     @app.task(name=background.POLL)
     def look(follow: int) -> None:
@@ -123,4 +130,5 @@ def _add_rounds(app: App, parts: TaskParts) -> None:
     def retain(timestamp: int) -> None:  # noqa: ARG001 - Procrastinate hands it over
         with parts.connection() as connection:
             gone = apply_retention(connection, parts.settings.keep_raw_days, parts.now())
-        _log.info("raw outputs removed", boots=gone)
+            forgotten = forget_deliveries(connection, parts.now())
+        _log.info("raw outputs removed", boots=gone, deliveries=forgotten)

@@ -1,4 +1,4 @@
-"""Every page, in both themes and at both widths: whole, quiet, accessible, and asking nobody else for anything."""
+"""Every page, in both themes and widths: whole, quiet, accessible, and asking nobody else for anything."""
 
 from typing import Any
 
@@ -37,44 +37,29 @@ UNALIGNED = """() => [...document.querySelectorAll("table.list")].flatMap((table
 """Heads of columns that stand elsewhere than what is below them."""
 
 
+THEMES = {1280: "light", 390: "dark"}
+"""Of a desk and of a hand. Themes differ in colours, which axe looks at in both, and widths in where things stand."""
+
+
+@pytest.mark.parametrize("width", THEMES)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_at_the_width_of_a_hand_is_read_without_scrolling_sideways(
-    name: str, watched: Any, demonstration: Any
-) -> None:
-    page = watched.window(demonstration, width=390)
-    page.goto(address(demonstration, name))
-    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    assert page.evaluate(SIDEWAYS) == []
-    watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_table_fits_a_desk_and_its_heads_stand_above_its_numbers(name: str, watched: Any, demonstration: Any) -> None:
-    page = watched.window(demonstration)
-    page.goto(address(demonstration, name))
-    assert page.evaluate(UNALIGNED) == []
-    assert [each for each in page.evaluate(SIDEWAYS) if each.startswith("DIV.scroll")] == []
-    watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_whole_in_both_themes_and_at_both_widths(name: str, watched: Any, demonstration: Any) -> None:
-    for width in (1280, 390):
-        for theme in ("light", "dark"):
-            page = watched.window(demonstration, width=width, theme=theme)
-            page.add_init_script(BEFORE_SCRIPTS)
-            answer = page.goto(address(demonstration, name))
-            assert answer is not None
-            assert answer.status == PAGES[name].status
-            assert page.locator("main h1").first.inner_text()
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
-                f"{width} px: wider than the window"
-            )
-            assert page.locator(".demonstration").is_visible()
-            assert page.evaluate(MOVED) < 1, f"{width} px: something moved when scripts began"
-            if (width, theme) in ((1280, "light"), (390, "dark")):
-                assert serious(page) == []
-            page.context.close()
+def test_a_page_is_whole_and_accessible(name: str, width: int, watched: Any, demonstration: Any) -> None:
+    page = watched.window(demonstration, width=width, theme=THEMES[width])
+    page.add_init_script(BEFORE_SCRIPTS)
+    answer = page.goto(address(demonstration, name))
+    assert answer is not None
+    assert answer.status == PAGES[name].status
+    assert page.locator("main h1").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the window"
+    assert page.locator(".demonstration").is_visible()
+    assert page.evaluate(MOVED) < 1, "something moved when scripts began"
+    assert serious(page) == []
+    if width == 390:
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert page.evaluate(SIDEWAYS) == []
+    else:
+        assert page.evaluate(UNALIGNED) == []
+        assert [each for each in page.evaluate(SIDEWAYS) if each.startswith("DIV.scroll")] == []
     if PAGES[name].status >= 400:  # a browser tells of every failed load
         watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
 

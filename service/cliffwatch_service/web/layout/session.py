@@ -20,7 +20,7 @@ from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_agai
 from cliffwatch_service.http.addresses import address_of
 from cliffwatch_service.http.context import Service, ServiceHere, operation_of, within_rate
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.settings import Settings
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens
 
 COOKIE = "cliffwatch_session"

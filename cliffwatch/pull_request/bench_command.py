@@ -1,0 +1,151 @@
+"""What people ask for in comments: `/bench`, `/bench again case=…`, `/bench cancel`, `/bench help`, `/bench bisect`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from cliffwatch.samples import Mode
+
+Verb = Literal["run", "again", "cancel", "help", "bisect"]
+
+HELP = (
+    "`/bench [suite=A,B] [platform=P,Q] [mode=icount] [boots=21] [base=REV]`, `/bench again [case=C,D]`, `/bench bisect case=C`,"
+    " `/bench cancel`, `/bench help`"
+)
+"""One line of help, in Markdown."""
+
+MOST_BOOTS = 200
+_MOST_VALUES = 16
+_LONGEST_LINE = 1000
+_BOOTS = ("auto", "careful", "staged")
+
+_COMMAND = re.compile(r" {0,3}/bench(?:\s|$)", re.IGNORECASE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_CASE = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._/=*:+-]{0,199}", re.ASCII)
+_REVISION = re.compile(r"(?!.*(?:\.\.|//|\.lock$|[./]$))[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
+
+_KEYS: Mapping[Verb, tuple[str, ...]] = {
+    "run": ("suite", "platform", "mode", "boots", "base"),
+    "again": ("case", "platform", "mode", "boots"),
+    "bisect": ("case", "platform", "mode"),
+    "cancel": (),
+    "help": (),
+}
+_FORMS: Mapping[str, re.Pattern[str]] = {
+    "suite": _NAME,
+    "platform": _NAME,
+    "mode": re.compile("walltime|icount"),
+    "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}"),
+    "base": _REVISION,
+    "case": _CASE,
+}
+_EXPECTED: Mapping[str, str] = {
+    "suite": "names of suites, separated by commas",
+    "platform": "names of platforms, separated by commas",
+    "mode": "`walltime` or `icount`",
+    "boots": f"a number up to {MOST_BOOTS} or one of {', '.join(f'`{each}`' for each in _BOOTS)}",
+    "base": "one commit, tag or branch",
+    "case": "names of cases, separated by commas, `*` for any part of a name",
+}
+_SINGLE = ("boots", "base")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchCommand:
+    """What was asked; empty and None is what was not said. `boots` is a number or a word that `cliffwatch run --boots` takes.
+
+    Every value has the length and the characters of a name: it is no option, no path and no revision range. Whether there is such a
+    thing is not known here.
+    """
+
+    verb: Verb
+    suites: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    boots: str | None = None
+    base: str | None = None
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongCommand:
+    """`help` is one line of Markdown for the answer: what is wrong, and how to write it. It repeats nothing of the comment."""
+
+    help: str
+
+
+def parse_bench_command(comment: str) -> BenchCommand | WrongCommand | None:
+    """The first command of a comment's Markdown, on a line of its own; None where it has none. What is quoted, code or hidden is no command."""
+    line = next((line for line in _spoken(comment) if _COMMAND.match(line)), None)
+    if line is None:
+        return None
+    words = line[:_LONGEST_LINE].split()[1:]
+    if len(line) > _LONGEST_LINE:
+        return _wrong("the line is too long")
+    verb: Verb = "run"
+    if words and "=" not in words[0]:
+        if words[0].lower() not in ("again", "bisect", "cancel", "help"):
+            return _wrong("there is no such command")
+        verb = cast(Verb, words.pop(0).lower())
+    values = _values(verb, words)
+    if isinstance(values, str):
+        return _wrong(values)
+    if verb == "bisect" and "case" not in values:
+        return _wrong("`bisect` needs a `case=`")
+    return BenchCommand(
+        verb=verb,
+        suites=values.get("suite", ()),
+        platforms=values.get("platform", ()),
+        modes=cast(tuple[Mode, ...], values.get("mode", ())),
+        boots=next(iter(values.get("boots", ())), None),
+        base=next(iter(values.get("base", ())), None),
+        cases=values.get("case", ()),
+    )
+
+
+def _spoken(comment: str) -> Iterator[str]:
+    """Lines outside of quotes, code and what is hidden in comments of HTML."""
+    fence, hidden = "", False
+    for line in comment.splitlines():
+        if hidden:
+            hidden = "-->" not in line
+            continue
+        mark = _FENCE.match(line)
+        if fence:
+            if mark is not None and mark[1].startswith(fence) and not line.strip(" `~"):
+                fence = ""
+        elif mark is not None:
+            fence = mark[1]
+        elif "<!--" in line:
+            hidden = "-->" not in line.rpartition("<!--")[2]
+        elif not line.lstrip(" ").startswith(">"):
+            yield line
+
+
+def _values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | str:
+    """Values by key, each once; or what is wrong."""
+    values: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        key, sign, text = word.partition("=")
+        key = key.lower()
+        if not sign or key not in _KEYS[verb]:
+            allowed = ", ".join(f"`{each}=`" for each in _KEYS[verb])
+            return f"it takes {allowed}, without blanks around the sign" if allowed else "it takes nothing more"
+        if key in values:
+            return f"`{key}=` may stand once"
+        given = tuple(dict.fromkeys(text.split(",")))
+        fits = all(_FORMS[key].fullmatch(each) for each in given)
+        if not fits or len(given) > (1 if key in _SINGLE else _MOST_VALUES) or _too_many_boots(key, text):
+            return f"`{key}=` takes {_EXPECTED[key]}"
+        values[key] = given
+    return values
+
+
+def _too_many_boots(key: str, text: str) -> bool:
+    return key == "boots" and text.isdigit() and int(text) > MOST_BOOTS
+
+
+def _wrong(what: str) -> WrongCommand:
+    return WrongCommand(help=f"That is no command: {what}. {HELP}")

@@ -1,0 +1,261 @@
+"""The comments and the check run of a pull request, written from its state."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cliffwatch.counting import counted
+from cliffwatch.pull_request import folds
+from cliffwatch.pull_request.marker import Marker
+from cliffwatch.pull_request.news import News, names_of, news_of
+from cliffwatch.pull_request.state import (
+    Cancelled,
+    Failed,
+    Link,
+    Measured,
+    PullRequestState,
+    Queued,
+    Superseded,
+    Waiting,
+)
+from cliffwatch.pull_request.table import LEGEND, left_words, news_table
+from cliffwatch.pull_request.verdict import PENDING, SHORT, pending_lines, progress_words, verdict, whereabouts
+from cliffwatch.reports.markdown import WIDTH, block, code, inert, length, word, wrapped
+
+Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
+Status = Literal["queued", "in_progress", "completed"]
+FailOn = Literal["never", "regression", "confirmed"]
+"""When a check run fails, of the policy: never, on any regression, on one that fresh boots confirmed."""
+
+LONGEST = 60_000
+"""Characters; GitHub takes 65,536 in a comment and 65,535 in a check run's summary."""
+
+_TABLE_LINES = 60
+_MORE_LINES = 300
+_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%/?=&+,:;-]*)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRun:
+    """`title` is plain text, `summary` Markdown; `conclusion` is None until all is done (`status` is `completed`). `sequence` is the
+    state's: GitHub keeps it as `external_id`, so that an earlier state never replaces a later one.
+    """
+
+    sequence: int
+    title: str
+    summary: str
+    status: Status
+    conclusion: Conclusion | None
+    details_url: str | None = None
+
+
+def sticky_comment(state: PullRequestState) -> str:
+    """The comment that is edited in place: at most `LONGEST` characters, as GitHub counts them."""
+    news = news_of(state)
+    marker = Marker(kind="sticky", sequence=state.sequence)
+    return f"{marker}\n### Cliffwatch: {verdict(state, news)}\n\n{_body(state, news)}"
+
+
+def regression_comment(state: PullRequestState) -> str | None:
+    """The second comment, which notifies, one a head: of regressions that fresh boots confirmed; None where there is none."""
+    news = news_of(state)
+    rows = sorted(news.confirmed(), key=lambda row: -row.size)
+    if not rows:
+        return None
+    table = news_table(news, rows, most=_TABLE_LINES)
+    count = f"{len(rows):,} {'regression' if len(rows) == 1 else 'regressions'}"
+    parts = [
+        f"{Marker(kind=f'regression:{_short(state.head)}', sequence=state.sequence)}",
+        f"### Cliffwatch: {count} confirmed on fresh boots",
+        "",
+        _commits(state),
+        "",
+        *table.lines,
+        *(["", left_words(table.left)] if table.left else []),
+        "",
+        wrapped(LEGEND),
+        "",
+        wrapped(
+            "Boots that did not find it measured it again. The comment that is edited in place has everything else."
+        ),
+        "",
+        *_ending(state),
+    ]
+    return inert("\n".join(parts)) + "\n"
+
+
+def check_run(state: PullRequestState, *, fail_on: FailOn = "never") -> CheckRun:
+    """The verdict as the title of a check run; `neutral` unless the policy's `fail_on` is met."""
+    news = news_of(state)
+    status, conclusion = _status(state), None
+    if status == "completed":
+        conclusion = _conclusion(state, news, fail_on)
+    url = next((link.url for link in state.links if _URL.fullmatch(link.url)), None)
+    title = verdict(state, news)
+    return CheckRun(
+        sequence=state.sequence,
+        title=f"{title[0].upper()}{title[1:]}",
+        summary=_body(state, news),
+        status=status,
+        conclusion=conclusion,
+        details_url=url,
+    )
+
+
+def _status(state: PullRequestState) -> Status:
+    pending = [each.progress for each in state.targets if isinstance(each.progress, PENDING)]
+    if not pending:
+        return "completed"
+    begun = len(pending) < len(state.targets) or not all(isinstance(each, Waiting | Queued) for each in pending)
+    return "in_progress" if begun else "queued"
+
+
+def _conclusion(state: PullRequestState, news: News, fail_on: FailOn) -> Conclusion:
+    failed = any(
+        isinstance(each.progress, Failed) and each.progress.failure.whose == "kernel" for each in state.targets
+    )
+    if state.targets and all(isinstance(each.progress, Cancelled | Superseded) for each in state.targets):
+        return "cancelled"
+    if fail_on == "never":
+        return "neutral"
+    regressions = news.regressions() if fail_on == "regression" else news.confirmed()
+    return "failure" if regressions or failed else "neutral"
+
+
+def _body(state: PullRequestState, news: News) -> str:
+    """Everything below the first line. What is cut off first are rows of the folds, from the end."""
+    lines = [*_top(state, news)]
+    rows = news.changed()
+    table = news_table(news, rows, most=_TABLE_LINES) if rows else None
+    if table is not None:
+        lines += [*table.lines, "", wrapped(LEGEND), ""]
+    beside = folds.beside_earlier(state, news)
+    if beside is not None:
+        lines += [beside[0], ""]
+    lines += [wrapped(code(note, 300)) for note in state.notes]
+    ending = _ending(state)
+    room = LONGEST - length("\n".join([*lines, *ending])) - 1000
+    parts = []
+    for fold in _folds(state, news, more=table is not None and table.left > 0, beside=beside[1] if beside else None):
+        text = fold.text()
+        if length(text) <= room:
+            parts += [text, ""]
+            room -= length(text) + 2
+    parts += _everything(state, room)
+    return inert("\n".join([*lines, *parts, *ending]).strip("\n")) + "\n"
+
+
+def _top(state: PullRequestState, news: News) -> list[str]:
+    lines = [_commits(state), ""]
+    sentences = whereabouts(news) if news.measured else ()
+    if sentences:
+        lines += [wrapped(" ".join(sentences)), ""]
+    pending = [f"- {word(name)}: {_progress(progress)}" for name, progress in pending_lines(state)]
+    if len(state.targets) > len(pending) or len(pending) > 1 or not news.measured:
+        lines += [*pending, ""] if pending else []
+    if any(isinstance(each.progress, Waiting) for each in state.targets):
+        lines += [
+            wrapped("The author is not known here: nothing is built until somebody with write access says `/bench`."),
+            "",
+        ]
+    return lines
+
+
+def _progress(progress: object) -> str:
+    match progress:
+        case Superseded(by=commit):
+            return f"superseded by {code(_short(commit))}"
+        case Cancelled(by=str(login)):
+            return f"cancelled by {code(login)}"
+        case Failed(failure=failure):
+            return f"{code(failure.message)}"
+    return progress_words(progress)  # type: ignore[arg-type]
+
+
+def _commits(state: PullRequestState) -> str:
+    series = f", series {code(state.series.identity)} v{state.series.version}" if state.series is not None else ""
+    return wrapped(f"{code(_short(state.base))} → {code(_short(state.head))}{series}")
+
+
+def _short(commit: str) -> str:
+    return commit[:SHORT] if re.fullmatch(r"[0-9a-f]{7,64}", commit) else "unknown"
+
+
+def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fold | None) -> list[folds.Fold]:
+    changes = None
+    if more:
+        rest = news_table(news, news.changed(), most=_MORE_LINES, skip=_TABLE_LINES)
+        left = ["", left_words(rest.left)] if rest.left else []
+        changes = folds.Fold(title="More changes", lines=(*rest.lines, *left))
+    return folds.folded([folds.failures(state), changes, beside, folds.unseen(state), folds.environments(state)])
+
+
+def _everything(state: PullRequestState, room: int) -> list[str]:
+    parts: list[str] = []
+    measured = [
+        (each.progress, name)
+        for each, name in zip(state.targets, names_of(state.targets), strict=True)
+        if isinstance(each.progress, Measured)
+    ]
+    for index, (progress, said) in enumerate(measured):
+        name = said if word(said) == said else f"target {index + 1}"
+        fold = folds.everything(progress, name, room // (len(measured) - index))
+        if fold is not None:
+            text = fold.text()
+            parts += [text, ""]
+            room -= length(text) + 2
+        else:
+            cases = len(progress.compared.primary_rows())
+            parts += (
+                [f"{counted(cases, 'case')} of {name} {'does' if cases == 1 else 'do'} not fit here.", ""]
+                if cases
+                else []
+            )
+    return parts
+
+
+def _ending(state: PullRequestState) -> list[str]:
+    lines = []
+    if state.repeat.strip():
+        lines += ["The same again:", *block(command(state.repeat), lines=60, columns=2000, language="sh"), ""]
+    return [*lines, *(_link(link) for link in state.links)]
+
+
+def command(repeat: str) -> str:
+    """Commands for a shell in lines of few columns, word by word the same."""
+    return "\n".join(_continued(line) for line in repeat.splitlines())
+
+
+def _continued(line: str) -> str:
+    try:
+        words = [shlex.quote(each) for each in shlex.split(line)]
+    except ValueError:
+        return line
+    lines, current = [], ""
+    for each in _with_values(words):
+        if current and len(current) + len(each) + 3 > WIDTH:
+            lines.append(current)
+            current = f"    {each}"
+        else:
+            current = f"{current} {each}" if current else each
+    return " \\\n".join([*lines, current])
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """Words in which an option has its value with it."""
+    grouped: list[str] = []
+    for index, each in enumerate(words):
+        before = words[index - 1] if index else ""
+        if before.startswith("--") and not each.startswith("-"):
+            grouped[-1] += f" {each}"
+        else:
+            grouped.append(each)
+    return grouped
+
+
+def _link(link: Link) -> str:
+    return (
+        f"- {word(link.name)}: <{link.url}>" if _URL.fullmatch(link.url) else f"- {word(link.name)}: {code(link.url)}"
+    )

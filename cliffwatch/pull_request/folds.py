@@ -1,0 +1,242 @@
+"""What a comment folds away: everything measured, environments, what was not detectable, failures, the version before."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby, takewhile
+from typing import Any
+
+from cliffwatch.comparing.comparison import CHANGES, Comparison
+from cliffwatch.comparing.ordering import detectable
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request.news import News
+from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, PullRequestState
+from cliffwatch.pull_request.table import cell_text
+from cliffwatch.pull_request.verdict import SHORT, pending_lines
+from cliffwatch.reports import figures
+from cliffwatch.reports.across import Across, across
+from cliffwatch.reports.context import NO_CONTEXT, SIGHT, trials
+from cliffwatch.reports.json_report import comparison_to_json
+from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
+from cliffwatch.reports.text import text_report
+
+_ERROR = re.compile(
+    r"error[:\[]|fatal|undefined reference|no rule to make|BUG:|Oops|WARNING: |Kernel panic|general protection",
+    re.IGNORECASE,
+)
+_EVIDENCE_LINES = 12
+_LISTED = 20
+_OWN = frozenset({"commit", "tree", "subject", "revision", "release", "image", "kernel"})
+"""Facts in which base and head differ because they are two revisions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """A part that is folded away. `title` is of ours alone; `open` shows it at once."""
+
+    title: str
+    lines: tuple[str, ...]
+    open: bool = False
+
+    def text(self) -> str:
+        head = [f"<details{' open' if self.open else ''}>", f"<summary>{self.title}</summary>"]
+        return "\n".join([*head, "", *_trimmed(self.lines), "", "</details>"])
+
+
+def _trimmed(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return lines[:-1] if lines and not lines[-1] else lines
+
+
+def failures(state: PullRequestState) -> Fold | None:
+    """Each with its first error; open where nothing was compared beside it."""
+    lines: list[str] = []
+    for failure, names in _failed_targets(state).items():
+        lines += _failure(", ".join(map(word, names)), failure.message, failure.evidence)
+        lines += [wrapped(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
+    measured = state.measured()
+    for each, progress in measured:
+        for told in progress.context.failures:
+            lines += _failure(f"{word(each.platform)} {each.mode}", f"{told.arm}: {told.message}", told.evidence)
+        lines += _failed_rows(progress)
+    if not lines:
+        return None
+    return Fold(
+        title="Failures", lines=tuple(lines), open=not any(each.compared.changed_rows() for _, each in measured)
+    )
+
+
+def _failed_targets(state: PullRequestState) -> dict[Failure, list[str]]:
+    """Each failure with the targets that have it."""
+    failed: dict[Failure, list[str]] = {}
+    for name, progress in pending_lines(state):
+        if isinstance(progress, Failed):
+            failed.setdefault(progress.failure, []).append(name)
+    return failed
+
+
+def _failure(where: str, message: str, evidence: str) -> list[str]:
+    shown = [*block(first_error(evidence), lines=_EVIDENCE_LINES), ""] if evidence.strip() else []
+    return [wrapped(f"{where}: {code(message)}"), "", *shown]
+
+
+def first_error(evidence: str) -> str:
+    """A log from the line before its first error on; all of it where none is known as one."""
+    lines = evidence.splitlines()
+    index = next((index for index, line in enumerate(lines) if _ERROR.search(line)), 0)
+    return "\n".join(lines[max(0, index - 1) :])
+
+
+def _failed_rows(progress: Measured) -> list[str]:
+    """Cases that failed by themselves, reason by reason."""
+    rows = [row for row in progress.compared.primary_rows() if row.verdict in ("failed", "missing", "invalid")]
+    if progress.context.failures:
+        rows = [row for row in rows if row.verdict == "invalid"]
+    reasons: dict[tuple[str, str], list[Comparison]] = {}
+    for row in rows:
+        reasons.setdefault((row.verdict, row.reason), []).append(row)
+    lines = []
+    for (verdict, reason), group in list(reasons.items())[:_LISTED]:
+        which = code(str(group[0].case)) if len(group) == 1 else counted(len(group), "case")
+        lines.append(wrapped(f"{which}: {verdict}{', ' + code(reason, 300) if reason else ''}", first="- ", then="  "))
+    return [*lines, *_more(len(reasons) - _LISTED, "reason")]
+
+
+def _more(left: int, what: str) -> list[str]:
+    return [f"- and {counted(left, f'more {what}')}"] if left > 0 else []
+
+
+def environments(state: PullRequestState) -> Fold | None:
+    """What was measured with, target by target, and what differed between base and head besides the kernel."""
+    lines: list[str] = []
+    for each, progress in state.measured():
+        compared = progress.compared
+        facts = ", ".join([trials(compared), *(code(fact) for fact in progress.context.setting)])
+        lines += [wrapped(f"{word(each.platform)} {each.mode}: {facts}", first="- ", then="  ")]
+        lines += [wrapped(f"differs: {text}", first="  - ", then="    ") for text in _differences(progress)]
+        lines += [wrapped(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]]
+    return Fold(title="Environment", lines=tuple(lines)) if lines else None
+
+
+def _differences(progress: Measured) -> Iterator[str]:
+    base, head = progress.compared.base.facts, progress.compared.head.facts
+    for name in sorted((base.keys() & head.keys()) - _OWN):
+        if base[name] != head[name]:
+            yield f"{code(name, 40)} {code(base[name], 80)} → {code(head[name], 80)}"
+
+
+def unseen(state: PullRequestState) -> Fold | None:
+    """What the boots could not have shown: the detectable change, rows that are open, cases that were left out, the mode's blind spots."""
+    lines: list[str] = []
+    for each, progress in state.measured():
+        lines.append(wrapped(f"{word(each.platform)} {each.mode}: {_sight(progress)}", first="- ", then="  "))
+        still_open = [row for row in progress.compared.open_rows() if row.verdict == "inconclusive"]
+        lines += [wrapped(_still_open(row), first="  - ", then="    ") for row in still_open[:_LISTED]]
+        lines += [f"  {line}" for line in _more(len(still_open) - _LISTED, "inconclusive case")]
+        left_out = progress.compared.left_out
+        for reason, cases in groupby(sorted(left_out, key=lambda out: out.reason), key=lambda out: out.reason):
+            lines.append(
+                wrapped(f"{counted(len(list(cases)), 'case')} not run: {code(reason)}", first="  - ", then="    ")
+            )
+    return Fold(title="What was not detectable", lines=tuple(lines)) if lines else None
+
+
+def _still_open(row: Comparison) -> str:
+    return f"{code(str(row.case))}: {figures.marked(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"
+
+
+def _sight(progress: Measured) -> str:
+    compared = progress.compared
+    words = [SIGHT[compared.mode]] if compared.mode is not None else []
+    shown = detectable([comparison_to_json(row) for row in compared.primary_rows()])
+    if shown is not None:
+        median, largest = figures.size(shown.median), figures.size(shown.largest)
+        worst = "" if median == largest else f" (median; the worst {largest})"
+        words.insert(0, f"unchanged cases would have shown a change of {median}{worst}")
+    return ". ".join(f"{each[0].upper()}{each[1:]}" for each in words) + "."
+
+
+def everything(progress: Measured, name: str, room: int) -> Fold | None:
+    """The whole report of a target as a terminal shows it, as far as there is room; changed rows come first where there is not."""
+    compared = progress.compared
+    rows = compared.primary_rows()
+    room -= 300
+    if not rows or room < 1000:
+        return None
+    text = text_report(compared, NO_CONTEXT, colour=False, width=WIDTH)
+    if length(text) > room:
+        changed = [row for row in rows if row.verdict in CHANGES]
+        others = [row for row in rows if row.verdict not in CHANGES]
+        text = text_report(replace(compared, rows=(*changed, *others)), NO_CONTEXT, colour=False, width=WIDTH)
+    title = f"Everything on {name}: {counted(len(rows), 'case')}"
+    return Fold(title=title, lines=tuple(block(text, lines=_fitting(text, room))))
+
+
+def _fitting(text: str, room: int) -> int:
+    """How many lines have room."""
+    sizes = accumulate(length(line) + 1 for line in text.splitlines())
+    return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
+
+
+def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | None:
+    """The version before beside this one: a sentence, and a table of what changed in either."""
+    earlier = state.earlier
+    if earlier is None or not news.measured:
+        return None
+    before = _rows_of_earlier(state, earlier)
+    now = {_key(row): row for row in news.rows}
+    words = [f"{count:,} {what}" for what, count in _since(before, now).items()]
+    version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
+    sentence = wrapped(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
+    shown = [
+        key
+        for key in now
+        if key in before and {"regression", "improvement"} & (_verdicts(before[key]) | _verdicts(now[key]))
+    ]
+    heads = " | ".join(["case", *(word(target.name) for target in news.targets)])
+    lines = [heads, "|".join("---" for _ in range(len(news.targets) + 1))]
+    for key in shown[:100]:
+        cells = (f"{_short(old)} → {_short(new)}" for old, new in zip(before[key].cells, now[key].cells, strict=True))
+        lines.append(" | ".join([code("/".join([key[1], *(f"{name}={value}" for name, value in key[2])])), *cells]))
+    lines += ["", *_more(len(shown) - 100, "case")]
+    return sentence, Fold(
+        title=f"v{earlier.version} → v{state.series.version if state.series else earlier.version + 1}",
+        lines=tuple(lines),
+    )
+
+
+def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str, int]:
+    """How many regressions of either version have which fate; gone is only what this version measured and found decided."""
+    fates: dict[str, int] = {}
+    for key in dict.fromkeys([*before, *now]):
+        then, since = (_verdicts(rows[key]) if key in rows else set[str]() for rows in (before, now))
+        if "regression" not in then | since:
+            continue
+        if "regression" in since:
+            fate = "still there" if "regression" in then else "new" if then else "not measured before"
+        else:
+            fate = "gone" if since and since <= {"unchanged", "improvement"} else "open"
+        fates[fate] = fates.get(fate, 0) + 1
+    return fates
+
+
+def _rows_of_earlier(state: PullRequestState, earlier: EarlierVersion) -> Mapping[Any, Across]:
+    compared = [earlier.compared.get((each.platform, each.mode)) for each, _ in state.measured()]
+    rows = [[comparison_to_json(row) for row in each.primary_rows()] if each is not None else [] for each in compared]
+    return {_key(row): row for row in across(rows)}
+
+
+def _key(row: Across) -> tuple[str, str, tuple[tuple[str, str], ...], str]:
+    return row.suite, row.benchmark, tuple(row.params.items()), row.metric
+
+
+def _verdicts(row: Across) -> set[str]:
+    return {cell["verdict"] for cell in row.cells if cell is not None}
+
+
+def _short(cell: Mapping[str, Any] | None) -> str:
+    return cell_text(cell).partition(" [")[0]
+
+
+def folded(folds: Sequence[Fold | None]) -> list[Fold]:
+    return [fold for fold in folds if fold is not None]

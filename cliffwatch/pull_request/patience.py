@@ -1,0 +1,147 @@
+"""Asking GitHub until it answers: limits are waited for, what breaks is asked again, a refusal becomes a failure that says what to do."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gidgethub import GitHubException, HTTPException
+from gidgethub.abc import GitHubAPI
+
+from cliffwatch.counting import duration
+from cliffwatch.failure import Failure, Party
+
+T = TypeVar("T")
+Token = Callable[[bool], Awaitable[str | Failure]]
+"""Gives the token to ask with; asked with True after GitHub refused the last one, once for each thing to do."""
+
+_SECONDARY = 60.0
+"""Seconds that GitHub asks to wait after a limit that says nothing more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How often something is tried, and how many seconds one wait may take: a limit that ends later is a failure for now."""
+
+    tries: int = 6
+    longest_wait: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poster:
+    """Who speaks to GitHub, and how patiently.
+
+    `api`'s transport raises OSError (TimeoutError, ConnectionError) where no answer comes; waiting is its `sleep`. `author` is the login of the
+    comments that it writes (`cliffwatch[bot]`, `github-actions[bot]`). `now` are the seconds since the epoch.
+    """
+
+    api: GitHubAPI
+    author: str
+    token: Token
+    now: Callable[[], float]
+    patience: Patience = Patience()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limited(Failure):
+    """GitHub wants to be left alone for longer than we wait: the same may be asked again after `seconds`."""
+
+    seconds: float
+
+
+async def patiently(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failure:
+    """What `act` gives when it is called with a token. It is called anew, from its beginning, after everything that passes: it has
+    to look first and to do only what is not done yet, since what GitHub did not answer may have been done.
+    """
+    token, refreshed = await poster.token(False), False
+    failure: Failure | None = None
+    for attempt in range(poster.patience.tries):
+        if isinstance(token, Failure):
+            return token
+        try:
+            return await act(token)
+        except HTTPException as refusal:
+            if refusal.status_code == 401 and not refreshed:
+                token, refreshed = await poster.token(True), True
+                continue
+            failure, wait = _refused(refusal), _wait(refusal, attempt, poster.now())
+        except (OSError, ValueError, GitHubException) as broken:
+            failure, wait = _broken(broken), 2.0**attempt
+        if wait is None:
+            return failure
+        if wait > poster.patience.longest_wait:
+            return _limited(failure, wait)
+        if attempt + 1 < poster.patience.tries:
+            await poster.api.sleep(wait)
+    return failure or _broken(TimeoutError())
+
+
+def _wait(refusal: HTTPException, attempt: int, now: float) -> float | None:
+    """Seconds until it may be asked again; None where waiting changes nothing."""
+    status, headers, said = int(refusal.status_code), refusal.headers, str(refusal).lower()
+    if status >= 500:
+        return _seconds(headers, "retry-after") or 2.0**attempt
+    if status not in (403, 429):
+        return None
+    after = _seconds(headers, "retry-after")
+    if after is not None:
+        return after
+    if _seconds(headers, "x-ratelimit-remaining") == 0:
+        reset = _seconds(headers, "x-ratelimit-reset")
+        return _SECONDARY if reset is None else max(1.0, reset - now)
+    if status == 429 or "rate limit" in said or "abuse" in said:
+        return _SECONDARY * 2.0**attempt
+    return None
+
+
+def _seconds(headers: Mapping[str, str], name: str) -> float | None:
+    text = headers.get(name, "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
+_REFUSALS: Mapping[int, tuple[Party, str, str]] = {
+    401: ("host", "GitHub refuses the credentials", "check the app's key, or the token's permissions and expiry"),
+    403: ("host", "GitHub does not allow it", "give the app or the workflow write access to pull requests and checks"),
+    404: (
+        "host",
+        "GitHub does not know it: it was removed, or the installation was revoked",
+        "install the app on the repository again, or stop following it",
+    ),
+    410: ("usage", "GitHub says that it is gone", "allow issues and comments in the repository's settings"),
+    422: ("host", "GitHub refuses what was sent", "report this with the evidence: it is a bug of Cliffwatch"),
+}
+
+
+def _refused(refusal: HTTPException) -> Failure:
+    status, said = int(refusal.status_code), str(refusal)
+    if status == 403 and "locked" in said.lower():
+        return Failure(
+            whose="usage",
+            message="the pull request is locked: it takes no comments",
+            next_step="unlock its conversation, or read the check run",
+            evidence=said[:300],
+        )
+    if status in (403, 429) and _wait(refusal, 0, 0.0) is not None:
+        return Failure(
+            whose="host", message="GitHub's limit is used up", next_step="ask again later", evidence=said[:300]
+        )
+    whose, message, step = _REFUSALS.get(status, ("host", f"GitHub answers {status}", "ask again later"))
+    return Failure(whose=whose, message=message, next_step=step, evidence=f"{status} {said}"[:300])
+
+
+def _broken(error: Exception) -> Failure:
+    return Failure(
+        whose="host",
+        message="GitHub gives no answer that can be read",
+        next_step="check the connection and GitHub's status, and ask again",
+        evidence=f"{type(error).__name__}: {error}"[:300],
+    )
+
+
+def _limited(failure: Failure, seconds: float) -> Limited:
+    return Limited(
+        whose=failure.whose,
+        message=failure.message,
+        next_step=f"ask again in {duration(seconds)}",
+        evidence=failure.evidence,
+        seconds=seconds,
+    )

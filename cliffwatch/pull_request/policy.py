@@ -1,0 +1,286 @@
+"""The policy of a repository: `.cliffwatch.toml` of the base branch, never of head, whose author could give himself rights by it.
+
+Everything has a default, which a repository without the file gets:
+
+    suites = ["local-storage"]          # `cliffwatch suites` lists them; "discovered" for what only this tree has
+    profile = "smoke"                   # smoke, standard or full
+    boots = "auto"                      # boots per kernel: a number from 1 to 1000, auto, staged or careful
+    bench-from = "head"                 # whose bench measures both kernels: base or head
+    notable = 0.5                       # smallest change that is reported, in per cent; without it each mode's own
+    fail-on = []                        # verdicts that make the check fail: regression, failed, inconclusive
+    follow = ["bpf-next", "for-next/*"] # branches whose pushes are measured; without it, see `Policy.follows`
+
+    [[target]]                          # without any: icount alone
+    mode = "icount"                     # always said, never guessed
+    platform = "emulated-x86-64"        # the default of icount; walltime names its own
+    runs-on = ["ubuntu-24.04"]          # labels of GitHub's runner; default of icount
+
+    [[target]]
+    mode = "walltime"
+    platform = "amd-rome"               # runs-on is then ["self-hosted", "cliffwatch", "amd-rome"]
+
+    [trust]                             # whose pull requests are measured without a maintainer's word
+    associations = ["OWNER", "MEMBER", "COLLABORATOR"]
+    authors = []                        # logins
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+from cliffwatch.catalogue.suite import PROFILES, Profile
+from cliffwatch.catalogue.toml_lines import line_of
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.samples import Mode
+
+FILE_NAME = ".cliffwatch.toml"
+LARGEST = 64 << 10
+"""Characters of a policy file that are read, at most."""
+
+FailOn = Literal["regression", "failed", "inconclusive"]
+Boots = int | Literal["auto", "staged", "careful"]
+
+ASSOCIATIONS = ("OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "FIRST_TIMER", "NONE")
+"""What GitHub calls the relation of an author to a repository."""
+
+_TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
+_HOSTED = ("ubuntu-24.04",)
+_EMULATED = "emulated-x86-64"
+_MODES: tuple[Mode, ...] = get_args(Mode)
+_FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
+_NAMED_BOOTS = ("auto", "staged", "careful")
+_BENCH_FROM = ("head", "base")
+
+_SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+_PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
+_LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
+_BRANCH = re.compile(r"[\w*][\w*./=>+-]{0,199}", re.ASCII)
+
+_FORMS: Mapping[str, tuple[re.Pattern[str], str, int]] = {
+    "suites": (_SUITE, "name of a suite, such as local-storage", 50),
+    "follow": (_BRANCH, "name or pattern of a branch, such as for-next/*", 50),
+    "runs-on": (_LABEL, "label of a runner, such as self-hosted", 10),
+    "authors": (_LOGIN, "login", 1000),
+}
+"""By list: what an entry looks like, in words too, and how many there may be."""
+
+_KEYS = ("suites", "profile", "boots", "bench-from", "notable", "fail-on", "follow", "target", "trust")
+_TARGET_KEYS = ("mode", "platform", "runs-on")
+_TRUST_KEYS = ("associations", "authors")
+_MOST_TARGETS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where to measure: a platform and a mode, and the labels of the GitHub runner that does it in a workflow."""
+
+    platform: str
+    mode: Mode
+    runs_on: tuple[str, ...]
+
+
+EMULATED = Target(platform=_EMULATED, mode="icount", runs_on=_HOSTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What is measured of a change and who is trusted. `notable` is a fraction; None is each mode's own threshold."""
+
+    suites: tuple[str, ...] = ("local-storage",)
+    profile: Profile = "smoke"
+    boots: Boots = "auto"
+    bench_from: Literal["base", "head"] = "head"
+    notable: float | None = None
+    fail_on: tuple[FailOn, ...] = ()
+    targets: tuple[Target, ...] = (EMULATED,)
+    follow: tuple[str, ...] | None = None
+    trusted_associations: tuple[str, ...] = _TRUSTED
+    trusted_authors: tuple[str, ...] = ()
+
+    def follows(self, branch: str, *, otherwise: bool) -> bool:
+        """Whether a push to a branch is measured; `otherwise` where the policy says nothing of branches."""
+        if self.follow is None:
+            return otherwise
+        return any(fnmatchcase(branch, pattern) for pattern in self.follow)
+
+    def trusts(self, author: str, association: str) -> bool:
+        """Whether a pull request of an author with GitHub's `author_association` is measured without a maintainer's word."""
+        return association in self.trusted_associations or author.casefold() in map(str.casefold, self.trusted_authors)
+
+
+DEFAULT = Policy()
+"""The policy of a repository that has no file."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+
+    def refuse(self, path: Sequence[str | int], message: str) -> None:
+        self.wrong.append((line_of(self.text, path), message))
+
+    def known(self, table: Mapping[str, Any], keys: Sequence[str], path: tuple[str | int, ...]) -> None:
+        for name in table:
+            if name not in keys:
+                near = difflib.get_close_matches(name, keys, n=1)
+                hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(keys)}"
+                self.refuse((*path, name), f"unknown key {_shown(name)}; {hint}")
+
+    def one_of(self, table: Mapping[str, Any], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
+        """The value at the end of `path`, which is one of a few words; the first of these where it is missing or wrong."""
+        value = table.get(str(path[-1]), allowed[0])
+        if value in allowed:
+            return value
+        self.refuse(path, f"'{path[-1]}' is {_shown(value)}; it must be one of: {', '.join(allowed)}")
+        return allowed[0]
+
+    def several_of(
+        self, table: Mapping[str, Any], allowed: Sequence[str], default: tuple[str, ...], path: tuple[str | int, ...]
+    ) -> Any:
+        values = self.entries(table, path)
+        for value in values or ():
+            if value not in allowed:
+                self.refuse(path, f"{_shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}")
+        return default if values is None else tuple(values)
+
+    def names(self, table: Mapping[str, Any], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
+        """The list at the end of `path`, each entry of its form; None where it is not there."""
+        values = self.entries(table, path)
+        if values is None:
+            return None
+        form, words, most = _FORMS[str(path[-1])]
+        for value in values:
+            if not isinstance(value, str) or not form.fullmatch(value):
+                self.refuse(path, f"{_shown(value)} in '{path[-1]}' is no {words}")
+        if len(values) > most:
+            self.refuse(path, f"'{path[-1]}' has {len(values)} entries; at most {most} will do")
+        return tuple(map(str, values))
+
+    def entries(self, table: Mapping[str, Any], path: tuple[str | int, ...]) -> list[Any] | None:
+        values = table.get(str(path[-1]))
+        if values is None or isinstance(values, list):
+            return values
+        self.refuse(path, f"'{path[-1]}' must be a list, such as {path[-1]} = [\"…\"]")
+        return None
+
+    def table(self, value: Any, path: tuple[str | int, ...]) -> Mapping[str, Any]:
+        if isinstance(value, dict):
+            return value
+        self.refuse(path, f"'{path[0]}' must be a table")
+        return {}
+
+
+def read_policy(text: str, name: str) -> Policy | Failure:
+    """The policy that a file's text holds, or all that is wrong with it, each with its line under the file's `name`."""
+    if len(text) > LARGEST:
+        return _failure([f"{name}: {len(text)} characters are too many for a policy"])
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        position = re.search(r"line (\d+)", str(error))
+        return _failure([f"{name}:{position[1] if position else 1}: no TOML: {error}"])
+    reader = _Reader(text)
+    policy = _policy(reader, content)
+    if reader.wrong:
+        return _failure([f"{name}:{line}: {message}" for line, message in sorted(reader.wrong)])
+    return policy
+
+
+def _failure(lines: Sequence[str]) -> Failure:
+    failure = wrong_usage(lines[0], "correct the file on the base branch: the one of head is never read")
+    if len(lines) == 1:
+        return failure
+    return Failure(whose=failure.whose, message=lines[0], next_step=failure.next_step, evidence="\n".join(lines[1:41]))
+
+
+def _policy(reader: _Reader, content: Mapping[str, Any]) -> Policy:
+    reader.known(content, _KEYS, ())
+    trust = reader.table(content.get("trust", {}), ("trust",))
+    reader.known(trust, _TRUST_KEYS, ("trust",))
+    suites = reader.names(content, ("suites",))
+    if suites == ():
+        reader.refuse(("suites",), "'suites' is empty; name one, or leave the line out")
+    return Policy(
+        suites=suites or DEFAULT.suites,
+        profile=reader.one_of(content, PROFILES, ("profile",)),
+        boots=_boots(reader, content.get("boots", "auto")),
+        bench_from=reader.one_of(content, _BENCH_FROM, ("bench-from",)),
+        notable=_notable(reader, content.get("notable")),
+        fail_on=reader.several_of(content, _FAIL_ON, (), ("fail-on",)),
+        targets=_targets(reader, content),
+        follow=reader.names(content, ("follow",)),
+        trusted_associations=reader.several_of(trust, ASSOCIATIONS, _TRUSTED, ("trust", "associations")),
+        trusted_authors=reader.names(trust, ("trust", "authors")) or (),
+    )
+
+
+def _boots(reader: _Reader, value: Any) -> Boots:
+    named = isinstance(value, str) and value in _NAMED_BOOTS
+    if named or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1000):
+        return value  # type: ignore[no-any-return] # one of the few that were just asked for
+    reader.refuse(
+        ("boots",), f"'boots' is {_shown(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}"
+    )
+    return "auto"
+
+
+def _notable(reader: _Reader, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100:
+        return value / 100
+    reader.refuse(("notable",), f"'notable' is {_shown(value)}; give a number of per cent from 0 to 100, such as 0.5")
+    return None
+
+
+def _targets(reader: _Reader, content: Mapping[str, Any]) -> tuple[Target, ...]:
+    given = content.get("target")
+    if given is None:
+        return DEFAULT.targets
+    if not isinstance(given, list) or not 1 <= len(given) <= _MOST_TARGETS:
+        reader.refuse(("target",), f"'target' must be from 1 to {_MOST_TARGETS} tables, each under [[target]]")
+        return ()
+    targets = tuple(_target(reader, index, each) for index, each in enumerate(given))
+    for index, message in _twice(targets):
+        reader.refuse(("target", index), message)
+    return targets
+
+
+def _target(reader: _Reader, index: int, value: Any) -> Target:
+    path = ("target", index)
+    table = reader.table(value, path)
+    reader.known(table, _TARGET_KEYS, path)
+    if "mode" not in table:
+        reader.refuse(path, f"'mode' is missing; it is always said: {' or '.join(_MODES)}")
+    mode: Mode = reader.one_of(table, ("icount", "walltime"), (*path, "mode"))
+    platform = table.get("platform", _EMULATED if mode == "icount" else None)
+    if platform is None:
+        reader.refuse(path, "'platform' is missing; walltime is measured on a kind of machine, such as amd-rome")
+    elif not isinstance(platform, str) or not _PLATFORM.fullmatch(platform):
+        reader.refuse((*path, "platform"), f"{_shown(platform)} is no name of a platform, such as amd-rome")
+    platform = str(platform)
+    labels = reader.names(table, (*path, "runs-on"))
+    if labels == ():
+        reader.refuse((*path, "runs-on"), "'runs-on' is empty; name a label, or leave the line out")
+    default = _HOSTED if mode == "icount" else ("self-hosted", "cliffwatch", platform)
+    return Target(platform=platform, mode=mode, runs_on=labels or default)
+
+
+def _twice(targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
+    seen = set()
+    for index, target in enumerate(targets):
+        if (target.platform, target.mode) in seen:
+            yield index, f"{target.platform} in {target.mode} is there twice"
+        seen.add((target.platform, target.mode))
+
+
+def _shown(value: Any) -> str:
+    """What somebody wrote, on one line and not for ever."""
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,215 @@
+"""Brings comments, check runs and reactions to GitHub, over gidgethub's abstract client: whose transport it is is not known here.
+
+Every operation looks before it does, so that it may be repeated at any time, after any failure, and in any order.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gidgethub import HTTPException
+
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request.comment import CheckRun
+from cliffwatch.pull_request.marker import Marker, read_marker
+from cliffwatch.pull_request.patience import Limited, Patience, Poster, Token, patiently
+
+__all__ = [
+    "Limited",
+    "Patience",
+    "Posted",
+    "Poster",
+    "Reaction",
+    "Token",
+    "put_check_run",
+    "put_notification",
+    "put_reply",
+    "put_sticky",
+    "react",
+]
+
+Reaction = Literal["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"]
+How = Literal["created", "edited", "unchanged", "outdated"]
+
+_ROUNDS = 5
+"""Looks at what is there, in one try: others edit and delete meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """`identity` is GitHub's number of the comment or check run. `how` says what was done: `outdated` is left as it is, for it shows a
+    later state.
+    """
+
+    identity: int
+    how: How
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Own:
+    """A comment of ours as it is on GitHub."""
+
+    identity: int
+    sequence: int
+    body: str
+
+
+async def put_sticky(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
+    """Makes `body` (`sticky_comment`) the one sticky comment of a pull request.
+
+    `repository` is `owner/name`. A comment of ours is one by `poster.author` whose first line is the marker of this kind; it is edited in
+    place, made anew where somebody deleted it, and left alone where it is the same or shows a later state. Of several the oldest stays.
+    Two calls for one pull request at the same time may leave the earlier state until the next call: let one wait for the other.
+    """
+    return await _put_comment(poster, repository, number, body)
+
+
+async def put_notification(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
+    """Posts `regression_comment`, once for each head that it speaks of: GitHub tells everybody of it."""
+    return await _put_comment(poster, repository, number, body)
+
+
+async def put_reply(poster: Poster, repository: str, number: int, body: str, *, to: str) -> Posted | Failure:
+    """Answers somebody's command, once: `to` is what it answers, such as the comment's number; `body` is Markdown of ours."""
+    return await _put_comment(poster, repository, number, f"{Marker(kind=f'reply:{to}', sequence=0)}\n{body}")
+
+
+async def _put_comment(poster: Poster, repository: str, number: int, body: str) -> Posted | Failure:
+    """Makes `body` the one comment of the kind that its marker names."""
+    marker = read_marker(body)
+    assert marker is not None, "a comment begins with its marker"
+
+    async def act(token: str) -> Posted:
+        how: How = "unchanged"
+        for _ in range(_ROUNDS):
+            own = await _own_comments(poster, token, repository, number, marker.kind)
+            if own:
+                posted = await _settled(poster, token, repository, own, marker, body)
+                if posted is not None:
+                    return posted if how == "unchanged" else Posted(identity=posted.identity, how=how)
+            else:
+                # What another process made at the same moment shows in the next round.
+                await _post(poster, token, f"/repos/{repository}/issues/{number}/comments", {"body": body})
+                how = "created"
+        raise TimeoutError("comments are changed by others as fast as we look")
+
+    return await patiently(poster, act)
+
+
+async def _own_comments(poster: Poster, token: str, repository: str, number: int, kind: str) -> list[_Own]:
+    """The comments of this kind, oldest first."""
+    own = []
+    url = f"/repos/{repository}/issues/{number}/comments?per_page=100"
+    async for each in poster.api.getiter(url, oauth_token=token):
+        marker = read_marker(each.get("body") or "")
+        if marker is not None and marker.kind == kind and _login(each).lower() == poster.author.lower():
+            own.append(_Own(identity=each["id"], sequence=marker.sequence, body=each["body"]))
+    return sorted(own, key=lambda each: each.identity)
+
+
+def _login(comment: Any) -> str:
+    """The author's; that of nobody where his account is gone."""
+    return str((comment.get("user") or {}).get("login") or "")
+
+
+async def _settled(
+    poster: Poster, token: str, repository: str, own: list[_Own], marker: Marker, body: str
+) -> Posted | None:
+    """Leaves the oldest comment with the latest content; None where it was gone meanwhile."""
+    kept, *others = own
+    latest = max(own, key=lambda each: each.sequence)
+    outdated = latest.sequence > marker.sequence
+    wanted = latest.body if outdated else body
+    changed = not _same(kept.body, wanted)
+    if changed:
+        try:
+            data = {"body": wanted}
+            await poster.api.patch(f"/repos/{repository}/issues/comments/{kept.identity}", data=data, oauth_token=token)
+        except HTTPException as refusal:
+            if refusal.status_code == 404:
+                return None
+            raise
+    for each in others:
+        await _delete(poster, token, repository, each.identity)
+    how: How = "outdated" if outdated else "edited" if changed else "unchanged"
+    return Posted(identity=kept.identity, how=how)
+
+
+async def _delete(poster: Poster, token: str, repository: str, identity: int) -> None:
+    try:
+        await poster.api.delete(f"/repos/{repository}/issues/comments/{identity}", oauth_token=token)
+    except HTTPException as refusal:
+        if refusal.status_code != 404:
+            raise
+
+
+def _same(there: str, wanted: str) -> bool:
+    """GitHub keeps lines as they were sent, but for blanks around the whole."""
+    return there.replace("\r\n", "\n").strip() == wanted.strip()
+
+
+async def put_check_run(
+    poster: Poster, repository: str, head: str, run: CheckRun, *, name: str = "cliffwatch"
+) -> Posted | Failure:
+    """Makes `run` the check run of this name at the commit `head`: made where there is none of ours, else updated."""
+    content = _check_content(run, name)
+
+    async def act(token: str) -> Posted:
+        own = await _own_check(poster, token, repository, head, name)
+        if own is None:
+            made = await _post(poster, token, f"/repos/{repository}/check-runs", {**content, "head_sha": head})
+            return Posted(identity=made["id"], how="created")
+        if _sequence(own) > run.sequence:
+            return Posted(identity=own["id"], how="outdated")
+        if _check_shown(own) == _check_shown(content):
+            return Posted(identity=own["id"], how="unchanged")
+        await poster.api.patch(f"/repos/{repository}/check-runs/{own['id']}", data=content, oauth_token=token)
+        return Posted(identity=own["id"], how="edited")
+
+    return await patiently(poster, act)
+
+
+def _check_content(run: CheckRun, name: str) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "name": name,
+        "external_id": str(run.sequence),
+        "status": run.status,
+        "output": {"title": run.title, "summary": run.summary},
+    }
+    if run.conclusion is not None:
+        content["conclusion"] = run.conclusion
+    if run.details_url:
+        content["details_url"] = run.details_url
+    return content
+
+
+async def _own_check(poster: Poster, token: str, repository: str, head: str, name: str) -> Any:
+    """The latest check run of this name that the app made; None where there is none."""
+    url = f"/repos/{repository}/commits/{head}/check-runs{{?check_name}}"
+    checks = poster.api.getiter(url, {"check_name": name}, oauth_token=token, iterable_key="check_runs")
+    own = [
+        each async for each in checks if f"{(each.get('app') or {}).get('slug')}[bot]".lower() == poster.author.lower()
+    ]
+    return max(own, key=lambda each: each["id"], default=None)
+
+
+def _sequence(check: Any) -> int:
+    text = str(check.get("external_id") or "")
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+def _check_shown(check: Any) -> tuple[Any, ...]:
+    output = check.get("output") or {}
+    return check.get("status"), check.get("conclusion"), output.get("title"), output.get("summary"), _sequence(check)
+
+
+async def react(poster: Poster, repository: str, comment: int, reaction: Reaction) -> Failure | None:
+    """Puts a reaction to a comment; one that is there already stays."""
+
+    async def act(token: str) -> None:
+        await _post(poster, token, f"/repos/{repository}/issues/comments/{comment}/reactions", {"content": reaction})
+
+    return await patiently(poster, act)
+
+
+async def _post(poster: Poster, token: str, url: str, data: Any) -> Any:
+    return await poster.api.post(url, data=data, oauth_token=token)

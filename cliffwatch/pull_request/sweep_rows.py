@@ -1,0 +1,76 @@
+"""Cases of a benchmark that differ in one number and changed alike: one line of a table instead of one each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from cliffwatch.comparing.ordering import CHANGED
+from cliffwatch.reports.across import Across
+
+FEWEST = 3
+"""Cases that make one line of themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a table: a row, or neighbours of a sweep. `label` names it among the cases of its benchmark; empty where that has one."""
+
+    label: str
+    rows: tuple[Across, ...]
+
+
+def lines_of(chosen: Sequence[Across], everything: Sequence[Across]) -> list[Line]:
+    """Lines for the chosen rows of one benchmark and metric, the largest first; `everything` are all rows of it, chosen or not:
+    what lies between two cases and did not change keeps them apart.
+    """
+    wanted = {id(row) for row in chosen}
+    parameter = _swept(everything)
+    lines = [Line(label=label(row.params), rows=(row,)) for row in chosen] if parameter is None else []
+    if parameter is not None:
+        for others, rows in _by_others(everything, parameter):
+            for neighbours in _runs(rows, wanted):
+                lines += _lines(neighbours, parameter, others)
+    return sorted(lines, key=lambda line: -max(row.size for row in line.rows))
+
+
+def label(params: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in params.items())
+
+
+def _swept(rows: Sequence[Across]) -> str | None:
+    """The numeric parameter with the most values, if there are enough."""
+    names = {name for row in rows for name in row.params}
+    values = {name: {row.params.get(name, "") for row in rows} for name in sorted(names)}
+    numeric = [name for name, each in values.items() if len(each) >= FEWEST and all(map(_is_number, each))]
+    return max(numeric, key=lambda name: len(values[name]), default=None)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def _by_others(rows: Sequence[Across], parameter: str) -> Iterator[tuple[dict[str, str], list[Across]]]:
+    groups: dict[tuple[tuple[str, str], ...], list[Across]] = {}
+    for row in rows:
+        others = tuple((name, value) for name, value in row.params.items() if name != parameter)
+        groups.setdefault(others, []).append(row)
+    for others, group in groups.items():
+        yield dict(others), sorted(group, key=lambda row: int(row.params[parameter]))
+
+
+def _runs(rows: Sequence[Across], wanted: set[int]) -> Iterator[tuple[Across, ...]]:
+    """Neighbours that changed alike on every target."""
+    for (is_wanted, _), group in groupby(rows, key=lambda row: (id(row) in wanted, _kind(row))):
+        if is_wanted:
+            yield tuple(group)
+
+
+def _kind(row: Across) -> tuple[str | None, ...]:
+    return (row.verdict, *(cell["verdict"] if cell is not None else None for cell in row.cells))
+
+
+def _lines(rows: tuple[Across, ...], parameter: str, others: Mapping[str, str]) -> list[Line]:
+    if len(rows) < FEWEST or rows[0].verdict not in CHANGED:
+        return [Line(label=label(row.params), rows=(row,)) for row in rows]
+    first, last = (row.params[parameter] for row in (rows[0], rows[-1]))
+    return [Line(label=", ".join(filter(None, (f"{parameter} {first}-{last}", label(others)))), rows=rows)]

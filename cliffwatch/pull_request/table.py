@@ -1,0 +1,133 @@
+"""The table of a comment: a column for each target, a line for each case or stretch of a sweep that is news."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet, Control
+from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.counting import counted
+from cliffwatch.pull_request.news import News
+from cliffwatch.pull_request.sweep_rows import Line, lines_of
+from cliffwatch.reports import figures
+from cliffwatch.reports.across import Across
+from cliffwatch.reports.markdown import code, word
+
+LEGEND = (
+    "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per kernel. A/A control: base against base, its largest"
+    " difference and false positives."
+)
+_WIDEST_LABEL = 30
+_Kind = tuple[str, str, str, str]
+"""Suite, benchmark, metric and unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Lines of Markdown, and how many lines of changes did not get in."""
+
+    lines: tuple[str, ...]
+    left: int
+
+
+def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) -> Table:
+    """A table of these rows: at most `most` lines of changes, after the first `skip` of them."""
+    body = list(_body(news, rows))
+    shown = body[skip : skip + most]
+    heads = ["case", *(word(target.name) for target in news.targets)]
+    control = ["A/A control", *(_control(each.compared.control) for each in news.measured)]
+    cells = [(code(line.label) if line.label else "(defaults)", *texts) for _, line, texts in shown]
+    boots = ["boots", *(_boots(each.compared) for each in news.measured)]
+    widths = _widths([heads, *cells, boots, control])
+    lines = [_line(heads, widths), "-|-".join("-" * width for width in widths)]
+    last: _Kind | None = None
+    for (kind, _, _), texts in zip(shown, cells, strict=True):
+        if kind != last:
+            lines.append(_title(kind) + " |" * len(news.targets))
+            last = kind
+        lines.append(_line(texts, widths))
+    lines += [_line(boots, widths), _line(control, widths)]
+    return Table(lines=tuple(lines), left=max(0, len(body) - skip - most))
+
+
+def _body(news: News, rows: Sequence[Across]) -> Iterator[tuple[_Kind, Line, tuple[str, ...]]]:
+    """Kind by kind in the order of the rows."""
+    chosen: dict[_Kind, list[Across]] = {}
+    for row in rows:
+        chosen.setdefault(_kind(row), []).append(row)
+    everything: dict[_Kind, list[Across]] = {kind: [] for kind in chosen}
+    for row in news.rows:
+        if _kind(row) in everything:
+            everything[_kind(row)].append(row)
+    for kind, group in chosen.items():
+        for line in lines_of(group, everything[kind]):
+            yield (
+                kind,
+                line,
+                tuple(_cell([row.cells[index] for row in line.rows]) for index in range(len(news.targets))),
+            )
+
+
+def _kind(row: Across) -> _Kind:
+    return row.suite, row.benchmark, row.metric, row.unit
+
+
+def _title(kind: _Kind) -> str:
+    _, benchmark, metric, unit = kind
+    said = ", ".join(word(each) for each in (metric.replace("-", " "), unit) if each)
+    return f"{code(benchmark)} {said}".strip()
+
+
+def _cell(cells: Sequence[Mapping[str, Any] | None]) -> str:
+    if len(cells) == 1:
+        return cell_text(cells[0])
+    known = [cell for cell in cells if cell is not None]
+    verdicts = {cell["verdict"] for cell in known}
+    if len(known) < len(cells) or len(verdicts) != 1:
+        return "-"
+    (verdict,) = verdicts
+    if verdict not in CHANGES:
+        return "~" if verdict == "unchanged" else figures.marked(verdict)
+    low, high = min(cell["change"] for cell in known), max(cell["change"] for cell in known)
+    return f"{figures.SIGNS[verdict]} {100 * low:+.1f} to {100 * high:+.1f} %"
+
+
+def cell_text(cell: Mapping[str, Any] | None) -> str:
+    """`▲ +4.81 % [4.76, 4.86]`: a change with its interval; `~` within the noise; the verdict where there is no change."""
+    if cell is None:
+        return "-"
+    if cell["verdict"] == "unchanged":
+        return figures.percent(cell["change"]) if beyond_noise(cell) else figures.NOT_SIGNIFICANT
+    if cell["verdict"] not in CHANGES or cell["change"] is None:
+        return figures.marked(cell["verdict"])
+    low, high = cell["ci_low"], cell["ci_high"]
+    # A digit more than the interval is wide says nothing.
+    digits = 2 if low is None or high is None or high - low < 0.002 else 1
+    text = f"{figures.SIGNS[cell['verdict']]} {100 * cell['change']:+.{digits}f} %"
+    return text if low is None or high is None else f"{text} [{100 * low:.{digits}f}, {100 * high:.{digits}f}]"
+
+
+def _boots(compared: ComparisonSet) -> str:
+    base, head = compared.base.boots, compared.head.boots
+    return f"{base:,}" if base == head else f"{base:,} and {head:,}"
+
+
+def _control(control: Control | None) -> str:
+    if control is None:
+        return "-"
+    return f"{100 * control.largest:.1f} %, {control.published} of {control.rows}"
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    """Of the columns; a long name runs over, instead of making every line long."""
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    fitting = [len(line[0]) for line in lines if len(line[0]) <= _WIDEST_LABEL]
+    return [max(fitting, default=_WIDEST_LABEL), *widths[1:]]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip(" ")
+
+
+def left_words(left: int) -> str:
+    return f"{counted(left, 'more line does', 'more lines do')} not fit here."

@@ -1,0 +1,167 @@
+"""A pull request's benchmarks in one line, which is the comment's first and the title of its check run: words of ours alone."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.ordering import CHANGED, ORDER, detectable
+from cliffwatch.counting import counted, duration
+from cliffwatch.pull_request.news import News, names_of
+from cliffwatch.pull_request.state import (
+    Booting,
+    Building,
+    Cancelled,
+    Failed,
+    Measured,
+    Progress,
+    PullRequestState,
+    Queued,
+    Superseded,
+    Waiting,
+)
+from cliffwatch.reports import figures
+from cliffwatch.reports.across import sentence_across
+from cliffwatch.reports.markdown import word
+
+PENDING = (Waiting, Queued, Building, Booting)
+SHORT = 12
+"""Digits of a commit."""
+
+
+def verdict(state: PullRequestState, news: News) -> str:
+    """`1 regression, 11 unchanged`, or how far it is."""
+    kinds = {type(each.progress) for each in state.targets}
+    pending = [each for each in state.targets if isinstance(each.progress, PENDING)]
+    if not state.targets:
+        return "nothing is measured here"
+    if news.measured:
+        return _of_rows(news) + (" so far" if pending else "") + _failed_beside(state)
+    if pending:
+        said = {progress_words(each.progress) for each in pending}
+        return said.pop() if len(said) == 1 else _furthest(state)
+    if Failed in kinds:
+        return _of_failures(state)
+    return "superseded by a newer push" if Superseded in kinds else "cancelled"
+
+
+def _of_rows(news: News) -> str:
+    verdicts = Counter(row.verdict for row in news.rows)
+    if not news.rows:
+        return "nothing comparable"
+    decided = sum(verdicts[each] for each in (*CHANGED, "unchanged", "inconclusive"))
+    order = (*CHANGES, "disagree", *(each for each in ORDER if each not in CHANGED))
+    counts = ", ".join(_counted(verdicts[each], each) for each in order if verdicts[each])
+    if not decided:
+        return f"nothing comparable: {counts}"
+    if any(verdicts[each] for each in CHANGED):
+        return counts
+    return f"no change: {counts}" if verdicts["unchanged"] == decided else f"no change shown: {counts}"
+
+
+def _counted(count: int, each: str) -> str:
+    plural = {"regression": "regressions", "improvement": "improvements"}.get(each, each)
+    words = {"disagree": "with opposite changes"}.get(each, each if count == 1 else plural)
+    return f"{count:,} {words}"
+
+
+def _failed_beside(state: PullRequestState) -> str:
+    failed = sum(isinstance(each.progress, Failed) for each in state.targets)
+    return f"; {counted(failed, 'target')} failed" if failed else ""
+
+
+def _of_failures(state: PullRequestState) -> str:
+    parties = {each.progress.failure.whose for each in state.targets if isinstance(each.progress, Failed)}
+    if "kernel" in parties:
+        return "the kernel failed, nothing was compared"
+    if "usage" in parties:
+        return "it could not be asked for, nothing was compared"
+    return "a host failed, nothing was compared"
+
+
+def _furthest(state: PullRequestState) -> str:
+    """Of several targets: what the one that is furthest does."""
+    order = (Waiting, Queued, Building, Booting)
+    pending = [each.progress for each in state.targets if isinstance(each.progress, PENDING)]
+    furthest = max(pending, key=lambda each: (order.index(type(each)), each.done if isinstance(each, Booting) else 0))
+    if isinstance(furthest, Booting):
+        return f"measuring, {progress_words(furthest)}"
+    return progress_words(furthest)
+
+
+def progress_words(progress: Progress) -> str:
+    """`queued at position 3, done in about 45 min`; nothing in it is of somebody else's making."""
+    match progress:
+        case Queued(position=position, seconds=seconds):
+            return f"queued{'' if position is None else f' at position {position:,}'}{_expected(seconds)}"
+        case Building(seconds=seconds):
+            return f"building{_expected(seconds)}"
+        case Booting(done=done, planned=planned, seconds=seconds):
+            boots = f"{counted(done, 'boot')} done" if planned is None else f"boots {done:,} of {planned:,}"
+            return f"{boots}{_expected(seconds)}"
+        case Failed(failure=failure):
+            return {"kernel": "the kernel failed", "usage": "not possible"}.get(failure.whose, "the host failed")
+    return _PLAIN[type(progress)]
+
+
+_PLAIN: Mapping[type[Progress], str] = {
+    Waiting: "waiting for a maintainer",
+    Measured: "measured",
+    Cancelled: "cancelled",
+    Superseded: "superseded",
+}
+
+
+def _expected(seconds: float | None) -> str:
+    """To the minute: a comment is not a clock."""
+    if seconds is None:
+        return ""
+    minutes = max(1, round(seconds / 60))
+    words = f"{minutes} min" if minutes < 60 else duration(minutes * 60)
+    return f", done in about {words}"
+
+
+def whereabouts(news: News) -> Sequence[str]:
+    """Sentences below the first line: the largest change, what only one target shows, and what fresh boots said."""
+    sentences = []
+    largest = news.largest()
+    if largest is not None:
+        row, target = largest
+        where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
+        sentences.append(f"Largest {row['verdict']}: {figures.percent(row['change'])}{where}.")
+    elif shown := _detectable(news):
+        sentences.append(f"These boots would have shown changes from {shown} on.")
+    _, *alone = sentence_across(news.rows, [replace(each, name=word(each.name)) for each in news.targets]).split("; ")
+    sentences += [f"{each[0].upper()}{each[1:]}." for each in alone]
+    worse, confirmed = len(news.regressions()), len(news.confirmed())
+    if worse and confirmed == worse:
+        sentences.append("What got worse is confirmed on fresh boots.")
+    elif worse:
+        sentences.append(
+            f"Of {counted(worse, 'case')} that got worse {confirmed} {'is' if confirmed == 1 else 'are'} confirmed on fresh boots."
+        )
+    return sentences
+
+
+def _detectable(news: News) -> str:
+    """`0.9 % (amd-rome), 0.2 % (intel-skylake)`, of each target the median of its unchanged cases."""
+    found = [
+        (detectable([cell for row in news.rows if (cell := row.cells[index]) is not None]), target)
+        for index, target in enumerate(news.targets)
+    ]
+    one = len(news.targets) == 1
+    return ", ".join(
+        f"{figures.size(shown.median)}{'' if one else f' ({word(target.name)})'}"
+        for shown, target in found
+        if shown is not None
+    )
+
+
+def pending_lines(state: PullRequestState) -> list[tuple[str, Progress]]:
+    """The targets without a comparison, by their names."""
+    names = names_of(state.targets)
+    return [
+        (name, each.progress)
+        for name, each in zip(names, state.targets, strict=True)
+        if not isinstance(each.progress, Measured)
+    ]

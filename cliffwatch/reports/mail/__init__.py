@@ -1,0 +1,1 @@
+"""The report as a mail: by itself, and as a reply to another."""

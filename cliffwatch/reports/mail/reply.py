@@ -1,0 +1,89 @@
+"""The report as a reply to a mail: a whole message for `git send-email` or a mail program, in 72 columns.
+
+What it says first is what the `mail` report says; its table is that of a commit message, which a mailing list can read.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from email import policy
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime, parseaddr
+from urllib.parse import unquote
+
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.identities import digest_of
+from cliffwatch.reports.commit import WIDTH, commit_report
+from cliffwatch.reports.context import ReportContext, sentence
+from cliffwatch.reports.mail.report import mail_opening, mail_subject
+from cliffwatch.reports.styles import plain
+
+_IDENTITY = re.compile(
+    r"<?(?P<id>[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,200}@[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\[\]:-]{1,200})>?"
+)
+_AT_LORE = re.compile(r"https://lore\.kernel\.org/[\w.-]{1,100}/(?P<id>[^/\s]{1,400})/?")
+_LONGEST_HEADER = 990
+"""Characters; a Message-ID that is folded or encoded is another one."""
+
+_ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,100}@[A-Za-z0-9.-]{1,200}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The mail that is replied to, by its Message-ID without brackets, and who replies."""
+
+    to: str
+    sender_name: str
+    sender: str
+
+
+def read_reply(in_reply_to: str, mail_from: str) -> Reply | Failure:
+    """A Message-ID, with its brackets or without, or a mail's address at lore.kernel.org; and `Name <address>`."""
+    text = in_reply_to.strip()
+    at_lore = _AT_LORE.fullmatch(text)
+    identity = _IDENTITY.fullmatch(unquote(at_lore["id"]) if at_lore else text)
+    if identity is None:
+        return wrong_usage(
+            f"--in-reply-to: {text[:100]!a} is no Message-ID", "give one such as 20261122103000.1-1-a@example.org"
+        )
+    name, address = parseaddr(mail_from)
+    if not _ADDRESS.fullmatch(address) or not name.isprintable():
+        return wrong_usage(
+            f"--mail-from: {mail_from[:100]!a} is no address", "say who replies: --mail-from 'Name <name@example.org>'"
+        )
+    return Reply(to=identity["id"], sender_name=name, sender=address)
+
+
+def reply_report(compared: ComparisonSet, context: ReportContext, reply: Reply, *, date: datetime) -> str:
+    """A whole message (RFC 5322) with its headers; who it goes to is the sender's to add."""
+    body = "\n".join(_body(compared, context)) + "\n"
+    message = EmailMessage(policy=policy.default.clone(max_line_length=_LONGEST_HEADER))
+    user, _, domain = reply.sender.partition("@")
+    message["From"] = Address(display_name=reply.sender_name, username=user, domain=domain)
+    message["Date"] = format_datetime(date)
+    message["Subject"] = f"Re: {plain(mail_subject(compared))[:200]}"
+    message["Message-ID"] = f"<cliffwatch-{digest_of([body, reply.to, reply.sender, date.isoformat()])}@{domain}>"
+    message["In-Reply-To"] = f"<{reply.to}>"
+    message["References"] = f"<{reply.to}>"
+    message.set_content(body, cte="8bit")
+    return message.as_bytes().decode()
+
+
+def _body(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    for line in mail_opening(compared):
+        yield from _wrapped(line)
+    yield ""
+    yield from _wrapped(f"In all: {sentence(compared)}.")
+    yield ""
+    for line in commit_report(compared, context).splitlines():
+        yield from _wrapped(line) if len(line) > WIDTH else (line,)
+    for note in context.notes:
+        yield from _wrapped(note)
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(plain(line), WIDTH, break_long_words=True, break_on_hyphens=False) or [""]

@@ -1,0 +1,141 @@
+"""The report as a mail, in the layout that kernel developers know from the 0-day robot.
+
+Widths are those of lkp-tests (lib/compare.rb): a value of 10 with a deviation of 6 shown above 2 %, a change of 10. What the
+robot does not say is added below the tables: interval, detectable change, and what was not decided.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.legend import legend, own_terms
+
+_SHORT = 10
+_SHOWN_DEVIATION = 0.02
+
+
+def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
+    """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
+    lines = [f"Subject: {mail_subject(compared)}", "", *mail_opening(compared), ""]
+    for failure in context.failures:
+        lines += [
+            f"{failure.arm}: {failure.message}",
+            *(f"  {line}" for line in failure.evidence.splitlines()[:20]),
+            "",
+        ]
+    lines += [*_facts(compared, context), ""]
+    rows = compared.primary_rows()
+    for suite, group in groupby(rows, key=lambda row: row.case.suite):
+        lines += [*_table(suite, list(group), compared), ""]
+    lines += [*_remarks(rows, compared, context)]
+    return "\n".join(_printable(line).rstrip() for line in lines) + "\n"
+
+
+def mail_subject(compared: ComparisonSet) -> str:
+    """The commit and its largest change."""
+    worst = compared.headline()
+    commit = _commit(compared.head.facts.get("commit", compared.head.label))
+    if worst is None:
+        return f"[bpf] {commit}: {sentence(compared)}"
+    return f"[bpf] {commit}: {worst.case} {abs(worst.change or 0.0):.1%} {worst.verdict}"
+
+
+def mail_opening(compared: ComparisonSet) -> Iterator[str]:
+    """The first sentences: what was noticed, and on which commit."""
+    worst = compared.headline()
+    yield "Hello,"
+    yield ""
+    what = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
+    yield f"cliffwatch noticed {what} on:"
+    yield ""
+    yield f"commit: {compared.head.label}"
+    yield f"parent: {compared.base.label}"
+
+
+def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    yield f"in all: {sentence(compared)}"
+    yield f"trials: {trials(compared)}"
+    yield f"mode: {compared.mode or 'unknown'}"
+    yield f"test machine: {compared.platform or 'unknown'}"
+    for fact in context.setting:
+        yield f"with: {fact}"
+
+
+def _table(suite: str, rows: Sequence[Comparison], compared: ComparisonSet) -> Iterator[str]:
+    base, head = (side.facts.get("commit", side.label) for side in (compared.base, compared.head))
+    yield "=" * 89
+    yield f"testcase: {suite}"
+    yield ""
+    yield "commit:"
+    yield f"  {_commit(base)}"
+    yield f"  {_commit(head)}"
+    yield ""
+    yield f"{base[:16]:<16} {head[:27]:<27}"
+    yield f"{'-' * 16} {'-' * 27}"
+    yield f"{'%stddev':>16}{'%change':>14}{'%stddev':>16}"
+    yield f"{chr(92):>13}{'|':>14}{chr(92):>18}"
+    for row in rows:
+        yield _row(row)
+
+
+def _row(row: Comparison) -> str:
+    name = f"{row.case} {row.metric}.{row.unit.replace(' ', '')}"
+    if row.base is None or row.head is None or row.change is None:
+        return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
+    ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
+    change = f"{row.change * 100:+10.1f}%" if beyond_noise(row) else f"{'~':>11}"
+    if row.verdict not in DECIDED:
+        change = f"{figures.SIGNS[row.verdict]:>11}"
+    return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"
+
+
+def _deviation(spread: float | None) -> str:
+    """` ±  3%`, or blank where it is not worth a column."""
+    return " " * 6 if spread is None or spread <= _SHOWN_DEVIATION else f" ±{100 * spread:3.0f}%"
+
+
+def _value(number: float | None) -> str:
+    if number is None:
+        return f"{'-':>10}"
+    if abs(number) > 1e8:
+        return f"{number:10.4g}"
+    return f"{number:10.2f}" if abs(number) < 1000 else f"{number:10.0f}"
+
+
+def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    changed = compared.changed_rows()
+    if changed:
+        yield "Changes with their intervals:"
+        yield ""
+        for row in changed:
+            yield f"  {row.case}: {figures.change(row)} ({figures.interval(row)}), {row.verdict}"
+        yield ""
+    quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
+    if quiet:
+        yield f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change {statistics.median(quiet):.2%}."
+    for row in rows:
+        if row.verdict not in DECIDED:
+            yield f"  {row.case}: {figures.undecided(row)}"
+        if terms := own_terms(row, compared.notable):
+            yield f"  {row.case}: {terms}"
+    for sweep in compared.sweeps:
+        yield f"  {sweep.benchmark}: {sweep.words}"
+    yield ""
+    if compared.control is not None:
+        yield f"{figures.control(compared.control)}."
+    if compared.mode is not None:
+        yield f"{SIGHT[compared.mode]}."
+    yield from legend(rows, compared.means)
+    yield from context.notes
+
+
+def _commit(text: str) -> str:
+    return text[:_SHORT]
+
+
+def _printable(line: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in line)

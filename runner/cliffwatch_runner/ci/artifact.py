@@ -1,0 +1,123 @@
+"""Unpacks the artifact of a workflow that ran a stranger's code: nothing of it is believed, and nothing of it leaves its folder.
+
+What is not exactly a result directory is refused as a whole: links, absolute and climbing names, names that are there twice, files
+that a result directory does not have, and more bytes than one has, whatever the archive says of their number.
+"""
+
+import os
+import re
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch.samples import Mode
+
+LARGEST_ARCHIVE = 128 << 20
+"""Bytes of an artifact that are downloaded, at most."""
+
+_LARGEST_FILE = 32 << 20
+_LARGEST_CONTENT = 512 << 20
+_MOST_ENTRIES = 20_000
+_PIECE = 1 << 20
+_ARTIFACT = re.compile(r"cliffwatch-(?P<platform>[A-Za-z0-9][\w.+-]{0,99})-(?P<mode>icount|walltime)", re.ASCII)
+_PART = re.compile(r"[A-Za-z0-9_][\w.=+,%-]{0,199}", re.ASCII)
+_BOOT = re.compile(r"[0-9]{3,6}-(?:base|head|control)(?:\.interrupted-[0-9]{1,4})?")
+_OF_BOOT = frozenset({"boot.json", "environment.json", "samples.json"})
+_DEEPEST = 6
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactName:
+    """The target that a job's artifact is named for."""
+
+    platform: str
+    mode: Mode
+
+
+def read_artifact_name(name: str) -> ArtifactName | None:
+    """The target of an artifact of ours; None for others."""
+    match = _ARTIFACT.fullmatch(name)
+    if match is None:
+        return None
+    return ArtifactName(platform=match["platform"], mode="icount" if match["mode"] == "icount" else "walltime")
+
+
+def unpack(archive: Path, folder: Path) -> Failure | None:
+    """Unpacks a result directory into `folder`, which is made here and may hold a part of it where this fails."""
+    try:
+        if archive.stat().st_size > LARGEST_ARCHIVE:
+            return refused("it is too large")
+        with zipfile.ZipFile(archive) as opened:
+            entries = opened.infolist()
+            wrong = _wrong(entries)
+            if wrong is not None:
+                return refused(wrong)
+            folder.mkdir(parents=True)
+            _written(opened, [entry for entry in entries if not entry.is_dir()], folder)
+    except _UNREADABLE as error:
+        return refused(f"it cannot be unpacked: {ascii(str(error))[:200]}")
+    return None
+
+
+def refused(why: str) -> Failure:
+    return Failure(
+        whose="usage",
+        message=f"the artifact is not published: {why}",
+        next_step="look at the run of the workflow that made it",
+    )
+
+
+def _wrong(entries: Sequence[zipfile.ZipInfo]) -> str | None:
+    """What is wrong with an archive's list of contents."""
+    if len(entries) > _MOST_ENTRIES:
+        return f"it has {len(entries)} entries"
+    if sum(entry.file_size for entry in entries) > _LARGEST_CONTENT:
+        return "its content is too large"
+    names = [entry.filename for entry in entries]
+    if len({name.casefold().rstrip("/") for name in names}) != len(names):
+        return "a name is there twice"
+    return next((why for why in map(_wrong_entry, entries) if why is not None), None)
+
+
+def _wrong_entry(entry: zipfile.ZipInfo) -> str | None:
+    shown = ascii(entry.filename[:80])
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or ((kind == stat.S_IFDIR) != entry.is_dir() and kind):
+        return f"{shown} is no regular file"
+    if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
+        return f"{shown} is packed in a way that is not read"
+    if entry.file_size > _LARGEST_FILE:
+        return f"{shown} is too large"
+    return None if _of_a_result_directory(entry.filename, folder=entry.is_dir()) else f"{shown} is no file of a run"
+
+
+def _of_a_result_directory(name: str, *, folder: bool) -> bool:
+    """Whether docs/formats.md has such a file or folder: run.json, and below boots/ what one boot leaves."""
+    parts = name.removesuffix("/").split("/")
+    if len(parts) > _DEEPEST or not all(_PART.fullmatch(part) for part in parts):
+        return False
+    if folder:
+        return parts[0] == "boots" and (len(parts) == 1 or bool(_BOOT.fullmatch(parts[1])))
+    if len(parts) == 1:
+        return parts[0] == "run.json"
+    if parts[0] != "boots" or not _BOOT.fullmatch(parts[1]):
+        return False
+    return (len(parts) == 3 and parts[2] in _OF_BOOT) or (len(parts) > 3 and parts[2].isdigit())
+
+
+def _written(opened: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], folder: Path) -> None:
+    """Writes the files. Of none comes more than the list of contents says: zipfile ends there, and finds its checksum wrong."""
+    for entry in entries:
+        path = folder.joinpath(*entry.filename.split("/"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with opened.open(entry) as source, os.fdopen(descriptor, "wb") as sink:
+            shutil.copyfileobj(source, sink, _PIECE)

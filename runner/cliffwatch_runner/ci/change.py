@@ -1,0 +1,216 @@
+"""From an event to what is measured: the policy of the base, base and head, and for whom it is built."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.pull_request.mailing_list_series import (
+    BranchCommit,
+    counting_range,
+    counts,
+    read_series_branch,
+    read_series_record,
+)
+from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, Policy, read_policy
+from cliffwatch_runner.ci.event import Event, PullRequest, Push
+from cliffwatch_runner.ci.job_plan import JobPlan, planned
+from cliffwatch_runner.source.access import Trust
+from cliffwatch_runner.source.git import git
+
+_LOOKED_AT = 300
+"""Commits of a branch of which the files are looked at; what lies further down counts."""
+
+_BELOW = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What somebody asked for who started the workflow by hand; None leaves it to the policy."""
+
+    base: str | None = None
+    head: str | None = None
+    policy: Policy | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ends:
+    """`tip` is the commit whose policy counts; `merge_base` and `head` are the ends before CI's own commits are left out."""
+
+    tip: str
+    merge_base: str
+    head: str
+    trust: Trust
+    recorded: str | None = None
+    pull_request: int | None = None
+    series: int | None = None
+    branch: str | None = None
+
+
+def plan_change(event: Event, tree: Path, wishes: Wishes) -> JobPlan | Failure:
+    """The plan of an event, from a checkout that has the history of base and head."""
+    if isinstance(event, PullRequest):
+        ends = _of_pull_request(event, tree)
+    elif isinstance(event, Push):
+        ends = _of_push(event, tree)
+    else:
+        ends = _by_hand(event.default_branch, tree, wishes)
+    if isinstance(ends, Failure):
+        return ends
+    policy = policy_at(tree, ends.tip)
+    if isinstance(policy, Failure):
+        return policy
+    if wishes.policy is not None and not isinstance(event, (PullRequest, Push)):
+        policy = wishes.policy
+    return _planned(tree, ends, policy)
+
+
+def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
+    counting = counting_range(
+        _commits(tree, ends.merge_base, ends.head), merge_base=ends.merge_base, head=ends.head, recorded=ends.recorded
+    )
+    notes = []
+    if counting.head != ends.head:
+        notes.append("Commits that touch CI files alone are left out of head.")
+    if counting.base != ends.merge_base:
+        notes.append("Base is the upstream commit below the CI files.")
+    if not counting.commits:
+        notes.append("Nothing is measured: no commit touches more than CI files.")
+    followed = ends.branch is None or policy.follows(ends.branch, otherwise=True)
+    if not followed:
+        notes.append(f"Nothing is measured: {FILE_NAME} of the base branch does not follow this branch.")
+    measured = len(counting.commits) if followed else 0
+    return planned(
+        policy,
+        base=counting.base,
+        head=counting.head,
+        commits=measured,
+        pull_request=ends.pull_request,
+        series=ends.series,
+        trust=ends.trust,
+        targets=policy.targets if measured else (),
+        notes=tuple(notes),
+    )
+
+
+def _of_pull_request(event: PullRequest, tree: Path) -> _Ends | Failure:
+    merge_base = _merge_base(tree, event.base, event.head)
+    if isinstance(merge_base, Failure):
+        return merge_base
+    series = read_series_branch(event.head_branch)
+    return _Ends(
+        tip=event.base,
+        merge_base=merge_base,
+        head=event.head,
+        trust="outside" if event.fork else "followed",
+        recorded=read_series_record(event.body).upstream if series is not None else None,
+        pull_request=event.number,
+        series=None if series is None else series.series,
+    )
+
+
+def _of_push(event: Push, tree: Path) -> _Ends | Failure:
+    """Of the default branch, and of one that the policy follows by name, what was pushed; of any other, all that is not there."""
+    series = read_series_branch(event.branch)
+    main = series.base_branch if series is not None else event.default_branch
+    tip = event.before if event.branch == main else commit_of(tree, f"refs/remotes/origin/{main}")
+    if tip is None and event.branch == main:
+        tip = commit_of(tree, f"{event.after}^")
+    if tip is None:
+        return _no_commit(f"the branch {main!a}")
+    if isinstance(tip, Failure):
+        return tip
+    since = event.before if event.before is not None and _is_line(tree, event, tip) else tip
+    merge_base = _merge_base(tree, since, event.after)
+    if isinstance(merge_base, Failure):
+        return merge_base
+    return _Ends(
+        tip=tip,
+        merge_base=merge_base,
+        head=event.after,
+        trust="followed",
+        series=None if series is None else series.series,
+        branch=event.branch,
+    )
+
+
+def _is_line(tree: Path, event: Push, tip: str) -> bool:
+    """Whether a branch is one whose pushes are measured one after another, each against the one before."""
+    if event.branch == event.default_branch:
+        return True
+    policy = policy_at(tree, tip)
+    return isinstance(policy, Policy) and policy.follows(event.branch, otherwise=False)
+
+
+def _by_hand(default_branch: str, tree: Path, wishes: Wishes) -> _Ends | Failure:
+    tip = commit_of(tree, f"refs/remotes/origin/{default_branch}") or commit_of(tree, f"refs/heads/{default_branch}")
+    head = _named(tree, wishes.head or "HEAD")
+    if tip is None or head is None:
+        return _no_commit(f"the branch {default_branch!a}" if tip is None else f"the head {wishes.head!a}")
+    base = _named(tree, wishes.base) if wishes.base else tip
+    if base is None:
+        return _no_commit(f"the base {wishes.base!a}")
+    # Whoever names a base has chosen it: nothing of it is left out for a merge base.
+    merge_base = base if wishes.base else _merge_base(tree, base, head)
+    if isinstance(merge_base, Failure):
+        return merge_base
+    return _Ends(tip=tip, merge_base=merge_base, head=head, trust="outside")
+
+
+def _named(tree: Path, name: str) -> str | None:
+    return commit_of(tree, name) or commit_of(tree, f"refs/remotes/origin/{name}")
+
+
+def policy_at(tree: Path, commit: str) -> Policy | Failure:
+    """The policy in the tree of a commit: the default where it has none."""
+    listed = git(["ls-tree", "-z", commit, "--", FILE_NAME], cwd=tree)
+    if not listed.ok:
+        return _no_commit(commit[:12])
+    if not listed.output:
+        return DEFAULT
+    if not listed.output.startswith(("100644 blob", "100755 blob")):
+        return wrong_usage(f"{FILE_NAME} of {commit[:12]} is no regular file", "make it one")
+    shown = git(["cat-file", "blob", f"{commit}:{FILE_NAME}"], cwd=tree)
+    if not shown.ok:
+        return _no_commit(f"{FILE_NAME} of {commit[:12]}")
+    policy = read_policy(shown.output, FILE_NAME)
+    return replace(policy, message=f"{policy.message} (at {commit[:12]})") if isinstance(policy, Failure) else policy
+
+
+def commit_of(tree: Path, name: str) -> str | None:
+    parsed = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=tree)
+    return parsed.output.split()[-1] if parsed.ok and parsed.output.strip() else None
+
+
+def _merge_base(tree: Path, one: str, other: str) -> str | Failure:
+    for commit in (one, other):
+        if commit_of(tree, commit) is None:
+            return _no_commit(commit[:12])
+    found = git(["merge-base", one, other], cwd=tree)
+    if found.ok and found.output.strip():
+        return found.output.split()[0]
+    return wrong_usage(
+        f"{one[:12]} and {other[:12]} have no commit in common",
+        "give the check-out the whole history (fetch-depth: 0), or rebase the branch",
+    )
+
+
+def _no_commit(what: str) -> Failure:
+    return wrong_usage(f"the check-out does not have {what}", "give it the whole history: fetch-depth: 0")
+
+
+def _commits(tree: Path, merge_base: str, head: str) -> dict[str, BranchCommit]:
+    """The newest commits along head's first parents, and a few from the merge base down, with the files that they touch."""
+    found = {}
+    for limit, revisions in ((_LOOKED_AT, [head, f"^{merge_base}"]), (_BELOW, [merge_base])):
+        listed = git(["rev-list", "--first-parent", "--parents", f"--max-count={limit}", *revisions], cwd=tree)
+        for line in listed.output.splitlines() if listed.ok else ():
+            commit, *parents = line.split()
+            found[commit] = BranchCommit(commit=commit, parents=tuple(parents), paths=_paths(tree, commit))
+            if revisions == [merge_base] and counts(found[commit].paths):
+                break
+    return found
+
+
+def _paths(tree: Path, commit: str) -> tuple[str, ...]:
+    touched = git(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", commit], cwd=tree)
+    return tuple(filter(None, touched.output.split("\0"))) if touched.ok else ()

@@ -1,0 +1,135 @@
+"""Asks GitHub for what an event does not say: pull requests, commits, files, artifacts. It writes nothing."""
+
+import base64
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner import clock
+from cliffwatch_runner.ci.artifact import LARGEST_ARCHIVE, refused
+
+API = "https://api.github.com"
+_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28", "User-Agent": "cliffwatch"}
+_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+_TRIES = 5
+_LONGEST_WAIT = 120.0
+_PAGES = 10
+_FOUND = (301, 302, 303, 307, 308)
+
+
+class GitHubReader:
+    """Reads of one repository. An answer is what GitHub says, or a failure after a few tries."""
+
+    def __init__(
+        self, url: str, token: str | None, repository: str, *, sleep: Callable[[float], object] = clock.pause
+    ) -> None:
+        headers = {**_HEADERS, **({"Authorization": f"Bearer {token}"} if token else {})}
+        self._http = httpx2.Client(base_url=url, headers=headers, timeout=_TIMEOUT, follow_redirects=False)
+        self._repository = repository
+        self._sleep = sleep
+
+    def close(self) -> None:
+        self._http.close()
+
+    def get(self, path: str, **params: Any) -> Any | Failure:
+        """The JSON at a path below the repository; None where there is none."""
+        response = self._asked(path, params)
+        if isinstance(response, Failure):
+            return response
+        if response.status_code == 404:
+            return None
+        try:
+            return response.json() if response.is_success else _failed(path, response)
+        except ValueError:
+            return _failed(path, response)
+
+    def pages(self, path: str, key: str | None = None, **params: Any) -> list[Any] | Failure:
+        """The entries of a list, over its pages; `key` names the list in an object."""
+        found: list[Any] = []
+        for page in range(1, _PAGES + 1):
+            content = self.get(path, per_page=100, page=page, **params)
+            if isinstance(content, Failure):
+                return content
+            entries = content.get(key, []) if key is not None and isinstance(content, dict) else content or []
+            found += entries
+            if len(entries) < 100:
+                break
+        return found
+
+    def text_of(self, path: str, commit: str) -> str | Failure | None:
+        """The text of a file at a commit; None where the commit has none."""
+        content = self.get(f"/contents/{quote(path)}", ref=commit)
+        if content is None or isinstance(content, Failure):
+            return content
+        try:
+            return base64.b64decode(content["content"]).decode()
+        except (KeyError, TypeError, ValueError):
+            return _refused(f"{path} of {commit[:12]} is no file", "make it one")
+
+    def download(self, artifact: int, to: Path) -> Failure | None:
+        """Downloads the archive of an artifact, as far as one may be large. The token does not go where GitHub sends us."""
+        sent = self._asked(f"/actions/artifacts/{artifact}/zip", {})
+        if isinstance(sent, Failure):
+            return sent
+        address = sent.headers.get("location", "")
+        if sent.status_code not in _FOUND or not address:
+            return _failed("the artifact", sent)
+        size = 0
+        try:
+            with httpx2.stream("GET", address, timeout=_TIMEOUT) as stream, to.open("wb") as sink:
+                if not stream.is_success:
+                    return refused(f"its storage answers {stream.status_code}")
+                for piece in stream.iter_bytes():
+                    size += len(piece)
+                    if size > LARGEST_ARCHIVE:
+                        return refused("it is too large")
+                    sink.write(piece)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return refused(f"its storage cannot be reached: {error or type(error).__name__}")
+        return None
+
+    def _asked(self, path: str, params: Mapping[str, Any]) -> httpx2.Response | Failure:
+        why = "not tried"
+        for attempt in range(_TRIES):
+            try:
+                response = self._http.get(f"/repos/{self._repository}{path}", params=dict(params))
+            except httpx2.TransportError as error:
+                why, wait = str(error) or type(error).__name__, 2.0**attempt
+            else:
+                again = _wait(response, attempt)
+                if again is None:
+                    return response
+                why, wait = f"it answers {response.status_code}", again
+            if wait > _LONGEST_WAIT:
+                break
+            if attempt < _TRIES - 1:
+                self._sleep(wait)
+        return Failure(whose="host", message=f"GitHub cannot be asked: {why}", next_step="start the job again later")
+
+
+def _wait(response: httpx2.Response, attempt: int) -> float | None:
+    """Seconds until another try makes sense; None where this answer is the answer."""
+    limited = response.status_code == 403 and "retry-after" in response.headers
+    if response.status_code not in _AGAIN and not limited:
+        return None
+    try:
+        return max(1.0, float(response.headers.get("retry-after", 2.0**attempt)))
+    except ValueError:
+        return 2.0**attempt
+
+
+def _failed(what: str, response: httpx2.Response) -> Failure:
+    return Failure(
+        whose="host",
+        message=f"GitHub answers {response.status_code} for {what}",
+        next_step="the job's permissions are in docs/github.md",
+    )
+
+
+def _refused(message: str, next_step: str) -> Failure:
+    return Failure(whose="usage", message=message, next_step=next_step)

@@ -1,0 +1,46 @@
+"""What a job leaves for people: the report of its result directory in Markdown, or why there is none."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cliffwatch.comparing.compare_run import compare_run, sides_of_run
+from cliffwatch.failure import Failure
+from cliffwatch.reports.context import context_of_run
+from cliffwatch.reports.markdown import markdown_report
+from cliffwatch.results import read_run
+from cliffwatch_runner.ci.job_log import harmless
+from cliffwatch_runner.ci.job_plan import JobPlan
+
+
+def result_summary(folder: Path) -> str:
+    """The report of a result directory; of one that holds none, what keeps it from being one."""
+    if not (folder / "run.json").is_file():
+        return "### Nothing was measured\n\nThe job's log says why."
+    run = read_run(folder)
+    if isinstance(run, Failure):
+        return nothing_measured((run,))
+    compared = compare_run(sides_of_run(run))
+    if isinstance(compared, Failure):
+        return nothing_measured((compared,))
+    return markdown_report(compared, context_of_run(run))
+
+
+def nothing_measured(failures: Iterable[Failure]) -> str:
+    """Failures as a summary: each with its evidence as it came, which no Markdown gets out of."""
+    lines = ["### Nothing was measured"]
+    for failure in failures:
+        lines += ["", *_verbatim(f"{failure.message}\n{failure.next_step}\n{failure.evidence}".rstrip())]
+    return "\n".join(lines)
+
+
+def plan_summary(plan: JobPlan) -> str:
+    """What is going to be measured, in a few lines."""
+    measured = f"{plan.commits} commit{'s' if plan.commits != 1 else ''} from `{plan.base[:12]}` to `{plan.head[:12]}`"
+    targets = ", ".join(f"{target.platform} ({target.mode})" for target in plan.targets)
+    lines = [f"cliffwatch: {measured} on {targets}" if plan.targets else "cliffwatch: nothing is measured"]
+    return "\n".join([*lines, *(f"- {note}" for note in plan.notes)])
+
+
+def _verbatim(text: str) -> list[str]:
+    """Indented code: no line of it can end it, whatever it holds."""
+    return [f"    {line[:400]}" for line in harmless(text).splitlines()[:60]]

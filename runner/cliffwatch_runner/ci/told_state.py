@@ -1,0 +1,64 @@
+"""What a pull request is told of a workflow's results, as the state from which comment and check run are written."""
+
+from collections.abc import Sequence
+
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request.mailing_list_series import read_series_branch, version_in_subject
+from cliffwatch.pull_request.policy import Policy
+from cliffwatch.pull_request.state import Failed, Link, Measured, PullRequestState, Series, TargetState, confirmed_rows
+from cliffwatch.reports.context import context_of_run
+from cliffwatch_runner.ci.published_results import OpenPull, Result, origin_notes
+from cliffwatch_runner.ci.workflow_run import WorkflowRun
+
+_NO_RESULTS = Failure(
+    whose="host",
+    message="the job left no results",
+    next_step="its log on GitHub says why",
+)
+
+
+def told_state(
+    run: WorkflowRun, pull: OpenPull | None, policy: Policy, results: Sequence[Result], server: str
+) -> PullRequestState:
+    """Every target of the policy, measured or not, and what else was measured."""
+    by_target = {(result.target.platform, result.target.mode): result for result in results}
+    wanted = dict.fromkeys([*((each.platform, each.mode) for each in policy.targets), *by_target])
+    measured = next((each.run for each in results if each.run is not None), None)
+    base = str(measured.arms["base"].facts["commit"]) if measured is not None else (pull.base if pull else run.head)
+    series = read_series_branch(run.head_branch)
+    title = pull.title if pull is not None else run.head_branch
+    return PullRequestState(
+        sequence=run.sequence,
+        title=title,
+        base=base,
+        head=run.head,
+        targets=tuple(
+            TargetState(platform=platform, mode=mode, progress=_progress(by_target.get((platform, mode))))
+            for platform, mode in wanted
+        ),
+        repeat=_repeat(run, policy, base, server),
+        series=None if series is None else Series(identity=str(series.series), version=version_in_subject(title)),
+        links=(Link(name="the workflow's run", url=f"{server}/{run.repository}/actions/runs/{run.identity}"),),
+        notes=tuple(origin_notes(run)),
+    )
+
+
+def _progress(result: Result | None) -> Measured | Failed:
+    if result is None:
+        return Failed(failure=_NO_RESULTS)
+    if result.run is None or result.compared is None:
+        return Failed(failure=result.failure or _NO_RESULTS)
+    arms = [arm for name, arm in result.run.arms.items() if name in ("base", "head")]
+    return Measured(
+        compared=result.compared,
+        context=context_of_run(result.run),
+        confirmed=confirmed_rows(result.compared, *arms),
+    )
+
+
+def _repeat(run: WorkflowRun, policy: Policy, base: str, server: str) -> str:
+    target = policy.targets[0]
+    return (
+        f"cliffwatch run --tree {server}/{run.repository} --base {base} --head {run.head}"
+        f" --suite {','.join(policy.suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
+    )

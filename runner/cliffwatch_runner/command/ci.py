@@ -1,0 +1,261 @@
+"""`cliffwatch ci`: what the workflows of .github/workflows call, each step of which runs without GitHub too."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rich_click as click
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.command.compare import report_of_run
+from cliffwatch.command.report_options import ReportOptions
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.pull_request.policy import FILE_NAME, Policy, Target, read_policy
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.ci.change import Wishes, plan_change
+from cliffwatch_runner.ci.event import ByHand, read_event
+from cliffwatch_runner.ci.job_log import (
+    HarmlessStream,
+    add_to_summary,
+    annotation,
+    failure_annotation,
+    write_outputs,
+)
+from cliffwatch_runner.ci.job_plan import JobPlan, read_job_plan
+from cliffwatch_runner.ci.measuring import Place, measure_target
+from cliffwatch_runner.ci.summary import nothing_measured, plan_summary, result_summary
+from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.command.ci_publish import comment, publish
+from cliffwatch_runner.plan.selection import choose_suites
+from cliffwatch_runner.run.progress import PlainLines
+from cliffwatch_runner.source.access import ACCESSES, TreeAccess
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_event_option = click.option(
+    "--event", type=_FILE, envvar="GITHUB_EVENT_PATH", required=True, help="File with GitHub's event."
+)
+_summary_option = click.option(
+    "--summary",
+    type=_FILE,
+    envvar="GITHUB_STEP_SUMMARY",
+    help="File to append the summary to; without it, it is printed.",
+)
+
+
+@click.group()
+def ci() -> None:
+    """Steps of a GitHub workflow: plan, measure, summarise, publish.
+
+    docs/github.md has the workflows that call them. Each takes files and options and needs no GitHub.
+    """
+
+
+ci.add_command(comment)
+ci.add_command(publish)
+
+
+@ci.command()
+@_event_option
+@click.option("--event-name", envvar="GITHUB_EVENT_NAME", required=True, help="Name of the event, such as push.")
+@click.option(
+    "--tree",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    show_default=True,
+    help="Check-out with the whole history.",
+)
+@click.option(
+    "--subject",
+    type=click.Choice(["kernel", "go-library"]),
+    default="kernel",
+    show_default=True,
+    help="Subject of the measurements; this version measures kernels.",
+)
+@click.option("--base", help="Revision to compare with, where the workflow was started by hand.")
+@click.option("--head", help="Revision with the change, where the workflow was started by hand.")
+@click.option("--policy", "policy_lines", help="Policy in TOML, where the workflow was started by hand.")
+@click.option(
+    "--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: plan, matrix, targets."
+)
+@_summary_option
+def plan(
+    event: Path,
+    event_name: str,
+    tree: Path,
+    subject: str,
+    base: str | None,
+    head: str | None,
+    policy_lines: str | None,
+    output: Path | None,
+    summary: Path | None,
+) -> NoReturn:
+    """Plan what an event measures: base, head and targets, by the policy of the base branch."""
+    if subject != "kernel":
+        raise SystemExit(
+            _fail([wrong_usage(f"this version does not measure a {subject}", "leave --subject out for a kernel tree")])
+        )
+    planned = _planned(event, event_name, tree, base, head, policy_lines)
+    if isinstance(planned, Failure):
+        _summarise(nothing_measured((planned,)), summary)
+        raise SystemExit(_fail([planned]))
+    if output is not None:
+        outputs = {"plan": planned.text(), "matrix": planned.matrix(), "targets": str(len(planned.targets))}
+        write_outputs(output, outputs)
+    _summarise(plan_summary(planned), summary)
+    _say(planned.text())
+    raise SystemExit(Exit.DONE)
+
+
+def _planned(
+    event: Path, event_name: str, tree: Path, base: str | None, head: str | None, policy_lines: str | None
+) -> JobPlan | Failure:
+    read = read_event(event, event_name)
+    if isinstance(read, Failure):
+        return read
+    policy = read_policy(policy_lines, "the workflow's policy") if policy_lines and isinstance(read, ByHand) else None
+    if isinstance(policy, Failure):
+        return replace(policy, next_step="correct it and start the workflow again")
+    wishes = Wishes(base=base or None, head=head or None, policy=policy if isinstance(policy, Policy) else None)
+    planned = plan_change(read, tree, wishes)
+    if isinstance(planned, Failure):
+        return planned
+    suites = choose_suites(load_catalogue(), planned.suites)
+    if isinstance(suites, Failure):
+        return replace(suites, message=f"{FILE_NAME}: {suites.message}")
+    return planned
+
+
+@ci.command()
+@click.option(
+    "--plan", "plan_text", envvar="CLIFFWATCH_PLAN", required=True, help="Plan, as `cliffwatch ci plan` gives it."
+)
+@click.option("--platform", required=True, help="Platform of the target.")
+@click.option("--mode", type=click.Choice(["icount", "walltime"]), required=True, help="Mode of the target.")
+@click.option("--tree", required=True, help="Kernel tree: URL, or a repository on this runner.")
+@click.option(
+    "--tree-access",
+    type=click.Choice(ACCESSES),
+    help="Right to fetch the tree, as of `cliffwatch run`; default: public for a URL, own for a path.",
+)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Result directory.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
+@cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
+def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
+    """Measure a plan on one of its targets.
+
+    Ends with 0 where it measured, 1 where the policy's fail-on is met, 4 where this runner failed. A kernel that does not
+    build or dies is a result: it ends with 1 only where fail-on names `failed`.
+    """
+    plan = read_job_plan(plan_text)
+    if isinstance(plan, Failure):
+        raise SystemExit(_fail([plan]))
+    target = next((each for each in plan.targets if (each.platform, each.mode) == (platform, mode)), None)
+    if target is None:
+        raise SystemExit(_fail([wrong_usage(f"the plan has no target {platform!a} in {mode}", "name one of its own")]))
+    raise SystemExit(_measured(plan, target, _place(**where)))
+
+
+def _place(tree: str, tree_access: TreeAccess | None, out: Path, jobs: int | None, cache: Path) -> Place:
+    access: TreeAccess = tree_access or ("public" if "://" in tree else "own")
+    return Place(tree=tree, access=access, out=out, cache=cache, jobs=jobs)
+
+
+def _measured(plan: JobPlan, target: Target, place: Place) -> int:
+    with _harmless_output(), _stopping() as stop:
+        progress = PlainLines(sys.stdout)
+        try:
+            ended = measure_target(plan, target, place, progress, stop)
+        except Stopped:
+            return Exit.INTERRUPTED
+        except OSError as error:
+            failure = Failure(whose="host", message=f"this runner failed: {error}", next_step="see `cliffwatch doctor`")
+            ended = (failure,)
+        finally:
+            progress.close()
+        if not isinstance(ended, tuple):
+            code = Exit.INTERRUPTED if ended.interrupted else report_of_run(ended.folder, _report_options(plan))
+    if isinstance(ended, tuple):
+        return _fail(ended)
+    return _judged(code, plan)
+
+
+def _judged(code: int, plan: JobPlan) -> int:
+    """The exit code of a job: a dead kernel fails it where the policy says so, and is a warning where it does not."""
+    if code != Exit.KERNEL_FAILED:
+        return code
+    met = "failed" in plan.fail_on
+    click.echo(annotation("error" if met else "warning", "a kernel did not build or died: the report has its error"))
+    return Exit.FAIL_ON_MET if met else Exit.DONE
+
+
+def _report_options(plan: JobPlan) -> ReportOptions:
+    return ReportOptions(
+        format="text",
+        out=None,
+        fail_on=frozenset(plan.fail_on),
+        notable=plan.notable,
+        all_metrics=False,
+        explain=None,
+        colour="never",
+    )
+
+
+@ci.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_summary_option
+def summary(folders: tuple[Path, ...], summary: Path | None) -> None:
+    """Add the reports of result directories to the summary of the step."""
+    for folder in folders:
+        _summarise(result_summary(folder), summary)
+
+
+def _summarise(markdown: str, file: Path | None) -> None:
+    if file is None:
+        _say(markdown)
+    elif not add_to_summary(file, markdown):
+        click.echo(annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything"))
+
+
+def _say(text: str) -> None:
+    """Prints what may hold anybody's text."""
+    with _harmless_output():
+        click.echo(text)
+
+
+def _fail(failures: Sequence[Failure]) -> Exit:
+    """Failures with their evidence, the first beside the job too; the exit code is the worst one."""
+    click.echo(failure_annotation(failures[0]))
+    with _harmless_output():
+        for failure in failures:
+            click.echo(f"cliffwatch: {failure.message}\n{failure.evidence[:8000]}\n  {failure.next_step}")
+    return max(failure.exit for failure in failures)
+
+
+@contextmanager
+def _harmless_output() -> Iterator[None]:
+    """What is printed meanwhile, to both streams, is no command to the runner."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = HarmlessStream(sys.stdout), HarmlessStream(sys.stderr)
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """An event that a cancelled job's signal sets, so that guests end and locks are let go."""
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

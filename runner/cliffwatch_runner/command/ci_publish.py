@@ -1,0 +1,171 @@
+"""`cliffwatch ci publish` and `comment`: what becomes of a workflow's results once it has ended."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NoReturn
+
+import rich_click as click
+
+from cliffwatch.failure import Exit, Failure
+from cliffwatch.pull_request.comment import sticky_comment
+from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, Policy, read_policy
+from cliffwatch.results import read_run
+from cliffwatch.samples import Mode
+from cliffwatch_runner.ci.artifact import ArtifactName
+from cliffwatch_runner.ci.github_api import API, GitHubReader
+from cliffwatch_runner.ci.job_log import annotation, failure_annotation, harmless
+from cliffwatch_runner.ci.posting import post
+from cliffwatch_runner.ci.published_results import (
+    OpenPull,
+    Result,
+    compared_result,
+    mark,
+    open_pull,
+    results_of,
+    uploading_host,
+)
+from cliffwatch_runner.ci.told_state import told_state
+from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun, read_workflow_run
+from cliffwatch_runner.upload.client import Client, Refused
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
+from cliffwatch_runner.worker.secret import read_token
+
+_event_option = click.option(
+    "--event",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="GITHUB_EVENT_PATH",
+    required=True,
+    help="File with GitHub's workflow_run event.",
+)
+_api_option = click.option("--api", envvar="GITHUB_API_URL", default=API, show_default=True, help="GitHub's API.")
+_server_option = click.option(
+    "--server", envvar="GITHUB_SERVER_URL", default="https://github.com", show_default=True, help="GitHub's pages."
+)
+
+
+@click.command()
+@_event_option
+@_api_option
+@_server_option
+@click.option("--service", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
+@click.option("--comment/--no-comment", "posts", default=True, help="Comments and the check run on GitHub.")
+def publish(event: Path, api: str, server: str, service: str | None, posts: bool) -> NoReturn:
+    """Publish the results of a workflow's run that has ended: upload them, tell the pull request.
+
+    Commits, branch and pull request are those of the event; the artifacts are read as what a stranger wrote. The token is that of
+    GITHUB_TOKEN. Ends with 2 where an artifact was refused.
+    """
+    run = read_workflow_run(event)
+    if isinstance(run, Failure):
+        raise SystemExit(_failed(run))
+    github_token = os.environ.pop("GITHUB_TOKEN", "")
+    with (
+        closing(GitHubReader(api, github_token or None, run.repository)) as reader,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        pull = open_pull(reader, run) if run.event == "pull_request" else None
+        if isinstance(pull, NotPublished):
+            click.echo(annotation("notice", f"nothing is published: {pull.why}"))
+            raise SystemExit(Exit.DONE)
+        if isinstance(pull, Failure):
+            raise SystemExit(_failed(pull))
+        results = results_of(reader, run, pull, Path(folder))
+        if isinstance(results, Failure):
+            raise SystemExit(_failed(results))
+        policy = _policy(reader, run, pull)
+        codes = [_failed(result.failure) for result in results if result.failure is not None]
+        if service:
+            codes += _upload(service, run, results, server)
+        if posts:
+            codes += _post(run, pull, policy, results, server=server, api=api, token=github_token)
+    raise SystemExit(max(codes, default=Exit.DONE))
+
+
+def _policy(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None) -> Policy:
+    """The policy of the base; what is wrong with it failed the workflow already."""
+    text = reader.text_of(FILE_NAME, pull.base if pull is not None else run.default_branch)
+    policy = read_policy(text, FILE_NAME) if isinstance(text, str) else DEFAULT
+    return policy if isinstance(policy, Policy) else DEFAULT
+
+
+def _upload(service: str, run: WorkflowRun, results: Sequence[Result], server: str) -> list[Exit]:
+    token = read_token(None)
+    if isinstance(token, Failure):
+        return [_failed(token)]
+    codes = []
+    with closing(Client(service, token)) as client:
+        for result in results:
+            if result.run is not None:
+                mark(result.run.path, run, server)
+                codes.append(_uploaded(client, service, result.run.path, uploading_host(run)))
+    return codes
+
+
+def _uploaded(client: Client, service: str, folder: Path, host: str) -> Exit:
+    uploaded = upload_run(client, folder, host)
+    if isinstance(uploaded, Uploaded) and not uploaded.refused:
+        click.echo(f"uploaded: {service.rstrip('/')}/api/v1/runs/{uploaded.run}")
+        return Exit.DONE
+    if isinstance(uploaded, Uploaded):
+        why = "; ".join(uploaded.refused)
+    else:
+        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
+    refused = isinstance(uploaded, (Refused, Uploaded))
+    return _failed(
+        Failure(
+            whose="usage" if refused else "host",
+            message=f"results are not uploaded: {why}",
+            next_step="start the job again" if not refused else "look at the artifact",
+        )
+    )
+
+
+def _post(
+    run: WorkflowRun,
+    pull: OpenPull | None,
+    policy: Policy,
+    results: Sequence[Result],
+    *,
+    server: str,
+    api: str,
+    token: str,
+) -> list[Exit]:
+    state = told_state(run, pull, policy, results, server)
+    number = None if pull is None else pull.number
+    said = post(state, policy, repository=run.repository, number=number, url=api, token=token)
+    for each in said:
+        if not isinstance(each.came, Failure):
+            click.echo(f"{each.what}: {each.came.how}")
+    return [_failed(each.came) for each in said if isinstance(each.came, Failure)]
+
+
+def _failed(failure: Failure) -> Exit:
+    click.echo(failure_annotation(failure))
+    click.echo(harmless(f"cliffwatch: {failure.message}\n  {failure.next_step}"))
+    return failure.exit
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@_event_option
+@_server_option
+def comment(folders: tuple[Path, ...], event: Path, server: str) -> NoReturn:
+    """Print the comment that result directories would give, and post nothing."""
+    run = read_workflow_run(event)
+    if isinstance(run, Failure):
+        raise SystemExit(_failed(run))
+    results = [_local(folder) for folder in folders]
+    click.echo(harmless(sticky_comment(told_state(run, None, DEFAULT, results, server))))
+    raise SystemExit(Exit.DONE)
+
+
+def _local(folder: Path) -> Result:
+    """A result directory here, of the target that it names itself."""
+    run = read_run(folder)
+    if isinstance(run, Failure):
+        return Result(target=ArtifactName(platform="unknown", mode="icount"), run=None, compared=None, failure=run)
+    mode: Mode = "walltime" if run.record.get("mode") == "walltime" else "icount"
+    return compared_result(ArtifactName(platform=str(run.record.get("platform")), mode=mode), run)

@@ -1,0 +1,31 @@
+"""Puts the patches of a series on a base, one commit after another; the same patches on the same base are the same commits."""
+
+import tempfile
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.revision import Revision, commit_tree, describe
+from cliffwatch_runner.source.series_mailbox import Series
+
+
+def apply_series(mirror: Path, base: Revision, series: Series) -> Revision | Failure:
+    """The last of the series' commits. A patch that does not apply is named with its place and git's own words."""
+    commit = base.commit
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-series-") as folder:
+        env = {"GIT_INDEX_FILE": f"{folder}/index"}
+        patch = Path(folder) / "patch"
+        read = git(["read-tree", base.commit], git_dir=mirror, env=env)
+        for place, each in enumerate(series.patches, start=1):
+            patch.write_text(each.text, errors="replace")
+            applied = git(["apply", "--cached", "--whitespace=nowarn", str(patch)], git_dir=mirror, env=env)
+            if not read.ok or not applied.ok:
+                return Failure(
+                    whose="usage",
+                    message=f"patch {place} of {len(series.patches)} ({each.title}) does not apply to {base.short} ({base.subject})",
+                    next_step="name the base that the series is for with --base, or rebase the series",
+                    evidence=(read if not read.ok else applied).output[-2000:],
+                )
+            tree = git(["write-tree"], git_dir=mirror, env=env).output.strip()
+            commit = commit_tree(mirror, tree, each.title or f"patch {place}", parent=commit)
+    return describe(mirror, commit)

@@ -1,0 +1,183 @@
+"""The worker's side: fetches the tree, asks a builder for the run, and follows what it prints.
+
+What a builder answers is somebody else's word: its length and its time are limited, and it is only ever shown.
+"""
+
+import select
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner import clock, process
+from cliffwatch_runner.source.access import TreeAccess, Trust
+from cliffwatch_runner.source.tree import open_tree
+from cliffwatch_runner.worker.builder.messages import (
+    LONGEST_LINE,
+    SOCKET,
+    BuilderJob,
+    Ended,
+    Output,
+    job_line,
+    read_answer,
+)
+
+_ATTEMPTS = 4
+_CONNECTING_SECONDS = 300.0
+"""A container engine waits up to a minute before it starts a container anew."""
+
+_LOOK_SECONDS = 0.5
+_KEPT = 1 << 20
+_MOST_OUTPUT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builders:
+    """The folder that is shared with each builder, by whose trees it builds; `trees` is where they read what is fetched."""
+
+    exchanges: Mapping[Trust, Path]
+    trees: Path
+
+    def exchange(self, trust: Trust) -> Path:
+        """Whoever has no builder of his own is built as anybody's."""
+        return self.exchanges.get(trust, self.exchanges["outside"])
+
+
+def builder_job(offer: Mapping[str, Any], access: TreeAccess, trees: Path, *, resume: bool) -> BuilderJob | Failure:
+    """A job as a builder takes it, its revisions fetched. `resume`: it was that builder's last one."""
+    tree = open_tree(offer["tree"], trees, access)
+    if isinstance(tree, Failure):
+        return tree
+    base, head = tree.resolve(offer["base"]), tree.resolve(offer["head"])
+    if isinstance(base, Failure):
+        return base
+    if isinstance(head, Failure):
+        return head
+    return BuilderJob(
+        name=str(offer["job"]),
+        tree=str(tree.mirror),
+        base=base.commit,
+        head=head.commit,
+        suites=",".join(offer["suites"]),
+        profile=offer["profile"],
+        mode=offer["mode"],
+        platform=offer["platform"],
+        boots=str(offer["boots"]),
+        seed=str(offer["seed"]),
+        resume=resume,
+    )
+
+
+def run_in_builder(
+    job: BuilderJob,
+    exchange: Path,
+    *,
+    deadline: float,
+    on_output: Callable[[str], None],
+    should_stop: Callable[[], bool],
+) -> process.Finished:
+    """How the run in a builder ended. A builder that ends before the run does is asked again: boots that are done are kept."""
+    began = clock.monotonic()
+    tail = _Tail(on_output)
+    for _ in range(_ATTEMPTS):
+        talk = _Talk(exchange / SOCKET, until=began + deadline, tail=tail, should_stop=should_stop)
+        ended = talk.run(job)
+        if ended is not None or talk.stopped or talk.timed_out:
+            break
+        job = replace(job, resume=True)
+        tail.add("the builder has ended before the run; it is asked again\n")
+    else:
+        tail.add(f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n")
+    status = int(Exit.HOST_FAILED) if ended is None else ended.status
+    return process.Finished(
+        argv=(str(exchange),),
+        status=status,
+        timed_out=talk.timed_out or (ended is not None and ended.timed_out),
+        stopped=talk.stopped,
+        seconds=clock.monotonic() - began,
+        output=tail.text,
+    )
+
+
+class _Tail:
+    """The end of what was printed; all of it goes on, up to a limit."""
+
+    def __init__(self, on_output: Callable[[str], None]) -> None:
+        self.text = ""
+        self._left = _MOST_OUTPUT
+        self._on_output = on_output
+
+    def add(self, text: str) -> None:
+        self.text = (self.text + text)[-_KEPT:]
+        if self._left > 0:
+            self._left -= len(text)
+            self._on_output(text)
+
+
+class _Talk:
+    """One connection to a builder."""
+
+    def __init__(self, path: Path, *, until: float, tail: _Tail, should_stop: Callable[[], bool]) -> None:
+        self._path, self._until, self._tail, self._should_stop = path, until, tail, should_stop
+        self.stopped = self.timed_out = False
+
+    def run(self, job: BuilderJob) -> Ended | None:
+        """The end of the run; None where the connection ended before it, or this side ended it."""
+        builder = self._connected()
+        if builder is None:
+            return None
+        with builder:
+            try:
+                builder.sendall(job_line(job))
+                return self._followed(builder)
+            except OSError:
+                return None
+
+    def _connected(self) -> socket.socket | None:
+        until = min(self._until, clock.monotonic() + _CONNECTING_SECONDS)
+        while not self._over():
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.connect(str(self._path))
+            except OSError:
+                connection.close()
+                if clock.monotonic() > until:
+                    return None
+                clock.pause(_LOOK_SECONDS)
+            else:
+                return connection
+        return None
+
+    def _followed(self, builder: socket.socket) -> Ended | None:
+        received = bytearray()
+        while not self._over():
+            if not select.select([builder], [], [], _LOOK_SECONDS)[0]:
+                continue
+            piece = builder.recv(1 << 16)
+            received += piece
+            *lines, rest = bytes(received).split(b"\n")
+            received = bytearray(rest)
+            for line in lines:
+                answer = read_answer(line)
+                if isinstance(answer, Ended):
+                    return answer
+                if isinstance(answer, Output):
+                    self._tail.add(answer.text)
+            if not piece or len(received) > LONGEST_LINE:
+                return None
+        return None
+
+    def _over(self) -> bool:
+        self.stopped = self.stopped or self._should_stop()
+        self.timed_out = clock.monotonic() > self._until
+        return self.stopped or self.timed_out
+
+
+def failed_before(failure: Failure) -> process.Finished:
+    """A job that could not be given to a builder, as if its run had said so."""
+    lines = [failure.message, failure.next_step, failure.evidence]
+    return process.Finished(
+        argv=(), status=int(failure.exit), timed_out=False, stopped=False, seconds=0.0, output="\n".join(lines)
+    )

@@ -1,0 +1,70 @@
+"""Webhooks of GitHub: checked, kept once, and left to background tasks."""
+
+from typing import Annotated
+from uuid import UUID
+
+import structlog
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import Response
+from prometheus_client import Counter
+from pydantic import BaseModel, StringConstraints
+from starlette.concurrency import run_in_threadpool
+
+from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.documents import plain_json
+from cliffwatch_service.github.app.files import app_files
+from cliffwatch_service.github.webhooks.deliveries import Delivery, take_delivery
+from cliffwatch_service.github.webhooks.signatures import signed_by_any
+from cliffwatch_service.http.bodies import body_content
+from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
+from cliffwatch_service.refusal import Refusal
+
+router = APIRouter(prefix=PREFIX, tags=["github"])
+_log = structlog.get_logger("cliffwatch.github")
+
+WEBHOOKS = Counter("cliffwatch_github_webhooks", "Webhooks by what became of them", ["outcome"])
+
+EventName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,100}$")]
+
+
+class Taken(BaseModel):
+    """Whether this delivery was new: one that came before is not done again."""
+
+    fresh: bool
+
+
+@router.post(
+    "/github/webhook",
+    summary="A webhook of the GitHub App",
+    status_code=202,
+    responses={202: {"model": Taken}},
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+async def take_webhook(
+    request: Request,
+    service: ServiceHere,
+    _: Allowed,
+    event: Annotated[EventName, Header(alias="X-GitHub-Event")],
+    delivery: Annotated[UUID, Header(alias="X-GitHub-Delivery")],
+    signature: Annotated[str, Header(alias="X-Hub-Signature-256", max_length=100)],
+) -> Response:
+    body = await body_content(request)
+    fresh = await run_in_threadpool(_taken, service, body, signature, event, delivery)
+    return answer(request, {"fresh": fresh}, status=202)
+
+
+def _taken(service: Service, body: bytes, signature: str, event: str, identity: UUID) -> bool:
+    secrets = app_files(service.settings).accepted_secrets(service.now())
+    if not signed_by_any(body, signature, secrets):
+        WEBHOOKS.labels("refused").inc()
+        _log.warning("webhook refused", gh_event=event, delivery=str(identity), set_up=bool(secrets))
+        detail = (
+            "the signature is not of this App's secret" if secrets else "no App is set up: `cliffwatch github setup`"
+        )
+        raise Refusal(401, "signature refused", detail)
+    delivery = Delivery(identity=identity, event=event, payload=plain_json(body))
+    with service.transaction() as connection:
+        fresh = take_delivery(connection, delivery, service.settings.github_web, service.now())
+    WEBHOOKS.labels("taken" if fresh else "known").inc()
+    _log.info("webhook", gh_event=event, delivery=str(identity), fresh=fresh)
+    return fresh

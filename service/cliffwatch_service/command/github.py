@@ -1,0 +1,252 @@
+"""`cliffwatch github`: makes the service's GitHub App, gives it other secrets, and says how it is."""
+
+import http.server
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import rich_click as click
+from rich.table import Table
+
+from cliffwatch.command import terminal
+from cliffwatch.failure import Exit, Failure
+from cliffwatch.pull_request.policy import read_policy
+from cliffwatch_service.command.failures import ending_on_refusal, failed
+from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
+from cliffwatch_service.github.app import setting_up
+from cliffwatch_service.github.app.files import AppFiles, AppIdentity, app_files
+from cliffwatch_service.github.app.manifest import EVENTS, PERMISSIONS, form_address, form_page, manifest
+from cliffwatch_service.github.calling import GitHub, GitHubProblem
+from cliffwatch_service.http.admission import WEBHOOKS
+from cliffwatch_service.refusal import not_found
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.runtime.settings import Settings, read_settings
+from cliffwatch_service.store import tokens
+from cliffwatch_service.store.github import deliveries, installations, pull_requests
+
+_PATIENCE = 900.0
+"""Seconds for which the browser is waited for: GitHub's code lives an hour."""
+
+_BY_HAND = "http://127.0.0.1:1/"
+"""Where the browser is sent when nobody listens: its address bar shows the code."""
+
+
+@click.group()
+def github() -> None:
+    """Make the service's GitHub App, rotate its secrets, look at it."""
+
+
+@contextmanager
+def _asking(data_dir: Path | None) -> Iterator[tuple[Settings, AppFiles, GitHub]]:
+    with ending_on_refusal():
+        settings = read_settings(data_dir=data_dir)
+        files = app_files(settings)
+        asking = GitHub(settings.github_api, files, clock.now)
+        try:
+            yield settings, files, asking
+        finally:
+            asking.close()
+
+
+def _unless(failure: Failure | None) -> None:
+    if failure is not None:
+        raise failed(f"{failure.message}: {failure.next_step}", failure.exit)
+
+
+@github.command()
+@click.option("--name", default="cliffwatch", show_default=True, help="Name of the App; GitHub has each only once.")
+@click.option("--organisation", help="Organisation whose App it will be; default: yours.")
+@click.option(
+    "--by-hand", type=click.Path(path_type=Path, dir_okay=False), help="Page to write for a browser elsewhere."
+)
+@click.option("--again", is_flag=True, help="Replace the App that is set up.")
+@data_dir_option
+def setup(name: str, organisation: str | None, by_hand: Path | None, data_dir: Path | None, *, again: bool) -> None:
+    """Make the App on GitHub by its manifest, and keep its key and webhook secret.
+
+    CLIFFWATCH_PAGES_URL must be the address under which GitHub reaches the service.
+    """
+    with _asking(data_dir) as (settings, files, asking):
+        if files.identity() is not None and not again:
+            raise failed("an App is set up already: give --again to replace it", Exit.USAGE)
+        if not settings.pages_url.startswith("https://"):
+            raise failed(
+                "set CLIFFWATCH_PAGES_URL to the https address under which GitHub reaches the service", Exit.USAGE
+            )
+        _list_permissions()
+        webhook = settings.pages_url + WEBHOOKS
+        state = secrets.token_urlsafe(24)
+
+        def page(redirect: str) -> str:
+            content = manifest(name=name, pages_url=settings.pages_url, webhook_url=webhook, redirect_url=redirect)
+            return form_page(form_address(settings.github_web, organisation), state, content)
+
+        code = _pasted(by_hand, page(_BY_HAND)) if by_hand else _called_back(page, state)
+        made = setting_up.convert_code(asking, code)
+        if isinstance(made, Failure):
+            raise failed(f"{made.message}: {made.next_step}", made.exit)
+        _unless(setting_up.keep_app(asking, files, made, webhook))
+        click.echo(f"{made.identity.name} is set up; its secrets are in {files.folder}")
+        click.echo(f"Install it on the repositories that it is for: {made.identity.page}/installations/new")
+
+
+def _list_permissions() -> None:
+    table = Table("permission", "how far", "what for", box=None)
+    for permission, (how, why) in PERMISSIONS.items():
+        table.add_row(permission, how, why)
+    for event, why in EVENTS.items():
+        table.add_row(event, "event", why)
+    terminal.console().print(table)
+
+
+def _pasted(by_hand: Path, page: str) -> str:
+    by_hand.write_text(page)
+    click.echo(
+        f"Open {by_hand} in a browser and press its button. The browser ends at an address that it cannot reach."
+    )
+    code = setting_up.code_of(click.prompt("Paste that address"))
+    if isinstance(code, Failure):
+        raise failed(f"{code.message}: {code.next_step}", code.exit)
+    return code
+
+
+def _called_back(page: Callable[[str], str], state: str) -> str:
+    """Shows the page to a browser of this machine and takes the code that GitHub sends it back with."""
+    found: list[str] = []
+    came = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        server: http.server.HTTPServer
+
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            query = parse_qs(asked.query)
+            if asked.path == "/made" and query.get("state") == [state] and "code" in query:
+                found.extend(query["code"][:1])
+                came.set()
+                self._answer("<!doctype html><p>Done. Go back to the terminal.")
+            else:
+                self._answer(page(f"http://127.0.0.1:{self.server.server_port}/made"))
+
+        def _answer(self, text: str) -> None:
+            body = text.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+            """The address has the code: it is written nowhere."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        click.echo(f"Open http://127.0.0.1:{server.server_port}/ in a browser of this machine.")
+        try:
+            if not came.wait(_PATIENCE):
+                raise failed("no browser came back: begin anew, or give --by-hand FILE.html", Exit.USAGE)
+        finally:
+            server.shutdown()
+    code = setting_up.code_of(found[0])
+    if isinstance(code, Failure):
+        raise failed(f"{code.message}: {code.next_step}", code.exit)
+    return code
+
+
+@github.group()
+def rotate() -> None:
+    """Give the App another webhook secret or private key."""
+
+
+@rotate.command(name="webhook-secret")
+@data_dir_option
+def rotate_webhook_secret(data_dir: Path | None) -> None:
+    """Make another webhook secret; both are taken for an hour."""
+    with _asking(data_dir) as (settings, files, asking):
+        _refuse_without_app(files)
+        webhook = settings.pages_url + WEBHOOKS
+        _unless(setting_up.rotate_webhook_secret(asking, files, webhook, clock.now()))
+    click.echo("GitHub signs with a new secret; the one before is taken for another hour")
+
+
+@rotate.command(name="key")
+@click.argument("pem", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@data_dir_option
+def rotate_key(pem: Path, data_dir: Path | None) -> None:
+    """Take another private key, which the App's page makes: PEM is the file that it downloads."""
+    with _asking(data_dir) as (_, files, asking):
+        identity = _refuse_without_app(files)
+        _unless(setting_up.rotate_private_key(asking, files, pem.read_text(errors="replace")))
+    click.echo(f"The new key is in use. Delete the one before at {identity.page}, and {pem} here.")
+
+
+def _refuse_without_app(files: AppFiles) -> AppIdentity:
+    identity = files.identity()
+    if identity is None:
+        raise failed("no App is set up: run `cliffwatch github setup`", Exit.USAGE)
+    return identity
+
+
+@github.command()
+@data_dir_option
+def status(data_dir: Path | None) -> None:
+    """Show the App, whether GitHub knows its key, where it is installed, and what came lately."""
+    with _asking(data_dir) as (settings, files, asking), operators_pool(data_dir) as pool:
+        identity = _refuse_without_app(files)
+        reply = asking.as_app("GET", "/app")
+        click.echo(f"{identity.name} of {identity.owner}: {identity.page}")
+        click.echo(f"webhooks: {settings.pages_url}{WEBHOOKS}, {_counted_secrets(files)}")
+        with pool.connection() as connection:
+            rows = installations.list_installations(connection)
+            last = deliveries.last_delivery(connection)
+            commands, pulls = deliveries.command_counts(connection), pull_requests.counts(connection)
+        table = Table("installed on", "state", "repositories", "looked at", box=None)
+        for row in rows:
+            table.add_row(row["account"], row["state"], str(row["repositories"]), f"{row['looked']:%Y-%m-%d %H:%M}")
+        terminal.console().print(table)
+        click.echo(f"pull requests: {_listed(pulls)}; commands: {_listed(commands)}")
+        newest = f"{last['event']} at {last['received']:%Y-%m-%d %H:%M} UTC" if last else "none yet"
+        click.echo(f"last webhook: {newest}")
+        if isinstance(reply, GitHubProblem):
+            code = Exit.HOST_FAILED if reply.kind == "later" else Exit.USAGE
+            raise failed(f"GitHub does not take the key ({reply.status}: {reply.message}): rotate it", code)
+
+
+def _counted_secrets(files: AppFiles) -> str:
+    accepted = len(files.accepted_secrets(clock.now()))
+    return "one secret is taken" if accepted == 1 else f"{accepted} secrets are taken"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+
+
+@github.command()
+@click.argument("repository", metavar="OWNER/NAME")
+@click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Policy to keep, as TOML.")
+@click.option("--of-base-branch", is_flag=True, help="Forget it: the file of the base branch holds again.")
+@data_dir_option
+def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base_branch: bool) -> None:
+    """Show or keep the policy of a repository, which goes before the file of its base branch."""
+    if file is not None and of_base_branch:
+        raise failed("give --file or --of-base-branch, not both", Exit.USAGE)
+    text = file.read_text(errors="replace") if file is not None else None
+    read = read_policy(text, str(file)) if text is not None else None
+    if isinstance(read, Failure):
+        raise failed("\n".join(filter(None, (f"{read.message}: {read.next_step}", read.evidence))), Exit.USAGE)
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        row = installations.repository_named(connection, repository)
+        if row is None:
+            raise not_found("repository of an installation", repository)
+        if text is None and not of_base_branch:
+            click.echo(row["policy"] or "the file .cliffwatch.toml of each base branch holds", nl=not row["policy"])
+            return
+        installations.set_policy(connection, row["id"], text)
+        detail = {"policy": text}
+        tokens.write_audit(
+            connection, who=operator(), action="github-policy", what=row["name"], detail=detail, now=clock.now()
+        )
+    click.echo(f"{repository}: {'the file of the base branch holds' if of_base_branch else 'the policy is kept'}")

@@ -1,0 +1,57 @@
+"""What the App asks GitHub for, and why: its manifest, and the page on which an owner makes it."""
+
+import html
+import json
+from collections.abc import Mapping
+from typing import Any
+
+PERMISSIONS: Mapping[str, tuple[str, str]] = {
+    "metadata": ("read", "every App has it; it says who may write to a repository, which is who may give commands"),
+    "contents": ("read", "the policy file of the base branch, the merge base, and which files a commit touches"),
+    "pull_requests": ("write", "to read pull requests, and to write the report and answer commands in their comments"),
+    "checks": ("write", "to show the verdict beside the commit"),
+}
+"""By permission: how far, and what for."""
+
+EVENTS: Mapping[str, str] = {
+    "push": "a followed branch is looked at when it moves, not only every few minutes",
+    "pull_request": "a new head is measured, and what it replaces is cancelled",
+    "issue_comment": "commands such as /bench",
+    "check_suite": "a head that was not seen yet is looked at",
+    "check_run": "its button to run it again shows the state anew",
+}
+"""By event: what it is for. GitHub sends installation events without being asked."""
+
+
+def manifest(*, name: str, pages_url: str, webhook_url: str, redirect_url: str) -> dict[str, Any]:
+    """A private App: only its owner's account can install it, so nobody else's repository uses this service's hosts."""
+    return {
+        "name": name,
+        "url": pages_url,
+        "description": "Continuous benchmarking for the Linux BPF subsystem",
+        "hook_attributes": {"url": webhook_url, "active": True},
+        "redirect_url": redirect_url,
+        "public": False,
+        "default_permissions": {permission: how for permission, (how, _) in PERMISSIONS.items()},
+        "default_events": list(EVENTS),
+    }
+
+
+def form_address(github_web: str, organisation: str | None) -> str:
+    where = f"organizations/{organisation}/" if organisation else ""
+    return f"{github_web}/{where}settings/apps/new"
+
+
+def form_page(action: str, state: str, content: Mapping[str, Any]) -> str:
+    """A page with one button, which sends the manifest to GitHub from the owner's browser."""
+    rows = "".join(
+        f"<tr><td>{html.escape(permission)}</td><td>{how}</td><td>{html.escape(why)}</td></tr>"
+        for permission, (how, why) in PERMISSIONS.items()
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Cliffwatch: a GitHub App</title>'
+        f"<h1>A GitHub App for Cliffwatch</h1><table><tr><th>permission<th>how far<th>what for</tr>{rows}</table>"
+        f'<form method="post" action="{html.escape(action)}?state={html.escape(state)}">'
+        f'<input type="hidden" name="manifest" value="{html.escape(json.dumps(content))}">'
+        "<button>Make it on GitHub</button></form></html>"
+    )

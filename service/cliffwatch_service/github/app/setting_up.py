@@ -1,0 +1,104 @@
+"""Makes the App known to this service, and gives it another key or webhook secret."""
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_service.github.app.files import AppFiles, AppIdentity, WebhookSecret, refused_key
+from cliffwatch_service.github.calling import Answer, GitHub, GitHubProblem
+
+OVERLAP = timedelta(hours=1)
+"""For which the webhook secret before is still taken: deliveries under way and redeliveries carry it."""
+
+_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifested:
+    """What GitHub gives for the code of a manifest."""
+
+    identity: AppIdentity
+    pem: str
+    webhook_secret: str
+
+
+def code_of(pasted: str) -> str | Failure:
+    """The code in what somebody pasted: the code itself, or the address at which his browser ended."""
+    found = re.search(r"[?&]code=([^&\s]+)", pasted)
+    code = found[1] if found else pasted.strip()
+    if _CODE.fullmatch(code):
+        return code
+    return wrong_usage(
+        "this holds no code", "paste the address at which the browser ended, or what follows code= in it"
+    )
+
+
+def convert_code(github: GitHub, code: str) -> Manifested | Failure:
+    """Exchanges the code for the App's key and secret; GitHub does so once, within an hour."""
+    reply = github.without_login("POST", f"/app-manifests/{code}/conversions")
+    if isinstance(reply, GitHubProblem):
+        return failure_of(reply, "GitHub takes a code once and within an hour: begin anew")
+    try:
+        body = reply.body
+        identity = AppIdentity(
+            id=int(body["id"]),
+            slug=str(body["slug"]),
+            name=str(body["name"]),
+            owner=str(body["owner"]["login"]),
+            page=str(body["html_url"]),
+        )
+        pem, secret = str(body["pem"]), body["webhook_secret"]
+    except (TypeError, KeyError, ValueError):
+        return Failure(whose="host", message="GitHub's answer holds no App", next_step="begin anew")
+    # GitHub makes a secret where the manifest names a webhook; one of our own replaces it if it did not.
+    return refused_key(pem) or Manifested(
+        identity=identity, pem=pem, webhook_secret=str(secret) if secret else secrets.token_urlsafe(32)
+    )
+
+
+def keep_app(github: GitHub, files: AppFiles, made: Manifested, webhook_url: str) -> Failure | None:
+    """Keeps the App, then has its webhooks sent as JSON, with the secret, by https that is checked."""
+    files.keep_private_key(made.pem)
+    files.keep_webhook_secrets((WebhookSecret(secret=made.webhook_secret, until=None),))
+    files.keep_identity(made.identity)
+    return _configure(github, made.webhook_secret, webhook_url)
+
+
+def rotate_webhook_secret(github: GitHub, files: AppFiles, webhook_url: str, now: datetime) -> Failure | None:
+    """Another secret. Both are taken from before GitHub knows the new one until `OVERLAP` after it does."""
+    before = tuple(each for each in files.webhook_secrets() if each.holds(now))
+    fresh = secrets.token_urlsafe(32)
+    files.keep_webhook_secrets((WebhookSecret(secret=fresh, until=None), *before))
+    failure = _configure(github, fresh, webhook_url)
+    if failure is not None:
+        return failure  # whether GitHub took it or not, what it signs is taken: both stay until the next time
+    ending = tuple(WebhookSecret(secret=each.secret, until=each.until or now + OVERLAP) for each in before)
+    files.keep_webhook_secrets((WebhookSecret(secret=fresh, until=None), *ending))
+    return None
+
+
+def rotate_private_key(github: GitHub, files: AppFiles, pem: str) -> Failure | None:
+    """Takes a key that was made on the App's page, once GitHub has shown that it knows it."""
+    refused = refused_key(pem)
+    if refused is not None:
+        return refused
+    reply = github.as_app("GET", "/app", key=pem)
+    if isinstance(reply, GitHubProblem):
+        return failure_of(reply, "name a key that was made on this App's page; the one before is still in use")
+    files.keep_private_key(pem)
+    return None
+
+
+def _configure(github: GitHub, secret: str, webhook_url: str) -> Failure | None:
+    config = {"url": webhook_url, "content_type": "json", "insecure_ssl": "0", "secret": secret}
+    reply = github.as_app("PATCH", "/app/hook/config", config)
+    if isinstance(reply, Answer):
+        return None
+    return failure_of(reply, "run `cliffwatch github rotate webhook-secret` once GitHub answers")
+
+
+def failure_of(problem: GitHubProblem, next_step: str) -> Failure:
+    said = f"GitHub answered {problem.status}: {problem.message}" if problem.status else problem.message
+    return Failure(whose="host" if problem.kind == "later" else "usage", message=said, next_step=next_step)

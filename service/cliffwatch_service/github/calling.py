@@ -1,0 +1,254 @@
+"""Asks GitHub: the one module of the service that makes HTTP requests.
+
+They go to the address of the settings and to no other: no redirect leads away from it, no proxy of the environment is used, and
+nothing that a webhook, a comment or an answer names is an address here.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx2
+import jwt
+from gidgethub import HTTPException, RateLimitExceeded
+from gidgethub.abc import GitHubAPI
+from gidgethub.sansio import create_headers, decipher_response
+
+from cliffwatch_service.github.app.files import AppFiles
+
+Kind = Literal["gone", "forbidden", "unauthorised", "wrong", "later", "not set up"]
+
+_TIMEOUT = httpx2.Timeout(20.0, connect=10.0)
+_LARGEST = 16 << 20
+_MOST_PAGES = 30
+_MOST_REDIRECTS = 2
+_AGAIN_SECONDS = 15.0
+_SECONDARY_SECONDS = 60.0
+_LONGEST_WAIT = 3600.0
+_SKEW_SECONDS, _LASTING_SECONDS = 60, 9 * 60
+"""GitHub takes what signs the App in for ten minutes, and its clock may be behind ours."""
+
+_EARLY = timedelta(minutes=2)
+"""Before a token ends another one is fetched: what is under way must not end with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What GitHub answered; `more` is the address of the next page."""
+
+    status: int
+    body: Any
+    more: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHubProblem:
+    """Why GitHub did not do it: `later` may be tried again after `wait` seconds, everything else will stay so."""
+
+    kind: Kind
+    status: int
+    message: str
+    wait: float = 0.0
+
+
+Reply = Answer | GitHubProblem
+
+
+class GitHub:
+    """GitHub as the App sees it: as itself, and in one installation after another. Tokens are kept in memory alone."""
+
+    def __init__(self, api: str, files: AppFiles, now: Callable[[], datetime]) -> None:
+        self._api, self._files, self._now = api, files, now
+        self._tokens: dict[int, tuple[str, datetime]] = {}
+        self._http = httpx2.Client(timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def without_login(self, method: str, path: str) -> Reply:
+        return self._send(method, self._api + path, {}, None)
+
+    def as_app(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Reply:
+        """As the App itself; `key` is another private key than the one that is kept."""
+        identity, kept = self._files.identity(), key or self._files.private_key()
+        if identity is None or kept is None:
+            return GitHubProblem(kind="not set up", status=0, message="no App is set up: run `cliffwatch github setup`")
+        began = int(self._now().timestamp()) - _SKEW_SECONDS
+        claims = {"iat": began, "exp": began + _LASTING_SECONDS, "iss": str(identity.id)}
+        headers = create_headers("cliffwatch", jwt=jwt.encode(claims, kept, algorithm="RS256"))
+        return self._send(method, self._api + path, headers, body)
+
+    def installed(self, installation: int) -> "Installed":
+        return Installed(self, installation)
+
+    def in_installation(self, installation: int, method: str, url: str, body: Any) -> Reply:
+        """A token that GitHub no longer takes is fetched anew, once."""
+        for attempt in range(2):
+            token = self.token(installation, fresh=attempt > 0)
+            if isinstance(token, GitHubProblem):
+                return token
+            reply = self._send(method, url, create_headers("cliffwatch", oauth_token=token), body)
+            if not isinstance(reply, GitHubProblem) or reply.kind != "unauthorised":
+                break
+        return reply
+
+    def token(self, installation: int, *, fresh: bool) -> str | GitHubProblem:
+        """The token of an installation, a `fresh` one where GitHub refused the last."""
+        known = self._tokens.get(installation)
+        if known is not None and not fresh and self._now() < known[1] - _EARLY:
+            return known[0]
+        return self._new_token(installation)
+
+    def answer_of(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """The bytes that GitHub answers. Raises ConnectionError where none come, ValueError for an address elsewhere."""
+        if not self.is_here(url):
+            raise ValueError(f"{urlsplit(url).netloc} is not where GitHub is")
+        try:
+            return self._whole(method, url, headers, body)
+        except httpx2.TransportError as error:
+            raise ConnectionError(str(error) or type(error).__name__) from None
+
+    def address(self, path: str) -> str:
+        return self._api + path
+
+    def is_here(self, url: str) -> bool:
+        """Whether an address that GitHub named is at the address of the settings."""
+        ours, theirs = urlsplit(self._api), urlsplit(url)
+        return (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc) and theirs.path.startswith(ours.path)
+
+    def _new_token(self, installation: int) -> str | GitHubProblem:
+        reply = self.as_app("POST", f"/app/installations/{installation:d}/access_tokens")
+        if isinstance(reply, GitHubProblem):
+            self._tokens.pop(installation, None)
+            return reply
+        try:
+            token, ends = str(reply.body["token"]), datetime.fromisoformat(reply.body["expires_at"])
+        except (TypeError, KeyError, ValueError):
+            return _broken(reply.status, "GitHub's answer holds no token")
+        self._tokens[installation] = (token, ends)
+        return token
+
+    def _send(self, method: str, url: str, headers: Mapping[str, str], body: Any) -> Reply:
+        for _ in range(_MOST_REDIRECTS + 1):
+            try:
+                sent = b"" if body is None else json.dumps(body).encode()
+                status, answered, content = self._whole(method, url, headers, sent)
+            except (httpx2.TransportError, httpx2.InvalidURL) as error:
+                return _broken(0, f"GitHub was not reached: {error or type(error).__name__}")
+            target = str(httpx2.URL(url).join(answered["location"])) if "location" in answered else ""
+            # A repository that was renamed answers reads so.
+            if method != "GET" or status not in (301, 302, 307, 308) or not self.is_here(target):
+                return _read(status, answered, content, self._now())
+            url = target
+        return _broken(status, "GitHub redirects in a circle")
+
+    def _whole(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, httpx2.Headers, bytes]:
+        content = bytearray()
+        kind = {"content-type": "application/json"} if body else {}
+        with self._http.stream(method, url, headers={**kind, **headers}, content=body) as response:
+            for piece in response.iter_bytes():
+                content += piece
+                if len(content) > _LARGEST:
+                    raise httpx2.ReadError("the answer is too large")
+            return response.status_code, response.headers, bytes(content)
+
+
+class PostingApi(GitHubAPI):
+    """What posts comments asks by this, one request after another, to the same address and no other."""
+
+    def __init__(self, github: GitHub) -> None:
+        super().__init__("cliffwatch", base_url=github.address(""))
+        self._github = github
+
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        return self._github.answer_of(method, url, headers, body)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """GitHub with the rights of one installation. Paths are below the address of the settings."""
+
+    github: GitHub
+    number: int
+
+    def get(self, path: str) -> Reply:
+        return self.send("GET", path)
+
+    def post(self, path: str, body: Any) -> Reply:
+        return self.send("POST", path, body)
+
+    def patch(self, path: str, body: Any) -> Reply:
+        return self.send("PATCH", path, body)
+
+    def send(self, method: str, path: str, body: Any = None) -> Reply:
+        return self.github.in_installation(self.number, method, self.github.address(path), body)
+
+    def every(self, path: str, member: str | None = None) -> list[Any] | GitHubProblem:
+        """The items of all pages, under `member` where a page is an object."""
+        found: list[Any] = []
+        for reply in self._pages(path):
+            if isinstance(reply, GitHubProblem):
+                return reply
+            page = reply.body.get(member, []) if member and isinstance(reply.body, dict) else reply.body
+            found += page if isinstance(page, list) else []
+        return found
+
+    def _pages(self, path: str) -> Iterator[Reply]:
+        url: str | None = self.github.address(path)
+        for _ in range(_MOST_PAGES):
+            if url is None or not self.github.is_here(url):
+                return
+            reply = self.github.in_installation(self.number, "GET", url, None)
+            yield reply
+            url = reply.more if isinstance(reply, Answer) else None
+
+
+def _read(status: int, headers: httpx2.Headers, content: bytes, now: datetime) -> Reply:
+    try:
+        body, _, more = decipher_response(status, headers, content)
+    except RateLimitExceeded as spent:
+        wait = (spent.rate_limit.reset_datetime - now).total_seconds()
+        return _later(status, "GitHub's limit of requests is used up", _waiting(headers, wait))
+    except HTTPException as error:
+        return _refused(status, headers, str(error))
+    except (ValueError, LookupError, TypeError):
+        return _broken(status, "GitHub's answer cannot be read")
+    return Answer(status=status, body=body, more=more)
+
+
+def _refused(status: int, headers: httpx2.Headers, message: str) -> GitHubProblem:
+    message = message[:300]
+    if status >= 500 or status == 408:
+        return _broken(status, message)
+    secondary = status == 403 and ("retry-after" in headers or "secondary rate limit" in message)
+    if status == 429 or secondary:
+        return _later(status, message, _waiting(headers, _SECONDARY_SECONDS))
+    kinds: Mapping[int, Kind] = {401: "unauthorised", 403: "forbidden", 404: "gone", 410: "gone"}
+    return GitHubProblem(kind=kinds.get(status, "wrong"), status=status, message=message)
+
+
+def _waiting(headers: httpx2.Headers, otherwise: float) -> float:
+    after = headers.get("retry-after", "")
+    wait = float(after) if after.isascii() and after.isdecimal() else otherwise
+    return min(max(wait, 1.0), _LONGEST_WAIT)
+
+
+def _later(status: int, message: str, wait: float) -> GitHubProblem:
+    return GitHubProblem(kind="later", status=status, message=message, wait=wait)
+
+
+def _broken(status: int, message: str) -> GitHubProblem:
+    return _later(status, message, _AGAIN_SECONDS)

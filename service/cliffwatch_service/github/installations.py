@@ -1,0 +1,78 @@
+"""Where the App is installed and what it reaches there, as GitHub says now."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from cliffwatch_service.github.calling import GitHubProblem
+from cliffwatch_service.github.parts import GitHubParts, raise_if_later
+from cliffwatch_service.github.pull_requests.requesting import drop_all
+from cliffwatch_service.github.webhooks.looks import is_repository_name
+from cliffwatch_service.ingest.free_form import plain_text
+from cliffwatch_service.store.github import installations, pull_requests
+
+_log = structlog.get_logger("cliffwatch.github")
+
+
+def look_at_installation(parts: GitHubParts, number: int) -> None:
+    """Keeps what GitHub says of an installation. Raises NotNow."""
+    reply = parts.github.as_app("GET", f"/app/installations/{number:d}")
+    if isinstance(reply, GitHubProblem):
+        raise_if_later(reply)
+        if reply.kind == "gone":
+            with parts.transaction() as connection:
+                installations.set_installation_state(connection, number, "removed", parts.now())
+            _drop(parts, number)
+        _log.info("installation not read", installation=number, status=reply.status, reason=reply.message)
+        return
+    account = plain_text(str((reply.body.get("account") or {}).get("login", ""))[:100])
+    if reply.body.get("suspended_at"):
+        with parts.transaction() as connection:
+            installations.keep_installation(connection, number, account, "suspended", parts.now())
+        _drop(parts, number)
+        _log.info("installation suspended", installation=number, account=account)
+        return
+    reached = parts.github.installed(number).every("/installation/repositories?per_page=100", "repositories")
+    if isinstance(reached, GitHubProblem):
+        raise_if_later(reached)
+        _log.warning("repositories not read", installation=number, status=reached.status, reason=reached.message)
+        return
+    known = [(each["id"], each["full_name"]) for each in reached if _is_repository(each)]
+    with parts.transaction() as connection:
+        installations.keep_installation(connection, number, account, "active", parts.now())
+        installations.keep_repositories(connection, number, known)
+    _log.info("installation read", installation=number, account=account, repositories=len(known))
+
+
+def _is_repository(each: Any) -> bool:
+    return isinstance(each.get("id"), int) and is_repository_name(str(each.get("full_name")))
+
+
+def _drop(parts: GitHubParts, number: int) -> None:
+    """What nobody can be told any more is not measured."""
+    with parts.transaction() as connection:
+        for identity in pull_requests.open_of_installation(connection, number):
+            drop_all(connection, identity, parts.now())
+
+
+def known_repository(parts: GitHubParts, installation: int, repository: int) -> Mapping[str, Any] | None:
+    """A repository that an active installation reaches; where it is not known, GitHub is asked. Raises NotNow."""
+    row = _reached(parts, repository)
+    if row is None or row["installation_id"] != installation:
+        look_at_installation(parts, installation)
+        row = _reached(parts, repository)
+    return row
+
+
+def _reached(parts: GitHubParts, repository: int) -> Mapping[str, Any] | None:
+    with parts.transaction() as connection:
+        row = installations.repository_row(connection, repository)
+    return row if row is not None and row["allowed"] and row["installation_state"] == "active" else None
+
+
+def note_lost(parts: GitHubParts, installation: int, problem: GitHubProblem) -> None:
+    """After GitHub refused in an installation: whether it is still there is looked up. Raises NotNow."""
+    raise_if_later(problem)
+    if problem.kind in ("unauthorised", "gone", "forbidden"):
+        look_at_installation(parts, installation)

@@ -1,0 +1,169 @@
+"""Commands in comments: carried out for those who may write to the repository, as GitHub says at that moment."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+
+from cliffwatch.pull_request.bench_command import HELP, BenchCommand, WrongCommand, parse_bench_command
+from cliffwatch.pull_request.policy import Policy
+from cliffwatch_service.github.calling import GitHubProblem
+from cliffwatch_service.github.parts import GitHubParts, raise_if_later
+from cliffwatch_service.github.pull_requests.looking import Seen, measure_seen, see
+from cliffwatch_service.github.pull_requests.opened import may_write
+from cliffwatch_service.github.pull_requests.requesting import cancel_all
+from cliffwatch_service.github.pull_requests.selections import asked_selection
+from cliffwatch_service.github.telling.speaking import Speaker
+from cliffwatch_service.store import background, queue, tokens
+from cliffwatch_service.store.github import deliveries, pull_requests
+
+DECLINED = (
+    "Thank you, but commands are for those who may write to this repository: a maintainer can ask for the benchmarks"
+    " with `/bench`."
+)
+MOVED = "The pull request moved after this comment was written: look at its head, then say `/bench` again."
+NO_BISECTION = "This service does not bisect yet: `/bench base=REV` measures against any commit."
+NO_SUCH_BASE = "There is no such commit in this repository: `base=` takes a commit, a tag or a branch of it."
+NOTHING_TO_CANCEL = "There was nothing left to cancel."
+
+_REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,199}", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_log = structlog.get_logger("cliffwatch.github")
+
+
+def carry_out(parts: GitHubParts, installation: int, repository: int, number: int, comment: int) -> None:
+    """Does what a comment says, once, and answers it. Raises NotNow."""
+    seen = see(parts, installation, repository, number)
+    if seen is None:
+        return
+    with parts.transaction() as connection:
+        deliveries.keep_command(connection, comment=comment, repository=repository, number=number, now=parts.now())
+        row = deliveries.command_row(connection, comment)
+    if row is None or row["outcome"] is not None or row["number"] != number:
+        return
+    outcome = _done(parts, seen, comment, row["head_known"])
+    with parts.transaction() as connection:
+        deliveries.end_command(connection, comment, outcome, parts.now())
+
+
+def _done(parts: GitHubParts, seen: Seen, comment: int, head_known: str | None) -> str:
+    speaker = Speaker(parts, seen.installed, seen.name, seen.opened.number)
+    reply = seen.installed.get(f"/repos/{seen.name}/issues/comments/{comment:d}")
+    if isinstance(reply, GitHubProblem):
+        raise_if_later(reply)
+        return "gone"
+    login, text = _written(reply.body, seen)
+    command = parse_bench_command(text)
+    if command is None or login is None or login == speaker.login:
+        return "gone"
+    allowed = may_write(seen.installed, seen.name, login)
+    if isinstance(allowed, GitHubProblem):
+        raise_if_later(allowed)
+        allowed = False
+    if not allowed:
+        return _decline(parts, seen, speaker)
+    if isinstance(command, WrongCommand):
+        speaker.react(comment, "confused")
+        speaker.answer(command.help, to=str(comment))
+        return "wrong"
+    _audit(parts, seen, login, command)
+    return _carried_out(parts, seen, speaker, command, comment=comment, head_known=head_known)
+
+
+def _written(body: Any, seen: Seen) -> tuple[str | None, str]:
+    """By whom a comment of this pull request is, and what it says now."""
+    of_this = isinstance(body, Mapping) and str(body.get("issue_url", "")).endswith(f"/issues/{seen.opened.number}")
+    if not of_this or not isinstance(body.get("user"), Mapping):
+        return None, ""
+    return str(body["user"].get("login")), str(body.get("body") or "")
+
+
+def _decline(parts: GitHubParts, seen: Seen, speaker: Speaker) -> str:
+    """Once in a pull request: who goes on asking gets no more notifications sent to others."""
+    with parts.transaction() as connection:
+        row = pull_requests.pull_request_numbered(connection, seen.repository["id"], seen.opened.number)
+    if row is None or not row["declined"]:
+        speaker.answer(DECLINED, to="declined")
+        with parts.transaction() as connection:
+            if row is not None:
+                pull_requests.set_declined(connection, row["id"])
+    return "declined"
+
+
+def _audit(parts: GitHubParts, seen: Seen, login: str, command: BenchCommand) -> None:
+    what = f"{seen.name}#{seen.opened.number}"
+    detail = {"verb": command.verb, "head": seen.opened.head}
+    with parts.transaction() as connection:
+        tokens.write_audit(
+            connection, who=f"github {login}"[:200], action="bench-command", what=what, detail=detail, now=parts.now()
+        )
+    _log.info("command", verb=command.verb, by=login, pull_request=what)
+
+
+def _carried_out(
+    parts: GitHubParts, seen: Seen, speaker: Speaker, command: BenchCommand, *, comment: int, head_known: str | None
+) -> str:
+    if command.verb in ("help", "bisect"):
+        speaker.answer(HELP if command.verb == "help" else NO_BISECTION, to=str(comment))
+        return "done"
+    if command.verb == "cancel":
+        return _cancelled(parts, seen, speaker, comment)
+    if head_known is not None and head_known != seen.opened.head and not _own(seen):
+        speaker.answer(MOVED, to=str(comment))
+        return "done"
+    problem = _measured(parts, seen, command, comment)
+    if problem is None:
+        speaker.react(comment, "rocket")
+        return "done"
+    speaker.react(comment, "confused")
+    speaker.answer(problem, to=str(comment))
+    return "wrong"
+
+
+def _own(seen: Seen) -> bool:
+    """Whether only those push to head who may write to the repository: their next commit is theirs to measure."""
+    return seen.opened.is_trusted(seen.policy) if isinstance(seen.policy, Policy) else seen.opened.own
+
+
+def _measured(parts: GitHubParts, seen: Seen, command: BenchCommand, comment: int) -> str | None:
+    """Why it cannot be done, in one line."""
+    if not isinstance(seen.policy, Policy):
+        return measure_seen(parts, seen, approve=True)
+    with parts.transaction() as connection:
+        offered = queue.offered_targets(connection)
+    selection = asked_selection(seen.policy, command, offered, comment)
+    if isinstance(selection, str):
+        return selection
+    base = None
+    if command.base is not None:
+        base = _resolved(seen, command.base)
+        if base is None:
+            return NO_SUCH_BASE
+    return measure_seen(parts, seen, selection, base=base, approve=True)
+
+
+def _resolved(seen: Seen, revision: str) -> str | None:
+    if not _REVISION.fullmatch(revision) or ".." in revision:
+        return None
+    reply = seen.installed.get(f"/repos/{seen.name}/commits/{quote(revision, safe='')}")
+    if isinstance(reply, GitHubProblem):
+        raise_if_later(reply)
+        return None
+    commit = str(reply.body.get("sha")) if isinstance(reply.body, Mapping) else ""
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def _cancelled(parts: GitHubParts, seen: Seen, speaker: Speaker, comment: int) -> str:
+    cancelled = 0
+    with parts.transaction() as connection:
+        row = pull_requests.pull_request_numbered(connection, seen.repository["id"], seen.opened.number)
+        if row is not None:
+            cancelled = cancel_all(connection, row["id"], parts.now())
+            background.ask_telling(connection, row["id"])
+    if cancelled:
+        speaker.react(comment, "+1")
+    else:
+        speaker.answer(NOTHING_TO_CANCEL, to=str(comment))
+    return "done"

@@ -1,0 +1,96 @@
+"""A pull request as GitHub describes it now, reduced to what is used."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from cliffwatch.pull_request.mailing_list_series import (
+    SeriesBranch,
+    read_series_branch,
+    read_series_record,
+    version_in_subject,
+)
+from cliffwatch.pull_request.policy import Policy
+from cliffwatch_service.github.calling import GitHubProblem, Installed
+from cliffwatch_service.ingest.free_form import plain_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """`own` is whether head lies in the repository itself, where only those push who may write to it; `owner` is whose the
+    repository of head is. `series` and `version` are of a mailing list's series.
+    """
+
+    number: int
+    open: bool
+    title: str
+    author: str
+    association: str
+    head: str
+    base: str
+    base_branch: str
+    own: bool
+    owner: str
+    series: SeriesBranch | None
+    version: int | None
+
+    def is_trusted(self, policy: Policy) -> bool:
+        """Whether it is measured without a maintainer's word: whoever could push to its head is somebody whom the policy
+        trusts, or may write to the repository anyway.
+        """
+        return self.own or (self.owner == self.author and policy.trusts(self.author, self.association))
+
+
+def read_pull_request(installed: Installed, name: str, repository: int, number: int) -> Opened | GitHubProblem:
+    """As GitHub says now, whatever webhooks said."""
+    reply = installed.get(f"/repos/{name}/pulls/{number:d}")
+    if isinstance(reply, GitHubProblem):
+        return reply
+    try:
+        return _opened(reply.body, repository, number)
+    except (KeyError, TypeError, ValueError):
+        return GitHubProblem(kind="wrong", status=reply.status, message="GitHub's answer holds no pull request")
+
+
+def _opened(body: Mapping[str, Any], repository: int, number: int) -> Opened:
+    head, base = body["head"], body["base"]
+    if base["repo"]["id"] != repository:
+        raise ValueError("another repository has the name now")
+    source = head["repo"]  # null where the fork is gone
+    own = source is not None and source["id"] == repository
+    title = plain_text(str(body["title"])[:300])
+    series = read_series_branch(str(head["ref"])) if own else None
+    recorded = read_series_record(str(body["body"] or "")).version
+    return Opened(
+        number=number,
+        open=body["state"] == "open",
+        title=title,
+        author=_login(body["user"]),
+        association=str(body["author_association"]),
+        head=_commit(head["sha"]),
+        base=_commit(base["sha"]),
+        base_branch=str(base["ref"]),
+        own=own,
+        owner=_login(source["owner"]) if source is not None else "",
+        series=series,
+        version=(recorded or version_in_subject(title)) if series is not None else None,
+    )
+
+
+def _login(user: Mapping[str, Any] | None) -> str:
+    return str(user["login"]) if user is not None else "ghost"
+
+
+def _commit(text: Any) -> str:
+    if not isinstance(text, str) or len(text) not in (40, 64) or set(text) - set("0123456789abcdef"):
+        raise ValueError("no commit")
+    return text
+
+
+def may_write(installed: Installed, name: str, login: str) -> bool | GitHubProblem:
+    """Whether somebody may write to the repository, as GitHub says at this moment."""
+    reply = installed.get(f"/repos/{name}/collaborators/{quote(login, safe='')}/permission")
+    if isinstance(reply, GitHubProblem):
+        return False if reply.kind == "gone" else reply
+    return isinstance(reply.body, Mapping) and reply.body.get("permission") in ("admin", "maintain", "write")

@@ -1,0 +1,164 @@
+"""Requests for pull requests: each wish for a head is asked once, and what it replaces is cancelled."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.identities import digest_of
+from cliffwatch.tree_addresses import read_address
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.github.parts import ASKER
+from cliffwatch_service.github.pull_requests.selections import Selection
+from cliffwatch_service.jobs.leases import cancel
+from cliffwatch_service.jobs.requests import Asked, Priority, ask
+from cliffwatch_service.jobs.targets import refuse_unoffered
+from cliffwatch_service.jobs.trees_allowed import refuse_tree
+from cliffwatch_service.runtime.settings import Settings
+from cliffwatch_service.store import follows, queue, tokens
+from cliffwatch_service.store.github import pull_requests
+
+_ENDED = frozenset({"done", "failed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What to measure of a pull request's head, of a repository at this address."""
+
+    pull_request: int
+    name: str
+    number: int
+    pull_head: str
+    base: str
+    head: str
+    version: int | None
+    selection: Selection
+
+
+def measure(connection: Connection[Any], wish: Wish, settings: Settings, now: datetime) -> bool:
+    """Asks for it, unless that was done; whether anything new was asked. Everything else that was asked for this pull request is
+    superseded. Raises Refusal where no host or no suite is there for it.
+    """
+    selection = wish.selection
+    key = digest_of(
+        [
+            *(wish.pull_head, wish.base, wish.head, sorted(selection.targets), sorted(selection.suites)),
+            *(selection.profile, selection.boots, selection.again),
+        ]
+    )
+    before = pull_requests.measurements_of(connection, wish.pull_request)
+    same = [each for each in before if each["key"].split(" ")[0] == key]
+    if _stands(connection, wish, before, same, now):
+        return False
+    row = pull_requests.MeasurementRow(
+        pull_request=wish.pull_request,
+        pull_head=wish.pull_head,
+        base=wish.base,
+        head=wish.head,
+        version=wish.version,
+        key=f"{key} {len(same)}",
+        again=bool(selection.again),
+    )
+    number = pull_requests.keep_measurement(connection, row, now)
+    assert number is not None
+    _supersede(connection, (each for each in before if each["state"] == "asked"), now)
+    _ask(connection, wish, number, settings, now)
+    return True
+
+
+def _stands(
+    connection: Connection[Any],
+    wish: Wish,
+    before: Sequence[Mapping[str, Any]],
+    same: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> bool:
+    """Whether nothing has to be asked: it was, and is under way or done, or somebody cancelled it or asked for something else of
+    this head.
+    """
+    if wish.selection.again:
+        return bool(same)  # a comment asks once, whatever became of it
+    supersede_others(connection, wish.pull_request, wish.pull_head, now)
+    if any(each["again"] and each["state"] != "superseded" and each["pull_head"] == wish.pull_head for each in before):
+        return True
+    standing = [each for each in same if each["state"] != "superseded" or _is_done(connection, each["id"])]
+    if standing and standing[0]["state"] == "superseded":
+        pull_requests.set_measurements(connection, [standing[0]["id"]], "asked")
+    return bool(standing)
+
+
+def _is_done(connection: Connection[Any], measurement: int) -> bool:
+    jobs = [queue.job_row(connection, job) for job in pull_requests.jobs_of_measurement(connection, measurement)]
+    return bool(jobs) and all(job is not None and job["state"] in _ENDED for job in jobs)
+
+
+def _ask(connection: Connection[Any], wish: Wish, measurement: int, settings: Settings, now: datetime) -> None:
+    tree = tree_of(connection, wish.name, settings)
+    refuse_tree(connection, tree, settings.trees)
+    priority: Priority = "person" if wish.selection.again else "push"
+    asked = Asked(
+        tree=tree,
+        base=wish.base,
+        head=wish.head,
+        targets=wish.selection.targets,
+        suites=wish.selection.suites,
+        profile=wish.selection.profile,
+        boots=wish.selection.boots,
+        priority=priority,
+        note=f"{wish.name}#{wish.number}",
+    )
+    asker = tokens.keep_asker(connection, ASKER, now)
+    row, _ = ask(connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now)
+    refuse_unoffered(connection, asked.targets)
+    pull_requests.add_request(connection, measurement, row["id"])
+
+
+def tree_of(connection: Connection[Any], name: str, settings: Settings) -> str:
+    """The address of a repository, written as it is followed where it is: heads of pull requests lie there, too."""
+    address = f"{settings.github_web}/{name}"
+    same = {read_address(address), read_address(f"{address}.git")}
+    followed = (row["tree"] for row in follows.list_follows(connection))
+    return next((tree for tree in followed if read_address(tree) in same), f"{address}.git")
+
+
+def supersede_others(connection: Connection[Any], pull_request: int, head: str, now: datetime) -> None:
+    """Cancels what was asked for other heads."""
+    others = pull_requests.measurements_of(connection, pull_request)
+    _supersede(connection, (each for each in others if each["state"] == "asked" and each["pull_head"] != head), now)
+
+
+def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) -> int:
+    """Cancels, for somebody who asked for that, everything of a pull request that has not ended; how many jobs."""
+    asked = [each for each in pull_requests.measurements_of(connection, pull_request) if each["state"] == "asked"]
+    running = [each["id"] for each in asked if not _is_done(connection, each["id"])]
+    cancelled = sum(_cancel_jobs(connection, number, now) for number in running)
+    pull_requests.set_measurements(connection, running, "cancelled")
+    return cancelled
+
+
+def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
+    """Cancels what has not ended of a pull request that is closed, or out of reach: it begins anew if it comes back."""
+    asked = [each for each in pull_requests.measurements_of(connection, pull_request) if each["state"] == "asked"]
+    _supersede(connection, (each for each in asked if not _is_done(connection, each["id"])), now)
+
+
+def _supersede(connection: Connection[Any], measurements: Iterable[Mapping[str, Any]], now: datetime) -> None:
+    gone = [each["id"] for each in measurements]
+    for number in gone:
+        _cancel_jobs(connection, number, now)
+    pull_requests.set_measurements(connection, gone, "superseded")
+
+
+def _cancel_jobs(connection: Connection[Any], measurement: int, now: datetime) -> int:
+    """Of those alone that this service asked: results that others asked for stay theirs."""
+    asker = tokens.keep_asker(connection, ASKER, now)
+    caller = Caller(name=ASKER, token_id=asker, scopes=frozenset({"upload"}))
+    cancelled = 0
+    for job in pull_requests.jobs_of_measurement(connection, measurement):
+        row = queue.job_row(connection, job)
+        if row is not None and row["state"] in ("queued", "leased", "parked"):
+            cancel(connection, job, by=caller, now=now)
+            cancelled += 1
+    return cancelled

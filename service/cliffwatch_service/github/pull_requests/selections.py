@@ -1,0 +1,79 @@
+"""What is measured of a pull request: what its policy says, changed by what a command asks for."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.pull_request.bench_command import BenchCommand
+from cliffwatch.pull_request.policy import Policy
+from cliffwatch.samples import CaseKey
+
+Targets = tuple[tuple[str, str], ...]
+"""Platforms and modes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """As a request takes it. `again` is empty for what the policy asks, and tells apart what people ask for anew."""
+
+    suites: tuple[str, ...]
+    profile: str
+    boots: str
+    targets: Targets
+    again: str = ""
+
+
+def selection_of(policy: Policy) -> Selection:
+    return Selection(
+        suites=policy.suites,
+        profile=policy.profile,
+        boots=str(policy.boots),
+        targets=tuple((target.platform, target.mode) for target in policy.targets),
+    )
+
+
+def asked_selection(
+    policy: Policy, command: BenchCommand, offered: Collection[tuple[str, str]], comment: int
+) -> Selection | str:
+    """What a command asks for, or one line on what cannot be done. A platform that the policy lacks may be any that a host
+    offers.
+    """
+    selection = selection_of(policy)
+    targets = _targets(selection.targets, command, sorted(offered))
+    if not targets:
+        known = ", ".join(f"`{platform}` in {mode}" for platform, mode in sorted({*offered, *selection.targets}))
+        return f"No host measures that: there is {known or 'no host yet'}."
+    suites = command.suites or selection.suites
+    if command.cases:
+        found = _suites_with(command.cases)
+        if not found:
+            return "No suite has such a case: `cliffwatch suites` lists them."
+        suites = command.suites or found
+    boots = command.boots if command.boots is not None else selection.boots
+    return replace(selection, suites=tuple(suites), boots=boots, targets=targets, again=f"comment {comment}")
+
+
+def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, str]]) -> Targets:
+    for targets in (own, tuple(offered)) if command.platforms or command.modes else (own,):
+        wanted = tuple(
+            (platform, mode)
+            for platform, mode in targets
+            if (not command.platforms or platform in command.platforms) and (not command.modes or mode in command.modes)
+        )
+        if wanted and {platform for platform, _ in wanted} >= set(command.platforms):
+            return wanted
+    return ()
+
+
+def _suites_with(cases: Sequence[str]) -> tuple[str, ...]:
+    """The suites with a benchmark or a case of one of these names or patterns: a case is measured with the rest of its suite."""
+    return tuple(
+        suite.name
+        for suite in load_catalogue().suites
+        if any(_is_named(case.key, pattern) for case in suite.cases("full") for pattern in cases)
+    )
+
+
+def _is_named(case: CaseKey, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (case.benchmark, str(case), f"{case.suite}/{case}"))

@@ -1,0 +1,1 @@
+"""What a pull request is told, and how."""

@@ -1,0 +1,191 @@
+"""How far a pull request's measurements are, from what is stored, as the library's comments take it."""
+
+import shlex
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+from psycopg import Connection
+
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.pull_request.state import (
+    Booting,
+    Building,
+    Cancelled,
+    EarlierVersion,
+    Failed,
+    Link,
+    Measured,
+    Progress,
+    PullRequestState,
+    Queued,
+    Series,
+    TargetState,
+    Waiting,
+    confirmed_rows,
+)
+from cliffwatch.reports.context import ReportContext, context_of_record
+from cliffwatch.reports.json_reading import comparison_set_from_json
+from cliffwatch_service.compare.analysis import load_arm, stored_comparison
+from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.jobs.estimates import Estimate, expectations
+from cliffwatch_service.store import boots, comparisons, queue, runs
+from cliffwatch_service.store.github import pull_requests
+
+_LONGEST_QUEUE = 1000
+Expected = Mapping[Any, Estimate]
+
+
+def state_of(connection: Connection[Any], row: Mapping[str, Any], pages_url: str, now: datetime) -> PullRequestState:
+    """The state of a pull request (`row`), with the sequence that its comment had last."""
+    measurements = pull_requests.measurements_of(connection, row["id"])
+    current = next(
+        (each for each in measurements if each["pull_head"] == row["head"] and each["state"] != "superseded"), None
+    )
+    jobs = (
+        [job for request in current["requests"] for job in queue.jobs_of_request(connection, request)]
+        if current
+        else []
+    )
+    expected = expectations(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
+    targets = tuple(
+        TargetState(platform=job["platform"], mode=job["mode"], progress=_progress(connection, job, expected))
+        for job in jobs
+    )
+    notes = (row["problem"],) if row["problem"] and jobs else ()
+    return PullRequestState(
+        sequence=row["sequence"],
+        title=f"{row['repository']}#{row['number']}",
+        base=current["base_commit"] if current else row["base"],
+        head=row["head"],
+        targets=targets or _without_jobs(row),
+        repeat="\n".join(_repeat(job) for job in jobs),
+        series=_series(row),
+        earlier=_earlier(connection, row, measurements),
+        links=_links(current, jobs, pages_url),
+        notes=notes,
+    )
+
+
+def _without_jobs(row: Mapping[str, Any]) -> tuple[TargetState, ...]:
+    """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there is a reason."""
+    progress: Progress
+    if row["problem"]:
+        progress = Failed(failure=wrong_usage(row["problem"], "fix that, then say `/bench`"))
+    elif row["state"] == "closed":
+        progress = Cancelled()
+    else:
+        progress = Waiting() if row["waits"] else Queued()
+    return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in row["targets"])
+
+
+def _progress(connection: Connection[Any], job: Mapping[str, Any], expected: Expected) -> Progress:
+    estimate = expected.get(job["id"])
+    seconds = estimate.seconds if estimate is not None else None
+    match job["state"]:
+        case "queued":
+            return Queued(position=estimate.position if estimate is not None else None, seconds=seconds)
+        case "leased":
+            return _running(connection, job, seconds)
+        case "cancelled":
+            return Cancelled()
+        case "parked":
+            step = "the service's operator finds out why, and puts the job back; or say `/bench` to ask anew"
+            return Failed(failure=Failure(whose="host", message="no host could do it", next_step=step))
+        case "failed":
+            return Failed(failure=_kernel_failure(connection, job))
+    return _measured(connection, job)
+
+
+def _running(connection: Connection[Any], job: Mapping[str, Any], seconds: float | None) -> Progress:
+    run = runs.run_by_id(connection, job["run_id"]) if job["run_id"] is not None else None
+    done = len(boots.boot_numbers(connection, run["id"])) if run is not None else 0
+    if run is None or not done:
+        return Building(seconds=seconds)
+    plan = stored_record(run)["plan"]
+    planned = None if plan.get("stages") else len(plan["boots"])
+    return Booting(done=done, planned=planned, seconds=seconds)
+
+
+def _measured(connection: Connection[Any], job: Mapping[str, Any]) -> Progress:
+    """A job that is done: its comparison, or its boots until that is made."""
+    run = runs.run_by_id(connection, job["run_id"])
+    assert run is not None
+    arms = {arm["name"]: arm for arm in runs.arms_of(connection, run["id"])}
+    compared = _compared(connection, arms)
+    if compared is None:
+        done = len(boots.boot_numbers(connection, run["id"]))
+        return Booting(done=done, planned=done)
+    loaded = [load_arm(connection, run, arms[name]).arm for name in ("base", "head")] if compared.changed_rows() else []
+    return Measured(
+        compared=compared,
+        context=context_of_record(stored_record(run), None),
+        confirmed=confirmed_rows(compared, *loaded) if loaded else frozenset(),
+    )
+
+
+def _compared(connection: Connection[Any], arms: Mapping[str, Mapping[str, Any]]) -> ComparisonSet | None:
+    if "base" not in arms or "head" not in arms:
+        return None
+    stored = stored_comparison(connection, arms["base"]["id"], arms["head"]["id"])
+    if stored is None:
+        return None
+    rows = orjson.loads(unpacked(comparisons.rows_of(connection, stored["id"])))
+    return comparison_set_from_json(stored["summary"], rows)
+
+
+def _kernel_failure(connection: Connection[Any], job: Mapping[str, Any]) -> Failure:
+    """The kernel's, with the evidence of the arm that failed where the run has it."""
+    run = runs.run_by_id(connection, job["run_id"]) if job["run_id"] is not None else None
+    context: ReportContext | None = context_of_record(stored_record(run), None) if run is not None else None
+    step = "fix it and push: the new head is measured by itself"
+    for failure in context.failures if context is not None else ():
+        return Failure(
+            whose="kernel", message=f"{failure.arm}: {failure.message}", next_step=step, evidence=failure.evidence
+        )
+    message = "the kernel under test could not be built, booted or measured"
+    return Failure(whose="kernel", message=message, next_step=step, evidence=job["reason"] or "")
+
+
+def _series(row: Mapping[str, Any]) -> Series | None:
+    return None if row["series"] is None else Series(identity=str(row["series"]), version=row["version"] or 1)
+
+
+def _earlier(
+    connection: Connection[Any], row: Mapping[str, Any], measurements: list[Mapping[str, Any]]
+) -> EarlierVersion | None:
+    """What the version before this one measured, as far as it was done: the newest that has any comparison."""
+    if row["version"] is None:
+        return None
+    before = (each for each in measurements if each["version"] is not None and each["version"] < row["version"])
+    for measurement in sorted(before, key=lambda each: (each["version"], each["id"]), reverse=True):
+        compared = {}
+        for request in measurement["requests"]:
+            for job in queue.jobs_of_request(connection, request):
+                progress = _measured(connection, job) if job["state"] == "done" else None
+                if isinstance(progress, Measured):
+                    compared[job["platform"], job["mode"]] = progress.compared
+        if compared:
+            return EarlierVersion(version=measurement["version"], head=measurement["pull_head"], compared=compared)
+    return None
+
+
+def _repeat(job: Mapping[str, Any]) -> str:
+    words = ["cliffwatch", "run", "--tree", job["tree"], "--base", job["base_commit"], "--head", job["head_commit"]]
+    words += ["--suite", ",".join(job["suites"]), "--profile", job["profile"], "--mode", job["mode"]]
+    return shlex.join([*words, "--platform", job["platform"], "--boots", job["boots"], "--trust", "outside"])
+
+
+def _links(current: Mapping[str, Any] | None, jobs: list[Mapping[str, Any]], pages_url: str) -> tuple[Link, ...]:
+    if current is None:
+        return ()
+    pair = f"{current['base_commit']}...{current['head_commit']}"
+    done = (
+        [Link(name="comparison", url=f"{pages_url}/compare/{pair}")]
+        if any(job["state"] == "done" for job in jobs)
+        else []
+    )
+    return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current["requests"]))

@@ -1,0 +1,96 @@
+"""Speaks in a pull request: comments, check runs and reactions, by the library's posting."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request import posting
+from cliffwatch.pull_request.comment import CheckRun
+from cliffwatch_service.github.calling import GitHubProblem, Installed, PostingApi
+from cliffwatch_service.github.installations import look_at_installation
+from cliffwatch_service.github.parts import GitHubParts, NotNow
+from cliffwatch_service.store.github import installations
+
+_AGAIN_SECONDS = 60.0
+_PATIENCE = posting.Patience(tries=3, longest_wait=5.0)
+"""What takes longer is done again later: meanwhile others are told."""
+
+T = TypeVar("T")
+_log = structlog.get_logger("cliffwatch.github")
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Says things in one pull request of a repository (OWNER/NAME). What GitHub cannot take now raises NotNow; what it will never
+    take, as in a locked conversation, is logged and left.
+    """
+
+    parts: GitHubParts
+    installed: Installed
+    name: str
+    number: int
+
+    @property
+    def login(self) -> str:
+        """Under which we speak."""
+        identity = self.parts.files.identity()
+        return identity.login if identity is not None else ""
+
+    def answer(self, text: str, *, to: str) -> None:
+        self._done("answer", posting.put_reply(self._poster(), self.name, self.number, text, to=to))
+
+    def react(self, comment: int, reaction: posting.Reaction) -> None:
+        self._done("reaction", posting.react(self._poster(), self.name, comment, reaction))
+
+    def report(self, body: str) -> bool:
+        """Whether it is there now, or something newer."""
+        return self._done("report", posting.put_sticky(self._poster(), self.name, self.number, body)) is not None
+
+    def notify(self, body: str) -> None:
+        self._done("notification", posting.put_notification(self._poster(), self.name, self.number, body))
+
+    def check(self, head: str, run: CheckRun) -> None:
+        self._done("check run", posting.put_check_run(self._poster(), self.name, head, run))
+
+    def _done(self, what: str, posted: Coroutine[Any, Any, T | Failure]) -> T | None:
+        done = asyncio.run(posted)
+        if not isinstance(done, Failure):
+            return done
+        if isinstance(done, posting.Limited):
+            raise NotNow(f"{what}: {done.message}", done.seconds)
+        if done.whose == "host":
+            look_at_installation(self.parts, self.installed.number)
+            if self._is_reached():
+                raise NotNow(f"{what}: {done.message} {done.evidence}", _AGAIN_SECONDS)
+        _log.warning("not posted", what=what, repository=self.name, number=self.number, reason=done.message)
+        return None
+
+    def _is_reached(self) -> bool:
+        with self.parts.transaction() as connection:
+            row = installations.repository_named(connection, self.name)
+        return row is not None and row["allowed"] and row["installation_state"] == "active"
+
+    def _poster(self) -> posting.Poster:
+        async def token(fresh: bool) -> str | Failure:
+            found = self.installed.github.token(self.installed.number, fresh=fresh)
+            return _failure(found) if isinstance(found, GitHubProblem) else found
+
+        return posting.Poster(
+            api=PostingApi(self.installed.github),
+            author=self.login,
+            token=token,
+            now=lambda: self.parts.now().timestamp(),
+            patience=_PATIENCE,
+        )
+
+
+def _failure(problem: GitHubProblem) -> Failure:
+    return Failure(
+        whose="host" if problem.kind == "later" else "usage",
+        message=f"no token of the installation ({problem.status}): {problem.message}",
+        next_step="look at the installation with `cliffwatch github status`",
+    )

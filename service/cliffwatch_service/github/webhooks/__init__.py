@@ -1,0 +1,1 @@
+"""What GitHub sends: whether it did, and where to look then."""

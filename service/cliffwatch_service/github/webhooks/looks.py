@@ -1,0 +1,150 @@
+"""What a webhook is about. Nothing that one says is believed but where to look: what is so is asked from GitHub.
+
+So a webhook that comes twice, late, out of order or from somebody who kept a copy costs a look, and changes nothing.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cliffwatch.pull_request.bench_command import parse_bench_command
+from cliffwatch.pull_request.mailing_list_series import read_series_record
+
+_LARGEST_NUMBER = 2**53
+_NAME = re.compile(r"(?!\.+/)[A-Za-z0-9_.-]{1,100}/(?!\.+$)[A-Za-z0-9_.-]{1,100}")
+_HEADS = "refs/heads/"
+_MOST_PULL_REQUESTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationLook:
+    """Where the App is installed, or what it reaches there, may have changed."""
+
+    installation: int
+
+
+@dataclass(frozen=True, slots=True)
+class PushLook:
+    """A branch of a repository (OWNER/NAME) may have moved."""
+
+    repository: str
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestLook:
+    """A pull request of a repository, by GitHub's number, may have changed."""
+
+    installation: int
+    repository: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLook:
+    """A comment to a pull request may hold a command."""
+
+    installation: int
+    repository: int
+    number: int
+    comment: int
+
+
+Look = InstallationLook | PushLook | PullRequestLook | CommandLook
+
+_PULL_REQUEST_ACTIONS = frozenset({"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review"})
+
+
+def is_repository_name(name: str) -> bool:
+    """Whether this may be OWNER/NAME: nothing else becomes a part of an address."""
+    return _NAME.fullmatch(name) is not None
+
+
+def looks_of(event: str, payload: Any) -> tuple[Look, ...]:
+    """What to look at; nothing for events that are of no interest, and for payloads that are not what they should be."""
+    read = _READERS.get(event)
+    return () if read is None or not isinstance(payload, Mapping) else read(payload)
+
+
+def _installation(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+    number = _number(payload, "installation", "id")
+    return () if number is None else (InstallationLook(number),)
+
+
+def _push(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+    name, ref = _text(payload, "repository", "full_name"), _text(payload, "ref")
+    if not is_repository_name(name) or not ref.startswith(_HEADS):
+        return ()
+    return (PushLook(name, ref.removeprefix(_HEADS)),)
+
+
+def _pull_request(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+    if _text(payload, "action") not in _PULL_REQUEST_ACTIONS:
+        return ()
+    return _look_at(payload, _number(payload, "pull_request", "number"))
+
+
+def _look_at(payload: Mapping[str, Any], number: int | None) -> tuple[Look, ...]:
+    installation, repository = _number(payload, "installation", "id"), _number(payload, "repository", "id")
+    if installation is None or repository is None or number is None:
+        return ()
+    return (PullRequestLook(installation, repository, number),)
+
+
+def _issue_comment(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+    """A command, or a record of a series' upstream base."""
+    if not isinstance(_at(payload, "issue", "pull_request"), Mapping):
+        return ()
+    looks = _look_at(payload, _number(payload, "issue", "number"))
+    text, comment = _text(payload, "comment", "body"), _number(payload, "comment", "id")
+    if _text(payload, "action") != "created":
+        return ()
+    if read_series_record(text).upstream is not None:
+        return looks
+    if comment is None or parse_bench_command(text) is None:
+        return ()
+    return tuple(
+        CommandLook(each.installation, each.repository, each.number, comment)
+        for each in looks
+        if isinstance(each, PullRequestLook)
+    )
+
+
+def _checks(member: str) -> Callable[[Mapping[str, Any]], tuple[Look, ...]]:
+    def read(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+        if _text(payload, "action") not in ("requested", "rerequested"):
+            return ()
+        named = _at(payload, member, "pull_requests")
+        numbers = [_number(each, "number") for each in named] if isinstance(named, list) else []
+        return tuple(look for number in numbers[:_MOST_PULL_REQUESTS] for look in _look_at(payload, number))
+
+    return read
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Look, ...]]] = {
+    "push": _push,
+    "pull_request": _pull_request,
+    "issue_comment": _issue_comment,
+    "check_suite": _checks("check_suite"),
+    "check_run": _checks("check_run"),
+    "installation": _installation,
+    "installation_repositories": _installation,
+}
+
+
+def _at(value: Any, *path: str) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _text(value: Any, *path: str) -> str:
+    found = _at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def _number(value: Any, *path: str) -> int | None:
+    found = _at(value, *path)
+    good = isinstance(found, int) and not isinstance(found, bool) and 0 < found < _LARGEST_NUMBER
+    return found if good else None

@@ -1,0 +1,163 @@
+"""The service's settings: the environment first, then the file that CLIFFWATCH_SETTINGS names, then what is written here."""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from cliffwatch.tree_addresses import read_address, without_credentials
+from cliffwatch_service.refusal import Refusal
+
+FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
+PREFIX = "CLIFFWATCH_"
+
+OTHER_PARTS = frozenset(
+    {FILE_VARIABLE, "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE", "CLIFFWATCH_URL", "CLIFFWATCH_CACHE"}
+)
+"""Variables of this prefix that belong to the worker and its commands."""
+
+
+def default_data_dir() -> Path:
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/share") / "cliffwatch"
+
+
+def _words(given: Any) -> Any:
+    return tuple(given.replace(",", " ").split()) if isinstance(given, str) else given
+
+
+def _remote_address(given: str) -> str:
+    """An address that secrets may be sent to: https, or this machine itself."""
+    parts = urlsplit(given)
+    loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
+        raise ValueError("must be https://…, or http:// on this machine")
+    if parts.hostname is None or parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must be an address without a name, a password, a query or a fragment")
+    return given.rstrip("/")
+
+
+def _page_address(given: str) -> str:
+    parts = urlsplit(given)
+    if parts.scheme not in ("https", "http") or parts.hostname is None or parts.username or parts.query:
+        raise ValueError("must be an address such as https://cliffwatch.example.org")
+    return given.rstrip("/")
+
+
+def _tree_prefixes(given: tuple[str, ...]) -> tuple[str, ...]:
+    for prefix in given:
+        wrong = read_address(prefix)
+        if isinstance(wrong, str):
+            raise ValueError(f"{without_credentials(prefix)!r}: {wrong}")  # noqa: TRY004 - it is of the right type
+    return given
+
+
+class Settings(BaseSettings):
+    """Every setting has the name of its environment variable, lower case and without CLIFFWATCH_."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL")] = None
+    """Any PostgreSQL from 15 on; None starts the embedded one."""
+    data_dir: Annotated[Path, Field(default_factory=default_data_dir)]
+    public_reading: bool = True
+    """Whether reading needs no token."""
+    session_key: Annotated[SecretStr | None, Field(min_length=32)] = None
+    """What cookies of signed-in browsers are signed with; None makes one and keeps it in the data directory."""
+    session_hours: Annotated[int, Field(ge=1, le=24 * 90)] = 24 * 14
+    """After which somebody signs in again."""
+    largest_body_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
+    """Of an archive of raw outputs, unpacked."""
+    largest_document_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 28)] = 6 << 20
+    """Of run.json, a boot or an imported file, unpacked: working on one takes about ten times its size of memory."""
+    runs_per_day: Annotated[int, Field(ge=1)] = 2000
+    """That may be begun with one token on a day (UTC)."""
+    upload_bytes_per_day: Annotated[int, Field(ge=1 << 20)] = 50 << 30
+    """Of bodies, unpacked, that are stored under one token on a day (UTC)."""
+    requests_per_minute: Annotated[int, Field(ge=1)] = 6000
+    """Of one token, or of one address without a token."""
+    http_connections: Annotated[int, Field(ge=10, le=100_000)] = 500
+    """From clients and proxies, all together."""
+    http_connections_per_address: Annotated[int, Field(ge=1)] = 64
+    """Of one address that is no trusted proxy; of IPv6, of one network of 64 bits."""
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed, separated by commas."""
+    connections: Annotated[int, Field(ge=2, le=200)] = 8
+    statement_seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
+    lease_seconds: Annotated[int, Field(ge=10, le=3600)] = 90
+    keep_raw_days: Annotated[int | None, Field(ge=1)] = None
+    """Days after which raw outputs may go; None keeps them for ever. Samples are always kept."""
+    poll_seconds: Annotated[int, Field(ge=10)] = 300
+    """Between two looks at a followed branch."""
+    trees: Annotated[tuple[str, ...], NoDecode, AfterValidator(_tree_prefixes), BeforeValidator(_words)] = ()
+    """Addresses of trees, with blanks or commas between them: what lies at or below one may be asked for wherever it is."""
+
+    pages_url: Annotated[str, AfterValidator(_page_address)] = "http://127.0.0.1:8000"
+    """Where people find the pages: links in comments lead there."""
+    github_api: Annotated[str, AfterValidator(_remote_address)] = "https://api.github.com"
+    """The one address that the service's requests to GitHub go to; what a webhook names is never asked."""
+    github_web: Annotated[str, AfterValidator(_remote_address)] = "https://github.com"
+    """Where repositories lie, and the page on which an App is made."""
+    github_secrets: Path | None = None
+    """The folder of the App's key and webhook secrets; None is `github` in the data directory."""
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _networks(cls, given: Any) -> Any:
+        names = given.split(",") if isinstance(given, str) else given
+        return tuple(str(ipaddress.ip_network(str(name).strip(), strict=False)) for name in names if str(name).strip())
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        named = os.environ.get(FILE_VARIABLE)
+        file = (TomlConfigSettingsSource(settings_cls, toml_file=named),) if named else ()
+        return (init_settings, env_settings, *file)
+
+
+def read_settings(**given: Any) -> Settings:
+    """The settings, those that are `given` and not None first. Raises Refusal, which names what is wrong and what is allowed."""
+    named = os.environ.get(FILE_VARIABLE)
+    if named and not Path(named).is_file():
+        raise _invalid(f"{FILE_VARIABLE} names {named}, which is no file")
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in _names())
+    if unknown:
+        raise _invalid(f"unknown setting {unknown[0]}; known are {', '.join(sorted(_names() - OTHER_PARTS))}")
+    try:
+        return Settings(**{_alias(name): value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        given_as = without_credentials(repr(first.get("input")))
+        raise _invalid(f"setting {where}: {first['msg']} (it is {given_as})") from None
+    except ValueError as error:
+        raise _invalid(f"{named}: {error}") from None
+
+
+def _alias(name: str) -> str:
+    return "DATABASE_URL" if name == "database_url" else name
+
+
+def _names() -> frozenset[str]:
+    own = {PREFIX + name.upper() for name in Settings.model_fields if name != "database_url"}
+    return frozenset(own) | OTHER_PARTS
+
+
+def _invalid(detail: str) -> Refusal:
+    return Refusal(422, "invalid setting", detail)

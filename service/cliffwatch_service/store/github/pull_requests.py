@@ -1,0 +1,197 @@
+"""Pull requests, and what was asked for their heads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestFacts:
+    """A pull request as GitHub has it now, and what the policy says of it; `series` and `version` of a mailing list."""
+
+    repository: int
+    number: int
+    state: str
+    head: str
+    base: str
+    targets: Sequence[tuple[str, str]]
+    fail_on: Sequence[str]
+    series: int | None
+    version: int | None
+
+
+def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now: datetime) -> Mapping[str, Any]:
+    """Its row, locked to the transaction's end."""
+    row: Mapping[str, Any] | None = connection.execute(
+        "INSERT INTO github_pull_request (repository_id, number, state, head, base, targets, fail_on, series, version, looked)"
+        " VALUES (%(repository)s, %(number)s, %(state)s, %(head)s, %(base)s, %(targets)s, %(fail_on)s, %(series)s, %(version)s,"
+        " %(now)s) ON CONFLICT (repository_id, number) DO UPDATE SET state = excluded.state, head = excluded.head,"
+        " base = excluded.base, targets = excluded.targets, fail_on = excluded.fail_on, series = excluded.series,"
+        " version = excluded.version, looked = excluded.looked, waits = false, problem = NULL RETURNING *",
+        {
+            **asdict(facts),
+            "targets": Jsonb([list(target) for target in facts.targets]),
+            "fail_on": list(facts.fail_on),
+            "now": now,
+        },
+    ).fetchone()
+    assert row is not None
+    return row
+
+
+_ROW = """
+SELECT github_pull_request.*, github_repository.name AS repository, github_repository.installation_id,
+       github_repository.allowed AND github_installation.state = 'active' AS reachable
+FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id
+JOIN github_installation ON github_installation.id = installation_id
+"""
+
+
+def pull_request_row(connection: Connection[Any], identity: int) -> Mapping[str, Any] | None:
+    return connection.execute(_ROW + " WHERE github_pull_request.id = %s", [identity]).fetchone()
+
+
+def pull_request_numbered(connection: Connection[Any], repository: int, number: int) -> Mapping[str, Any] | None:
+    return connection.execute(_ROW + " WHERE repository_id = %s AND number = %s", [repository, number]).fetchone()
+
+
+def set_waits(connection: Connection[Any], identity: int) -> None:
+    connection.execute("UPDATE github_pull_request SET waits = true WHERE id = %s", [identity])
+
+
+def approve_head(connection: Connection[Any], identity: int, head: str) -> None:
+    connection.execute(
+        "UPDATE github_pull_request SET approved_head = %s, waits = false WHERE id = %s", [head, identity]
+    )
+
+
+def set_problem(connection: Connection[Any], identity: int, problem: str | None) -> None:
+    connection.execute("UPDATE github_pull_request SET problem = %s WHERE id = %s", [problem, identity])
+
+
+def set_declined(connection: Connection[Any], identity: int) -> None:
+    connection.execute("UPDATE github_pull_request SET declined = true WHERE id = %s", [identity])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementRow:
+    """What is measured for a head: `pull_head` is GitHub's, `base` and `head` are what is built."""
+
+    pull_request: int
+    pull_head: str
+    base: str
+    head: str
+    version: int | None
+    key: str
+    again: bool
+
+
+def keep_measurement(connection: Connection[Any], row: MeasurementRow, now: datetime) -> int | None:
+    """Its number; None where this was asked before."""
+    inserted = connection.execute(
+        "INSERT INTO github_measurement (pull_request_id, pull_head, base_commit, head_commit, version, key, again,"
+        " created) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (pull_request_id, key) DO NOTHING RETURNING id",
+        [row.pull_request, row.pull_head, row.base, row.head, row.version, row.key, row.again, now],
+    ).fetchone()
+    return None if inserted is None else int(inserted["id"])
+
+
+def add_request(connection: Connection[Any], measurement: int, request: UUID) -> None:
+    connection.execute(
+        "INSERT INTO github_measurement_request (measurement_id, request_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+        [measurement, request],
+    )
+
+
+def set_measurements(connection: Connection[Any], numbers: Sequence[int], state: str) -> None:
+    connection.execute("UPDATE github_measurement SET state = %s WHERE id = ANY(%s)", [state, list(numbers)])
+
+
+def measurements_of(connection: Connection[Any], pull_request: int) -> list[Mapping[str, Any]]:
+    """The newest first, with the numbers of their requests."""
+    return connection.execute(
+        "SELECT github_measurement.*, ARRAY(SELECT request_id FROM github_measurement_request"
+        " WHERE measurement_id = github_measurement.id ORDER BY request_id) AS requests"
+        " FROM github_measurement WHERE pull_request_id = %s ORDER BY id DESC",
+        [pull_request],
+    ).fetchall()
+
+
+def jobs_of_measurement(connection: Connection[Any], measurement: int) -> list[UUID]:
+    rows = connection.execute(
+        "SELECT job.id FROM job JOIN github_measurement_request USING (request_id) WHERE measurement_id = %s ORDER BY 1",
+        [measurement],
+    ).fetchall()
+    return [row["id"] for row in rows]
+
+
+def pull_requests_of_run(connection: Connection[Any], run: str) -> list[int]:
+    """Those for which a run was made, by its digest."""
+    rows = connection.execute(
+        "SELECT DISTINCT pull_request_id FROM run JOIN lease ON lease.id = run.lease_id JOIN job ON job.id = lease.job_id"
+        " JOIN github_measurement_request USING (request_id) JOIN github_measurement ON github_measurement.id = measurement_id"
+        " WHERE run.digest = %s",
+        [run],
+    ).fetchall()
+    return [row["pull_request_id"] for row in rows]
+
+
+_MOVING = """
+SELECT github_pull_request.id FROM github_pull_request
+WHERE EXISTS (
+    SELECT FROM github_repository JOIN github_installation ON github_installation.id = installation_id
+    WHERE github_repository.id = repository_id AND allowed AND github_installation.state = 'active'
+) AND EXISTS (
+    SELECT FROM github_measurement JOIN github_measurement_request ON measurement_id = github_measurement.id
+    JOIN job USING (request_id)
+    WHERE pull_request_id = github_pull_request.id AND github_measurement.state = 'asked'
+      AND (job.state IN ('queued', 'leased') OR job.ended >= %s)
+)
+ORDER BY 1
+"""
+
+
+def moving(connection: Connection[Any], since: datetime) -> list[int]:
+    """Pull requests with a job that waits, runs or ended since then."""
+    return [row["id"] for row in connection.execute(_MOVING, [since]).fetchall()]
+
+
+def open_of_installation(connection: Connection[Any], installation: int) -> list[int]:
+    rows = connection.execute(
+        "SELECT github_pull_request.id FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id"
+        " WHERE installation_id = %s AND github_pull_request.state = 'open' ORDER BY 1",
+        [installation],
+    ).fetchall()
+    return [row["id"] for row in rows]
+
+
+def next_sequence(connection: Connection[Any], identity: int) -> int:
+    """A number that no comment of this pull request had before."""
+    row = connection.execute(
+        "UPDATE github_pull_request SET sequence = sequence + 1 WHERE id = %s RETURNING sequence", [identity]
+    ).fetchone()
+    assert row is not None
+    return int(row["sequence"])
+
+
+def keep_shown(
+    connection: Connection[Any], identity: int, sequence: int, shown: str, checked_head: str | None, now: datetime
+) -> None:
+    """What was posted last, unless something newer was meanwhile; `checked_head` is whose check run goes on."""
+    connection.execute(
+        "UPDATE github_pull_request SET shown = %s, checked_head = %s, posted = %s WHERE id = %s AND sequence = %s",
+        [shown, checked_head, now, identity, sequence],
+    )
+
+
+def counts(connection: Connection[Any]) -> dict[str, int]:
+    rows = connection.execute(
+        "SELECT CASE WHEN waits THEN 'waits' ELSE state END AS state, count(*) AS pull_requests"
+        " FROM github_pull_request GROUP BY 1"
+    ).fetchall()
+    return {row["state"]: row["pull_requests"] for row in rows}

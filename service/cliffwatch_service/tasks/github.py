@@ -1,0 +1,67 @@
+"""Background tasks of GitHub: looks, commands and comments. What GitHub cannot do now is done again when it says."""
+
+from datetime import timedelta
+
+import psycopg
+import structlog
+from procrastinate import App, BaseRetryStrategy, RetryDecision
+from procrastinate.jobs import Job
+
+from cliffwatch_service.github.installations import look_at_installation
+from cliffwatch_service.github.parts import GitHubParts, NotNow
+from cliffwatch_service.github.pull_requests.commands import carry_out
+from cliffwatch_service.github.pull_requests.looking import look_at_pull_request
+from cliffwatch_service.github.telling.telling import tell
+from cliffwatch_service.store import background
+from cliffwatch_service.store.github import pull_requests
+
+_MOST_TRIES = 10
+_LONGEST_WAIT = 1800
+_NEWS_OF = timedelta(minutes=10)
+"""A job that ended within this is looked at again each minute: its comparison may have come after the last comment."""
+
+
+class _WhenItSays(BaseRetryStrategy):
+    """After as long as GitHub asked for, and longer each time: two seconds, four, … up to half an hour."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        if job.attempts >= _MOST_TRIES or not isinstance(exception, (NotNow, psycopg.Error)):
+            return None
+        asked = exception.wait if isinstance(exception, NotNow) else 0.0
+        return RetryDecision(retry_in={"seconds": int(max(asked, min(2 ** (job.attempts + 1), _LONGEST_WAIT)))})
+
+
+_RETRY = _WhenItSays()
+
+
+def add_github(app: App, parts: GitHubParts) -> None:
+    @app.task(name=background.LOOK_AT_INSTALLATION, queue=background.GITHUB_QUEUE, retry=_RETRY)
+    def installation_look(installation: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=background.LOOK_AT_INSTALLATION, installation=installation):
+            look_at_installation(parts, installation)
+
+    @app.task(name=background.LOOK_AT_PULL_REQUEST, queue=background.GITHUB_QUEUE, retry=_RETRY)
+    def pull_request_look(installation: int, repository: int, number: int) -> None:
+        with structlog.contextvars.bound_contextvars(
+            task=background.LOOK_AT_PULL_REQUEST, repository_id=repository, number=number
+        ):
+            look_at_pull_request(parts, installation, repository, number)
+
+    @app.task(name=background.CARRY_OUT, queue=background.GITHUB_QUEUE, retry=_RETRY)
+    def command(installation: int, repository: int, number: int, comment: int) -> None:
+        with structlog.contextvars.bound_contextvars(
+            task=background.CARRY_OUT, repository_id=repository, number=number, comment=comment
+        ):
+            carry_out(parts, installation, repository, number, comment)
+
+    @app.task(name=background.TELL, queue=background.GITHUB_QUEUE, retry=_RETRY)
+    def telling(pull_request: int) -> None:
+        with structlog.contextvars.bound_contextvars(task=background.TELL, pull_request=pull_request):
+            tell(parts, pull_request)
+
+
+def ask_for_news(parts: GitHubParts) -> None:
+    """Has every pull request told whose jobs move."""
+    with parts.transaction() as connection:
+        for number in pull_requests.moving(connection, parts.now() - _NEWS_OF):
+            background.ask_telling(connection, number)

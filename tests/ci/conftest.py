@@ -1,0 +1,45 @@
+"""The toy tree and its guest, as the runner's tests have them; GitHub and a service, played and real."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import prepared_run
+from cliffwatch_service.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
+import toy
+from github_stand_in.server import StandIn, stand_in
+from postgres_running import cluster, database
+from service_running import Clock, Running, serving
+
+__all__ = ["cluster", "database"]
+
+NOW = 1_790_000_000.0
+
+
+@pytest.fixture
+def stand_in_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guests are played by tests/fakevng."""
+    monkeypatch.setattr(prepared_run, "guest_programs", lambda: (toy.FAKEVNG,))
+    monkeypatch.setattr(prepare, "_NEEDED_BYTES", 0)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return toy.toy_repository(tmp_path)
+
+
+@pytest.fixture
+def github() -> Iterator[StandIn]:
+    with stand_in(lambda: NOW) as running:
+        yield running
+
+
+@pytest.fixture
+def service(database: str, tmp_path: Path) -> Iterator[Running]:
+    with serving(database, Settings(data_dir=tmp_path / "data"), Clock()) as running:
+        yield running

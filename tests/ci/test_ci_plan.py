@@ -1,0 +1,295 @@
+"""What an event measures: base, head, targets and trust, by the policy of the base and never of the head."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from toy import change, git
+
+from cliffwatch.command.main import main
+from cliffwatch_runner.ci.job_plan import JobPlan, read_job_plan
+
+WALLTIME = '[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n'
+
+
+def event_file(folder: Path, content: Any) -> Path:
+    file = folder / "event.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+def ask(repository: Path, name: str, content: Any, *more: str) -> Result:
+    folder = repository.parent
+    output, summary = folder / "output", folder / "summary"
+    for file in (output, summary):
+        file.unlink(missing_ok=True)
+    argv = ["ci", "plan", "--event", event_file(folder, content), "--event-name", name, "--tree", repository]
+    argv += ["--output", output, "--summary", summary, *more]
+    return CliRunner().invoke(main, [str(word) for word in argv], catch_exceptions=False)
+
+
+def plan_of(repository: Path, name: str, content: Any, *more: str) -> JobPlan:
+    ended = ask(repository, name, content, *more)
+    assert ended.exit_code == 0, ended.output
+    lines = (repository.parent / "output").read_text().splitlines()
+    plan = read_job_plan(next(after for line, after in itertools.pairwise(lines) if line.startswith("plan<<")))
+    assert isinstance(plan, JobPlan)
+    return plan
+
+
+def push(
+    repository: Path, branch: str = "master", *, before: str = "0" * 40, after: str | None = None
+) -> dict[str, Any]:
+    return {
+        "ref": f"refs/heads/{branch}",
+        "before": before,
+        "after": after or git(repository, "rev-parse", "HEAD"),
+        "repository": {"full_name": "kernel/linux", "default_branch": "master"},
+    }
+
+
+def pull_request(base: str, head: str, *, fork: str = "kernel/linux", **more: Any) -> dict[str, Any]:
+    return {
+        "pull_request": {
+            "number": 7,
+            "body": more.get("body", ""),
+            "title": "::set-output name=plan::forged",
+            "base": {"sha": base, "ref": more.get("base_branch", "master"), "repo": {"full_name": "kernel/linux"}},
+            "head": {"sha": head, "ref": more.get("branch", "topic"), "repo": {"full_name": fork}},
+        }
+    }
+
+
+def published(repository: Path, branch: str = "master", commit: str = "HEAD") -> None:
+    """The branch as a check-out knows it of its origin."""
+    git(repository, "update-ref", f"refs/remotes/origin/{branch}", commit)
+
+
+def policy(repository: Path, text: str) -> str:
+    return change(repository, ".cliffwatch.toml", text, "Say what is measured")
+
+
+def commit(repository: Path, name: str = "HEAD") -> str:
+    return git(repository, "rev-parse", name)
+
+
+def test_a_push_to_the_default_branch_is_measured_against_what_was_there(repository: Path) -> None:
+    before = commit(repository)
+    change(repository, "behaviour", "slow\n", "One")
+    after = change(repository, "behaviour", "good\n", "Two")
+
+    plan = plan_of(repository, "push", push(repository, before=before))
+
+    assert (plan.base, plan.head, plan.commits, plan.trust) == (before, after, 2, "followed")
+    assert [(target.platform, target.mode, target.runs_on) for target in plan.targets] == [
+        ("emulated-x86-64", "icount", ("ubuntu-24.04",))
+    ]
+
+
+def test_a_push_to_a_topic_branch_is_measured_against_the_merge_base(repository: Path) -> None:
+    fork_point = commit(repository)
+    change(repository, "behaviour", "slow\n", "On the main branch")
+    published(repository)
+    git(repository, "switch", "--quiet", "--create", "topic", fork_point)
+    first = change(repository, "Kconfig", "# one\n", "One")
+    change(repository, "Kconfig", "# two\n", "Two")
+
+    plan = plan_of(repository, "push", push(repository, "topic", before=first))
+
+    assert (plan.base, plan.commits) == (fork_point, 2)
+
+
+def test_a_pull_request_is_measured_against_the_merge_base(repository: Path) -> None:
+    fork_point = commit(repository)
+    base = change(repository, "behaviour", "slow\n", "On the main branch")
+    git(repository, "switch", "--quiet", "--create", "topic", fork_point)
+    head = change(repository, "Kconfig", "# one\n", "One")
+
+    plan = plan_of(repository, "pull_request", pull_request(base, head))
+
+    assert (plan.base, plan.head, plan.pull_request, plan.trust) == (fork_point, head, 7, "followed")
+
+
+@pytest.mark.parametrize("fork", ["somebody/linux", None])
+def test_a_pull_request_of_a_fork_is_an_outsiders(repository: Path, fork: str | None) -> None:
+    base = commit(repository)
+    content = pull_request(base, change(repository, "Kconfig", "# one\n", "One"), fork=fork or "")
+    if fork is None:  # it was deleted meanwhile
+        content["pull_request"]["head"]["repo"] = None
+
+    assert plan_of(repository, "pull_request", content).trust == "outside"
+
+
+def test_the_policy_is_that_of_the_base_and_never_of_the_head(repository: Path) -> None:
+    base = policy(repository, 'fail-on = ["regression"]\nsuites = ["trigger"]\n')
+    head = policy(repository, f'suites = ["ringbuf"]\n{WALLTIME}')
+
+    plan = plan_of(repository, "pull_request", pull_request(base, head))
+
+    assert plan.suites == ("trigger",)
+    assert plan.fail_on == ("regression",)
+    assert [target.mode for target in plan.targets] == ["icount"]
+
+
+def test_wishes_of_a_pull_requests_own_workflow_are_not_heard(repository: Path) -> None:
+    base = commit(repository)
+    head = change(repository, "Kconfig", "# one\n", "One")
+    wishes = ("--policy", WALLTIME, "--base", head, "--head", base)
+
+    plan = plan_of(repository, "pull_request", pull_request(base, head), *wishes)
+
+    assert (plan.base, plan.head) == (base, head)
+    assert [target.mode for target in plan.targets] == ["icount"]
+
+
+def test_who_starts_it_by_hand_says_what_is_measured(repository: Path) -> None:
+    base = commit(repository)
+    published(repository)
+    middle = change(repository, "Kconfig", "# one\n", "One")
+    head = change(repository, "Kconfig", "# two\n", "Two")
+    content = {"repository": {"full_name": "kernel/linux", "default_branch": "master"}, "inputs": {}}
+
+    plan = plan_of(repository, "workflow_dispatch", content)
+    assert (plan.base, plan.head, plan.trust) == (base, head, "outside")
+
+    plan = plan_of(repository, "workflow_dispatch", content, "--base", middle, "--head", "HEAD", "--policy", WALLTIME)
+    assert (plan.base, plan.head, plan.targets[0].runs_on) == (middle, head, ("self-hosted", "cliffwatch", "amd-rome"))
+
+
+def test_the_matrix_has_the_runners_of_each_target(repository: Path) -> None:
+    before = policy(repository, f'{WALLTIME}[[target]]\nmode = "icount"\nruns-on = ["self-hosted", "cliffwatch"]\n')
+    change(repository, "Kconfig", "# one\n", "One")
+    plan = plan_of(repository, "push", push(repository, before=before))
+
+    assert json.loads(plan.matrix()) == {
+        "include": [
+            {"platform": "amd-rome", "mode": "walltime", "runs-on": ["self-hosted", "cliffwatch", "amd-rome"]},
+            {"platform": "emulated-x86-64", "mode": "icount", "runs-on": ["self-hosted", "cliffwatch"]},
+        ]
+    }
+
+
+def series(repository: Path) -> tuple[str, str, str]:
+    """kernel-patches' branches: upstream, upstream with CI files, a series on top; commits of upstream, base branch and head."""
+    upstream = commit(repository)
+    (repository / ".github").mkdir()
+    (repository / "ci").mkdir()
+    (repository / "ci/run").write_text("vmtest\n")
+    base = change(repository, ".github/test.yml", "on: push\n", "adding ci files")
+    published(repository, "bpf-next_base")
+    git(repository, "switch", "--quiet", "--create", "series/358111=>bpf-next")
+    change(repository, "behaviour", "slow\n", "bpf: Faster")
+    return upstream, base, change(repository, "Kconfig", "# one\n", "bpf: Faster still")
+
+
+def test_a_series_of_the_mailing_list_is_measured_against_upstream(repository: Path) -> None:
+    upstream, base, head = series(repository)
+    content = pull_request(base, head, branch="series/358111=>bpf-next", base_branch="bpf-next_base")
+
+    for plan in (
+        plan_of(repository, "pull_request", content),
+        plan_of(repository, "push", push(repository, "series/358111=>bpf-next")),
+    ):
+        assert (plan.base, plan.head, plan.commits, plan.series) == (upstream, head, 2, 358111)
+
+
+def test_the_ci_files_on_top_of_a_series_are_left_out(repository: Path) -> None:
+    upstream, base, head = series(repository)
+    top = change(repository, "ci/run", "vmtest 2\n", "adding ci files")
+
+    plan = plan_of(repository, "pull_request", pull_request(base, top))
+
+    assert (plan.base, plan.head, plan.commits) == (upstream, head, 2)
+
+
+def test_nothing_is_measured_of_ci_files_alone(repository: Path) -> None:
+    before = commit(repository)
+    (repository / ".github").mkdir()
+    change(repository, ".github/test.yml", "on: push\n", "ci: Add a test")
+
+    plan = plan_of(repository, "push", push(repository, before=before))
+
+    assert json.loads(plan.matrix()) == {"include": []}
+    assert "no commit touches more than CI files" in (repository.parent / "summary").read_text()
+    assert "targets<<" in (repository.parent / "output").read_text()
+
+
+def test_branches_that_the_policy_does_not_follow_are_not_measured(repository: Path) -> None:
+    policy(repository, 'follow = ["master", "for-next/*"]')
+    published(repository)
+    before = commit(repository)
+    first = change(repository, "Kconfig", "# one\n", "One")
+    second = change(repository, "Kconfig", "# two\n", "Two")
+
+    assert plan_of(repository, "push", push(repository, "topic")).targets == ()
+    followed = plan_of(repository, "push", push(repository, "for-next/fixes", before=first))
+    assert (followed.base, followed.head, followed.commits) == (first, second, 1)
+    assert plan_of(repository, "push", push(repository, before=before)).commits == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("schedule", {}, "nothing is measured for the event 'schedule'"),
+        ("push", "no JSON", "cannot be used"),
+        ("push", "[" * 100_000, "cannot be used"),
+        ("push", [1], "it holds no object"),
+        ("push", {"ref": "refs/tags/v1"}, "it has no before"),
+        ("push", {"ref": "refs/tags/v1", "before": "0" * 40, "after": "1" * 40}, "not to a branch"),
+        ("push", {"ref": "refs/heads/x", "before": "1" * 40, "after": "0" * 40}, "the branch was deleted"),
+        ("push", {"ref": "refs/heads/x", "before": "$(id)", "after": "1" * 40}, "before is no whole commit"),
+        ("pull_request", {"pull_request": {"head": {}, "base": {}}}, "it has no pull_request.base.repo.full_name"),
+        ("pull_request", pull_request("1" * 40, "--upload-pack=x"), "head.sha is no whole commit"),
+        ("pull_request", pull_request("1" * 40, "2" * 40), "does not have 111111111111"),
+    ],
+)
+def test_an_event_that_is_none_is_refused(repository: Path, name: str, content: Any, words: str) -> None:
+    ended = ask(repository, name, content)
+
+    assert ended.exit_code == 2
+    assert words in ended.output
+    assert "fetch-depth" in ended.output or "GITHUB_EVENT_PATH" in ended.output or "start the workflow" in ended.output
+
+
+def test_a_wrong_policy_is_shown_with_its_line_and_commands_in_it_are_text(repository: Path) -> None:
+    base = policy(repository, '\nprofile = "::add-mask::x"\nsuite = []\n')
+    head = change(repository, "Kconfig", "# one\n", "One")
+
+    ended = ask(repository, "pull_request", pull_request(base, head))
+
+    assert ended.exit_code == 2
+    assert ".cliffwatch.toml:2: 'profile' is '::add-mask::x'" in ended.output
+    assert ".cliffwatch.toml:3: unknown key 'suite'; did you mean 'suites'?" in ended.output
+    assert [line for line in ended.output.splitlines() if line.startswith("::")] == [ended.output.splitlines()[0]]
+    assert ended.output.startswith("::error title=cliffwatch::.cliffwatch.toml:2: ")
+
+
+def test_a_policy_that_is_a_link_is_not_read(repository: Path) -> None:
+    (repository / ".cliffwatch.toml").symlink_to("/etc/passwd")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "A link")
+    base = commit(repository)
+
+    ended = ask(repository, "pull_request", pull_request(base, change(repository, "Kconfig", "# one\n", "One")))
+
+    assert ended.exit_code == 2
+    assert "is no regular file" in ended.output
+
+
+def test_a_suite_that_there_is_not_is_refused_before_anything_is_built(repository: Path) -> None:
+    before = policy(repository, 'suites = ["local-storge"]')
+    change(repository, "Kconfig", "# one\n", "One")
+    ended = ask(repository, "push", push(repository, before=before))
+
+    assert ended.exit_code == 2
+    assert ".cliffwatch.toml: there is no suite 'local-storge'" in ended.output
+
+
+def test_a_go_library_is_not_measured_yet(repository: Path) -> None:
+    ended = ask(repository, "push", push(repository), "--subject", "go-library")
+
+    assert ended.exit_code == 2
+    assert "this version does not measure a go-library" in ended.output

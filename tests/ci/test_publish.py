@@ -1,0 +1,303 @@
+"""What becomes of a workflow's results: commits and pull request are GitHub's word, and an artifact is nobody's."""
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from github_stand_in.kept import Pull, Repository
+from github_stand_in.server import StandIn
+from service_running import Running
+from toy import FAKEVNG, change, git, request, run_toy, toy_repository
+
+from cliffwatch.command.main import main
+from cliffwatch.pull_request.marker import read_marker
+from cliffwatch.results import Run
+from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import prepared_run
+
+RUN = 6_000_000_001
+ARTIFACT = "cliffwatch-emulated-x86-64-icount"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run of the toy tree whose head is slow."""
+    folder = tmp_path_factory.mktemp("measured")
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(prepared_run, "guest_programs", lambda: (FAKEVNG,))
+        patches.setattr(prepare, "_NEEDED_BYTES", 0)
+        repository = toy_repository(folder)
+        change(repository, "behaviour", "slow\n", "bpf: ::add-mask::x @torvalds <b>slow</b>")
+        run = run_toy(request(repository, folder, base=git(repository, "rev-parse", "v6.12"), boots=2))
+    assert isinstance(run, Run)
+    return run
+
+
+def commits(run: Run) -> tuple[str, str]:
+    return run.arms["base"].facts["commit"], run.arms["head"].facts["commit"]
+
+
+def zipped(run: Run, folder: Path, change_record: Callable[[dict[str, Any]], object] | None = None) -> bytes:
+    """The artifact that a job would have uploaded, with its run.json changed as somebody else would."""
+    copy = folder / "artifact"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(run.path, copy)
+    if change_record is not None:
+        record = json.loads((copy / "run.json").read_text())
+        change_record(record)
+        (copy / "run.json").write_text(json.dumps(record))
+    path = folder / "artifact.zip"
+    with zipfile.ZipFile(path, "w") as opened:
+        for file in sorted(copy.rglob("*")):
+            if file.is_file() and not file.name.startswith("."):
+                opened.write(file, file.relative_to(copy))
+    return path.read_bytes()
+
+
+@pytest.fixture
+def tree(github: StandIn, measured: Run) -> Repository:
+    """The repository on GitHub, with the commits that were measured."""
+    repository = github.kept.repository("kernel/linux")
+    base, head = commits(measured)
+    repository.commit(base, "Linux 6.12", files={"Makefile": "VERSION = 6\n"})
+    repository.commit(head, "bpf: slow", base, files={"behaviour": "slow\n"})
+    repository.branches["master"] = base
+    return repository
+
+
+@pytest.fixture
+def pull(github: StandIn, tree: Repository, measured: Run) -> Pull:
+    return github.kept.pull(tree.name, base=commits(measured)[0], head=commits(measured)[1], title="bpf: @everyone")
+
+
+def workflow_run(pull: Pull, **more: Any) -> dict[str, Any]:
+    run = {
+        "id": RUN,
+        "run_attempt": 1,
+        "event": "pull_request",
+        "head_sha": pull.head,
+        "head_branch": pull.head_branch,
+        "head_repository": {"full_name": pull.head_repository},
+        "pull_requests": [{"number": 4711}],
+        **more,
+    }
+    return {"workflow_run": run, "repository": {"full_name": "kernel/linux", "default_branch": "master"}}
+
+
+def publish(github: StandIn, folder: Path, event: dict[str, Any], *more: str) -> Result:
+    file = folder / "event.json"
+    file.write_text(json.dumps(event))
+    argv = ["ci", "publish", "--event", str(file), "--api", github.url, "--server", "https://github.com", *more]
+    token = github.kept.token("github-actions[bot]")
+    return CliRunner(env={"GITHUB_TOKEN": token}).invoke(main, argv, catch_exceptions=False)
+
+
+def test_a_pull_request_gets_one_comment_and_its_head_a_check_run(
+    github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path
+) -> None:
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path))
+    tree.artifacts[2] = (RUN, "coverage", b"not ours")
+
+    for _ in range(2):
+        ended = publish(github, tmp_path, workflow_run(pull))
+        assert ended.exit_code == 0, ended.output
+
+    kinds = {found.kind: each for each in tree.comments.values() if (found := read_marker(each.body)) is not None}
+    assert len(kinds) == len(tree.comments) <= 2
+    sticky = kinds["sticky"]
+    assert sticky.number == pull.number
+    assert "5 regressions" in sticky.body
+    assert "@everyone" not in sticky.body
+    assert {check.head for check in tree.checks.values()} == {pull.head}
+    assert len(tree.checks) == 1
+
+
+def test_a_newer_push_or_a_closed_pull_request_is_not_spoken_of(
+    github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path
+) -> None:
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path))
+    event = workflow_run(pull)
+    tree.commit("3" * 40, "a newer one", pull.head, files={"a": "b"})
+    pull.head = "3" * 40
+    assert "a newer push took its place" in publish(github, tmp_path, event).output
+    pull.state = "closed"
+    assert "the pull request is closed" in publish(github, tmp_path, event).output
+
+    assert not tree.comments
+    assert not tree.checks
+
+
+def set_commit(arm: str, commit: str) -> Callable[[dict[str, Any]], object]:
+    return lambda record: record["arms"][arm]["facts"].update(commit=commit)
+
+
+@pytest.mark.parametrize(
+    ("change_record", "words"),
+    [
+        (set_commit("head", "9" * 40), "its head is another commit than the workflow ran for"),
+        (set_commit("base", "9" * 40), "its base is not the merge base"),
+        (set_commit("head", "v6.12"), "its head is another commit"),
+        (lambda record: record.update(platform="amd-rome"), "it is of another target"),
+        (lambda record: record.update(mode="walltime"), "it is of another target"),
+        (lambda record: record["arms"].pop("base"), "it has no base and head"),
+        (lambda record: record.update(arms=[]), "it has no base and head"),
+        (lambda record: record.update(plan="::set-output"), "it holds no run that can be read"),
+        (lambda record: record.update(format="other"), "it holds no run that can be read"),
+    ],
+)
+def test_a_forged_artifact_is_refused(
+    github: StandIn,
+    service: Running,
+    tree: Repository,
+    pull: Pull,
+    measured: Run,
+    tmp_path: Path,
+    change_record: Callable[[dict[str, Any]], object],
+    words: str,
+) -> None:
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path, change_record))
+
+    ended = publish_and_upload(github, service, tmp_path, workflow_run(pull))
+
+    assert ended.exit_code == 2
+    assert words in ended.output
+    assert service.rows("SELECT * FROM run") == []
+
+
+def publish_and_upload(github: StandIn, service: Running, folder: Path, event: dict[str, Any]) -> Result:
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setenv("CLIFFWATCH_TOKEN", service.tokens["upload"])
+        return publish(github, folder, event, "--no-comment", "--service", service.url)
+
+
+@pytest.mark.parametrize("fork", ["kernel/linux", "stranger/linux"])
+def test_what_is_uploaded_is_of_the_event_and_never_history(
+    github: StandIn, service: Running, tree: Repository, measured: Run, tmp_path: Path, fork: str
+) -> None:
+    base, head = commits(measured)
+    service.follow("https://github.com/kernel/linux", "master", [base, head])
+    pull = github.kept.pull(tree.name, base=base, head=head, head_repository=fork, association="NONE")
+
+    def claim(record: dict[str, Any]) -> None:
+        record["tree"] = "https://github.com/kernel/linux"
+        record["host"]["name"] = "rome-1"
+
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path, claim))
+    ended = publish_and_upload(github, service, tmp_path, workflow_run(pull))
+    service.do_tasks()
+
+    assert ended.exit_code == 0, ended.output
+    (kept,) = service.get("/runs", "read")["items"]
+    whole = service.get(f"/runs/{kept['run']}", "read")
+    assert kept["host"] == ("github-fork:kernel/linux" if fork != "kernel/linux" else "github:kernel/linux")
+    assert whole["record"]["tree"] == f"https://github.com/{fork}"
+    assert any("untrusted" in note for note in whole["record"]["notes"]) == (fork != "kernel/linux")
+    assert service.rows("SELECT of_history FROM run") == [{"of_history": False}]
+
+
+def test_hostile_text_is_no_command_to_the_runner(
+    github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path
+) -> None:
+    def shout(record: dict[str, Any]) -> None:
+        record["notes"] = ["::error::x\n::add-path::/tmp\r::stop-commands::y ##[add-path]z"]
+        record["arms"]["head"]["label"] = "\n::set-output name=a::b"
+
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path, shout))
+    tree.artifacts[2] = (
+        RUN,
+        "cliffwatch-amd-rome-walltime",
+        zipped(measured, tmp_path, set_commit("head", "\n::set-output::")),
+    )
+
+    ended = publish(github, tmp_path, workflow_run(pull))
+
+    lines = ended.output.replace("\r", "\n").splitlines()
+    assert ended.exit_code == 2
+    assert {line.split(" ")[0] for line in lines if line.lstrip().startswith("::")} == {"::error"}
+    assert "##[" not in ended.output
+    assert all("title=cliffwatch" in line for line in lines if line.startswith("::error"))
+
+
+def test_a_huge_artifact_is_not_downloaded_to_its_end(
+    github: StandIn, tree: Repository, pull: Pull, measured: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cliffwatch_runner.ci.github_api.LARGEST_ARCHIVE", 1000)
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path))
+
+    ended = publish(github, tmp_path, workflow_run(pull))
+
+    assert ended.exit_code == 2
+    assert "the artifact is not published: it is too large" in ended.output
+
+
+def test_a_push_is_published_as_a_check_run_alone(
+    github: StandIn, tree: Repository, measured: Run, tmp_path: Path
+) -> None:
+    base, head = commits(measured)
+    tree.branches["master"] = head
+    tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path))
+    run = {
+        "id": RUN,
+        "run_attempt": 1,
+        "event": "push",
+        "head_sha": head,
+        "head_branch": "master",
+        "head_repository": {"full_name": "kernel/linux"},
+    }
+    ended = publish(
+        github, tmp_path, {"workflow_run": run, "repository": {"full_name": "kernel/linux", "default_branch": "master"}}
+    )
+
+    assert ended.exit_code == 0, ended.output
+    assert not tree.comments
+    assert [check.head for check in tree.checks.values()] == [head]
+    assert base in json.dumps([check.content for check in tree.checks.values()])
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"event": "pull_request_target"}, "nothing is published for the event"),
+        ({"head_sha": "main"}, "head_sha is no whole commit"),
+        ({"head_repository": None}, "it has no head_repository.full_name"),
+        ({"head_repository": {"full_name": "../x"}}, "is no repository"),
+        ({"head_branch": "a b\n::set-output::"}, "a branch has no name"),
+        ({"id": "1"}, "id is no number"),
+    ],
+)
+def test_an_event_that_is_none_is_refused(
+    github: StandIn, pull: Pull, tmp_path: Path, more: dict[str, Any], words: str
+) -> None:
+    ended = publish(github, tmp_path, workflow_run(pull, **more))
+
+    assert ended.exit_code == 2
+    assert words in ended.output
+    assert not github.requests
+
+
+def test_a_silent_job_is_told_as_failed(github: StandIn, tree: Repository, pull: Pull, tmp_path: Path) -> None:
+    ended = publish(github, tmp_path, workflow_run(pull))
+
+    assert ended.exit_code == 0, ended.output
+    assert len(tree.comments) == 1
+
+
+def test_a_comment_can_be_looked_at_before_anything_is_posted(
+    github: StandIn, pull: Pull, measured: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "event.json"
+    file.write_text(json.dumps(workflow_run(pull, head_repository={"full_name": "stranger/linux"})))
+
+    ended = CliRunner().invoke(
+        main, ["ci", "comment", str(measured.path), "--event", str(file)], catch_exceptions=False
+    )
+
+    assert ended.exit_code == 0
+    assert "5 regressions" in ended.output
+    assert "untrusted" in ended.output
+    assert not github.requests

@@ -1,0 +1,164 @@
+"""A policy says what is measured and who is trusted; what is wrong with it is named with its line."""
+
+import pytest
+
+from cliffwatch.failure import Failure
+from cliffwatch.pull_request import policy as page
+from cliffwatch.pull_request.policy import DEFAULT, EMULATED, Policy, Target, read_policy
+
+WHOLE = """\
+suites = ["local-storage", "ringbuf"]
+profile = "standard"
+boots = 21
+bench-from = "base"
+notable = 0.5
+fail-on = ["regression", "failed"]
+follow = ["bpf-next", "for-next/*"]
+
+[[target]]
+mode = "icount"
+
+[[target]]
+mode = "walltime"
+platform = "amd-rome"
+
+[[target]]
+mode = "walltime"
+platform = "intel-skylake"
+runs-on = ["self-hosted", "skylake-3"]
+
+[trust]
+associations = ["OWNER"]
+authors = ["Alice", "kernel-patches-daemon-bpf[bot]"]
+"""
+
+
+def policy_of(text: str) -> Policy:
+    policy = read_policy(text, ".cliffwatch.toml")
+    assert isinstance(policy, Policy), policy
+    return policy
+
+
+def refusal(text: str) -> str:
+    failure = read_policy(text, ".cliffwatch.toml")
+    assert isinstance(failure, Failure)
+    assert failure.whose == "usage"
+    return "\n".join(filter(None, (failure.message, failure.evidence)))
+
+
+def test_a_whole_policy() -> None:
+    policy = policy_of(WHOLE)
+
+    assert policy.suites == ("local-storage", "ringbuf")
+    assert (policy.profile, policy.boots, policy.bench_from) == ("standard", 21, "base")
+    assert policy.notable == pytest.approx(0.005)
+    assert policy.fail_on == ("regression", "failed")
+    assert policy.targets == (
+        EMULATED,
+        Target(platform="amd-rome", mode="walltime", runs_on=("self-hosted", "cliffwatch", "amd-rome")),
+        Target(platform="intel-skylake", mode="walltime", runs_on=("self-hosted", "skylake-3")),
+    )
+
+
+def test_an_empty_file_is_the_default() -> None:
+    assert policy_of("") == DEFAULT
+    assert EMULATED in DEFAULT.targets
+    assert not DEFAULT.fail_on
+
+
+def test_the_manuals_example_is_a_policy() -> None:
+    assert page.__doc__ is not None
+    example = "\n".join(line[4:] for line in page.__doc__.splitlines() if line.startswith("    "))
+
+    assert len(policy_of(example).targets) == 2
+
+
+def test_which_branches_are_followed() -> None:
+    policy = policy_of(WHOLE)
+
+    assert [
+        branch
+        for branch in ("bpf-next", "for-next/fixes", "bpf", "x/bpf-next")
+        if policy.follows(branch, otherwise=True)
+    ] == [
+        "bpf-next",
+        "for-next/fixes",
+    ]
+    assert DEFAULT.follows("anything", otherwise=True)
+    assert not DEFAULT.follows("anything", otherwise=False)
+    assert not policy_of("follow = []").follows("bpf-next", otherwise=True)
+
+
+def test_who_is_trusted() -> None:
+    policy = policy_of(WHOLE)
+
+    assert policy.trusts("somebody", "OWNER")
+    assert policy.trusts("alice", "NONE")  # logins have no capitals of their own
+    assert policy.trusts("kernel-patches-daemon-bpf[bot]", "NONE")
+    assert not policy.trusts("somebody", "MEMBER")
+    assert DEFAULT.trusts("somebody", "MEMBER")
+    assert not DEFAULT.trusts("somebody", "CONTRIBUTOR")
+    assert not DEFAULT.trusts("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("suite = []", 1, "did you mean 'suites'?"),
+        ("suites = []", 1, "is empty"),
+        ('suites = ["../x"]', 1, "no name of a suite"),
+        ("suites = 3", 1, "must be a list"),
+        ('\nprofile = "quick"', 2, "smoke, standard, full"),
+        ("profile = [1]", 1, "smoke, standard, full"),
+        ("boots = 0", 1, "1 to 1000"),
+        ("boots = true", 1, "1 to 1000"),
+        ("boots = {}", 1, "1 to 1000"),
+        ("notable = -1", 1, "per cent"),
+        ("notable = nan", 1, "per cent"),
+        ("notable = true", 1, "per cent"),
+        ('fail-on = ["everything"]', 1, "regression, failed, inconclusive"),
+        ('fail-on = "regression"', 1, "must be a list"),
+        ('follow = ["a b"]', 1, "pattern of a branch"),
+        ("target = 1", 1, "[[target]]"),
+        ("target = [1]", 1, "must be a table"),
+        ("[[target]]\nplatform = 'amd-rome'", 1, "'mode' is missing"),
+        ("[[target]]\nmode = 'kvm'", 2, "icount, walltime"),
+        ("[[target]]\nmode = 'walltime'", 1, "'platform' is missing"),
+        ("[[target]]\nmode = 'icount'\nplatform = 'a b'", 3, "no name of a platform"),
+        ("[[target]]\nmode = 'icount'\nruns-on = []", 3, "is empty"),
+        ("[[target]]\nmode = 'icount'\nruns-on = ['${{ secrets.X }}']", 3, "no label of a runner"),
+        ("[[target]]\nmode = 'icount'\n\n[[target]]\nmode = 'icount'", 4, "there twice"),
+        ("[trust]\nassociations = ['EVERYBODY']", 2, "OWNER"),
+        ("[trust]\nauthors = ['a b']", 2, "no login"),
+        ("trust = 1", 1, "must be a table"),
+        ("suites = [", 1, "no TOML"),
+        ("a = " + "[" * 5000, 1, "no TOML"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(text: str, line: int, words: str) -> None:
+    said = refusal(text)
+
+    assert said.startswith(f".cliffwatch.toml:{line}: ")
+    assert words in said
+
+
+def test_everything_wrong_comes_at_once_in_order() -> None:
+    said = refusal('profile = "x"\nboots = 0\n\n[trust]\nauthor = []')
+
+    assert [line.split(": ")[0] for line in said.splitlines()] == [
+        ".cliffwatch.toml:1",
+        ".cliffwatch.toml:2",
+        ".cliffwatch.toml:5",
+    ]
+
+
+def test_what_a_file_holds_is_shown_on_one_line() -> None:
+    said = refusal('profile = "x\\n::set-output name=a::b\\u001b[2J' + "y" * 500 + '"')
+
+    assert len(said.splitlines()) == 1
+    assert "\x1b" not in said
+    assert len(said) < 300
+
+
+def test_a_huge_file_is_not_read() -> None:
+    assert "too many" in refusal("#" * 70_000)
