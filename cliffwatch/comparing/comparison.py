@@ -26,7 +26,7 @@ DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
 TROUBLED: tuple[Verdict, ...] = ("failed", "missing", "invalid")
 """Verdicts on rows in which nothing could be compared."""
 
-METHOD_VERSION = 2
+METHOD_VERSION = 3
 """Raised when the same samples could get another verdict."""
 
 
@@ -38,7 +38,8 @@ class Comparison:
     after control over the family. What does not exist is None. `reason` says why the verdict is what it is, `notes` what
     else a reader should know of the row, `steps` how the verdict came about, with the numbers. `threshold` is the smallest
     change that is reported for this row, a fraction; `interval_level` is 0.99 where `ci_low` and `ci_high` are a 99 %
-    confidence interval, None where they are the band within which a counted value repeats. `needs` is the number of boots
+    confidence interval, 0.9 where they are the interval that rules out a change of `threshold`, None where they are the band within which
+    a counted value repeats. `needs` is the number of boots
     an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean.
     """
 
@@ -69,13 +70,6 @@ class Comparison:
     head_spread: float | None = None
     notes: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
-
-    @property
-    def beyond_noise(self) -> bool:
-        """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
-        if self.change is None or self.ci_low is None or self.ci_high is None:
-            return False
-        return self.ci_low > 0 or self.ci_high < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

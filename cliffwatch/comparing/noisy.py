@@ -8,7 +8,7 @@ import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison, Verdict
 from cliffwatch.comparing.rows import Measurement, Row
-from cliffwatch.comparing.thresholds import LARGEST_DETECTABLE, direction
+from cliffwatch.comparing.thresholds import LARGEST_DETECTABLE, LIKELY, direction
 from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.boot_values import Blocks, BootValues
@@ -19,9 +19,6 @@ from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, 
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
-
-_SEED = 20121
-"""Of the permutations for broad changes: any fixed one, so that a verdict comes out the same when it is made again."""
 
 
 def judge_family(
@@ -42,12 +39,13 @@ def judge_family(
             Staged(screened=first, confirming=_measured(row, "confirm", one_run=one_run))
             for row, first in zip(rows, screened, strict=True)
         ]
-        decisions = decide_staged(family, stages, margin=threshold, entropy=lambda: np.random.default_rng(_SEED))
+        decisions = decide_staged(family, stages, margin=threshold)
     summaries = summarised(
         [decision.used for decision in decisions],
         [decision.in_pairs for decision in decisions],
-        level=1 - alpha,
+        levels=[decision.level or 1 - alpha for decision in decisions],
         notable=threshold,
+        alpha=alpha,
     )
     setting = _Setting(threshold=threshold, alpha=alpha, family=len(rows), stages=stages)
     judged = [
@@ -104,10 +102,11 @@ def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, s
         p=decision.p,
         q=decision.q,
         mde=_detectable(summary.spread, used, setting),
+        interval_level=decision.level or draft.interval_level,
         verdict=verdict,
         reason=reason,
         needs=needs,
-        notes=_notes(summary.modes),
+        notes=_notes(summary),
     )
     return replace(judged, steps=tuple(_steps(judged, row, decision, summary.spread, setting)))
 
@@ -135,23 +134,51 @@ def _verdict(
         return "unchanged", f"real, but below the threshold of {100 * setting.threshold:.4g}%", None
     if decision.outcome == "equivalent":
         return "unchanged", f"a change of {100 * setting.threshold:.4g}% is ruled out", None
+    return "inconclusive", *_undecided(decision, summary, setting)
+
+
+def _undecided(decision: Decision, summary: Summary, setting: _Setting) -> tuple[str, int | None]:
+    """Why a row is not decided, and the boots an arm that would decide it where that can be said."""
     boots = min(len(decision.used.base), len(decision.used.head))
     error = setting.row_alpha if setting.stages is None else setting.alpha
-    least = least_boots(error)
+    least, margin = least_boots(error), math.log1p(setting.threshold)
     if boots < 2:
-        return "inconclusive", f"{boots} boot is too few to decide; {least} per kernel are the least", None
-    needs = max(least, boots_needed(math.log1p(setting.threshold), summary.spread, error))
+        return f"{boots} boot is too few to decide; {least} per kernel are the least", None
+    if boots < least:
+        needs = max(least, boots_needed(margin, summary.spread, error))
+        words = f"{counted(boots, 'boot')} per kernel are too few to decide among {counted(setting.family, 'row')}"
+        return f"{words}: {needs} would, {needs - boots} more", needs
+    if decision.p <= LIKELY and abs(summary.shift) >= margin:
+        needs = boots_needed(abs(summary.shift), summary.spread, error)
+        chance = f"likely: p = {decision.p:.1g} alone, {decision.q:.1g} among {counted(setting.family, 'row')}"
+        return (f"{chance}; {_settling(needs, boots, 'settle this change')}", needs if needs > boots else None)
+    needs = boots_needed(margin, summary.spread, error)
     if needs <= boots:
-        return "inconclusive", "near the threshold: more boots may decide", None
-    return "inconclusive", f"{counted(needs, 'boot')} per kernel would decide, {needs - boots} more", needs
+        return "near the threshold: more boots may decide", None
+    return _settling(needs, boots, "decide"), needs
 
 
-def _notes(modes: TwoModes | None) -> tuple[str, ...]:
-    if modes is None:
-        return ()
+def _settling(needs: int, boots: int, what: str) -> str:
+    if needs <= boots:
+        return f"fresh boots would {what}"
+    return f"{counted(needs, 'boot')} per kernel would {what}, {needs - boots} more"
+
+
+def _notes(summary: Summary) -> tuple[str, ...]:
+    if summary.modes is not None:
+        return (_two_modes(summary.modes),)
+    return () if summary.noisier is None else (_noisier(summary.noisier),)
+
+
+def _noisier(ratio: float) -> str:
+    more, less = ("head", "base") if ratio > 1 else ("base", "head")
+    return f"{more} is {max(ratio, 1 / ratio):.1f} times as noisy as {less}"
+
+
+def _two_modes(modes: TwoModes) -> str:
     apart = math.expm1(modes.slow - modes.fast)
     shares = f"{modes.base_share:.0%} of base's boots are slow, {modes.head_share:.0%} of head's"
-    return (f"two modes, {apart:.1%} apart: {shares} (p = {modes.p:.2g})",)
+    return f"two modes, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
 def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
@@ -171,7 +198,7 @@ def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setti
             f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {counted(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
-    steps.append(f"compared {how}: change {draft.change:+.3%}, {1 - alpha:.0%} interval {_interval(draft)}")
+    steps.append(f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}")
     steps.append(f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {alpha:.0%}")
     steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
     return steps

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED, Comparison
+from cliffwatch.comparing.thresholds import is_real
 
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
@@ -90,12 +91,13 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
 
 
-def beyond_noise(row: Mapping[str, Any]) -> bool:
+def beyond_noise(row: Comparison | Mapping[str, Any]) -> bool:
     """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
-    low, high = row["ci_low"], row["ci_high"]
-    if row["change"] is None or low is None or high is None:
-        return False
-    return bool(low > 0 or high < 0)
+    names = ("verdict", "q", "ci_low", "ci_high", "p")
+    verdict, q, low, high, p = (
+        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row[name] for name in names)
+    )
+    return is_real(verdict=verdict, q=q, ci_low=low, ci_high=high, counted=p is None)
 
 
 Standing = Literal["both", "regression", "trouble", "improvement", "unchanged", "inconclusive"]

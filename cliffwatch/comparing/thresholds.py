@@ -5,7 +5,7 @@ Every rule of a verdict that is a number stands here and nowhere else. A row car
 
 from dataclasses import dataclass
 
-from cliffwatch.comparing.comparison import Verdict
+from cliffwatch.comparing.comparison import CHANGES, Verdict
 from cliffwatch.samples import Assume, Better
 from cliffwatch.stats.stages import Stages
 
@@ -32,6 +32,9 @@ LARGEST_RATIO = 1e12
 
 DRIFT_P = 0.001
 """A host drifted where chance makes as much of a drift more rarely than this."""
+
+LIKELY = 0.05
+"""A row that is not decided is worth a second look where chance alone makes as much of a difference more rarely than this."""
 
 LAYOUT_P = 0.01
 """Layouts differ where chance makes as much of a difference more rarely than this."""
@@ -65,6 +68,15 @@ class Method:
 
 
 PLAIN = Method()
+
+
+def is_real(*, verdict: str, q: float | None, ci_low: float | None, ci_high: float | None, counted: bool) -> bool:
+    """Whether a difference is there, notable or not, by what decided its verdict: the family's error, or a counted value's band."""
+    if ci_low is None or ci_high is None:
+        return False
+    if counted:
+        return ci_low > 0 or ci_high < 0
+    return verdict in CHANGES or (verdict == "unchanged" and q is not None and q <= ALPHA)
 
 
 def direction(change: float, better: Better) -> Verdict:

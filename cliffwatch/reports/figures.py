@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, Control, Mean, Verdict
+from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.counting import counted
 
 NOT_SIGNIFICANT = "~"
@@ -40,7 +41,7 @@ def change(row: Comparison) -> str:
     """The change, or `~` where it lies within the noise."""
     if row.change is None:
         return "-"
-    return percent(row.change) if row.beyond_noise else NOT_SIGNIFICANT
+    return percent(row.change) if beyond_noise(row) else NOT_SIGNIFICANT
 
 
 def marked_change(row: Comparison) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
+from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -29,6 +30,7 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
         context=context,
         suites=suites,
         figures=figures,
+        beyond_noise=beyond_noise,
         DECIDED=DECIDED,
         counted=counted,
         sentence=sentence(compared),

@@ -33,13 +33,23 @@ def own_terms(row: Comparison, usual: float) -> str | None:
 
 def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:
     levels = {row.interval_level for row in rows}
-    noisy = "".join(f"{100 * level:g} % confidence" for level in levels if level is not None)
+    noisy = _confidence(sorted({level for level in levels if level is not None}, reverse=True))
     if None not in levels:
         return noisy
     if noisy:
         return f"{noisy} for noisy rows; for counted rows {_BAND}"
     of_means = any(mean.ci_low is not None for mean in means)
     return f"{_BAND} (counted values){f'; {100 * MEAN_LEVEL:g} % confidence for means' if of_means else ''}"
+
+
+def _confidence(levels: Sequence[float]) -> str:
+    """`99 % confidence`; unchanged rows have the interval that their verdict rests on."""
+    if not levels:
+        return ""
+    if len(levels) == 1:
+        return f"{100 * levels[0]:.3g} % confidence"
+    lower = " or ".join(f"{100 * level:.3g}" for level in levels[1:])
+    return f"{100 * levels[0]:.3g} % confidence, {lower} % where that rules out a change of the threshold"
 
 
 def _thresholds(rows: Sequence[Comparison]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet, Verdict
+from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -124,7 +125,7 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
         (figures.value(row.head), None),
         (plain(row.unit), None),
         (figures.counts(row), None),
-        (figures.change(row), style if row.beyond_noise else None),
+        (figures.change(row), style if beyond_noise(row) else None),
         (figures.interval(row), None),
         (figures.detectable(row), None),
         (figures.size(row.threshold), None),

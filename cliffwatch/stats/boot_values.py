@@ -12,7 +12,7 @@ from cliffwatch.stats.ranks import Ranked, pairs, two_samples
 Blocks = NDArray[np.int_]
 
 FEWEST_PAIRS = 8
-"""Pairs from which on the signed-rank test reaches the errors that families need (2 ** -7 = 0.8 %)."""
+"""Pairs from which on a correlation is known well enough to choose by."""
 
 RELATED = 0.5
 """Correlation within blocks from which on pairs are worth their lost degrees of freedom."""
@@ -42,6 +42,10 @@ class BootValues:
         if len(twins.base) < FEWEST_PAIRS or np.ptp(twins.base) == 0 or np.ptp(twins.head) == 0:
             return False
         return float(np.corrcoef(twins.base, twins.head)[0, 1]) >= RELATED
+
+    def least_p_of_pairs(self) -> float:
+        """One-sided: what the signed-rank test gives when all pairs agree."""
+        return float(2.0 ** -len(self.paired().base))
 
     def ranked(self, *, in_pairs: bool) -> Ranked:
         if not in_pairs:

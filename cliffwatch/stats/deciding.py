@@ -5,23 +5,21 @@ says why it is done so; docs/calibration.md how often it is wrong.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
-from cliffwatch.stats.equivalence import ALPHA, equivalent
+from cliffwatch.stats.equivalence import ALPHA, equivalent, level_of_look
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.power import POWER, detection_power, rank_spread
 from cliffwatch.stats.ranks import Ranked
-from cliffwatch.stats.stages import Family, Stages, confirm_alone, confirm_together, screen
+from cliffwatch.stats.shape_guard import GUARD, GUARD_OF_LOOKS, guarded
+from cliffwatch.stats.stages import Family, Stages, confirm, screen
 
 DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
-
-Entropy = Callable[[], np.random.Generator]
-"""Gives a generator in the same state at every call, so that a decision comes out the same when it is made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +27,8 @@ class Decision:
     """What is known of one metric. `used` are the boots that estimate and interval come from.
 
     `direction` is that of the screen (0: no candidate, or a plan of one stage); `look` the number of confirming looks made,
-    from 0. `p` and `q` are of the test that decided; `waiting` says that a further stage of the plan would look again.
+    from 0. `p` and `q` are of the test that decided; `waiting` says that a further stage of the plan would look again. `level` is that of
+    the interval that ruled out a change of the margin, None where none did.
     """
 
     outcome: DecisionOutcome
@@ -40,22 +39,37 @@ class Decision:
     direction: int = 0
     looks: int = 0
     waiting: bool = False
+    level: float | None = None
 
 
 def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:
     """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a fraction."""
-    in_pairs = [row.related() for row in family]
+    in_pairs = [row.related() and 2 * row.least_p_of_pairs() <= alpha / len(family) for row in family]
     p_values, shifts, equal = np.ones(len(family)), np.zeros(len(family)), np.zeros(len(family), dtype=bool)
     for indexes, ranked in ranked_alike(family, in_pairs):
         p_values[indexes], shifts[indexes] = ranked.p(), ranked.shift
         equal[indexes] = equivalent(ranked, margin=margin, look=0, looks=1)
+    for index in map(int, np.flatnonzero(p_values <= alpha)):
+        p_values[index] = _guarded(
+            family[index], float(p_values[index]), 2, float(shifts[index]), GUARD, in_pairs=in_pairs[index]
+        )
     adjusted = holm(p_values)
     return [
         Decision(
-            outcome=_outcome(q <= alpha, float(shift), bool(shown), margin), used=row, in_pairs=paired, p=float(p), q=q
+            outcome=_outcome(q <= alpha, float(shift), bool(shown), margin),
+            used=row,
+            in_pairs=paired,
+            p=float(p),
+            q=q,
+            level=level_of_look(0, 1) if shown and q > alpha else None,
         )
         for row, paired, p, q, shift, shown in zip(family, in_pairs, p_values, adjusted, shifts, equal, strict=True)
     ]
+
+
+def _guarded(row: BootValues, p: float, sides: int, direction: float, guard: float, *, in_pairs: bool) -> float:
+    used = row.paired() if in_pairs else row
+    return guarded(p, used.base, used.head, sides=sides, direction=direction, guard=guard, in_pairs=in_pairs)
 
 
 def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> DecisionOutcome:
@@ -72,12 +86,13 @@ class Staged:
     confirming: BootValues | None
 
 
-def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, entropy: Entropy) -> list[Decision]:
+def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
     """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
     directions = _directions([row.screened for row in family], stages, margin)
     decisions = [
         _screened(row.screened, direction, stages, margin) for row, direction in zip(family, directions, strict=True)
     ]
+    candidates = sum(direction != 0 for direction in directions)
     for number in range(1, len(stages.looks) + 1):
         look = _Look(stages=stages, number=number, margin=margin)
         reached = {
@@ -87,12 +102,15 @@ def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float, en
         }
         if not reached:
             break
+        reached = {
+            index: _pairs_where_they_decide(row, look.alpha / max(1, candidates)) for index, row in reached.items()
+        }
         sharing = Family(
             metrics=len(family),
-            candidates=sum(direction != 0 for direction in directions),
+            candidates=candidates,
             confirmed=sum(decision.outcome in ("changed", "changed-small") for decision in decisions),
         )
-        confirmed = _confirmed(reached, sharing, look, entropy)
+        confirmed = _confirmed(reached, sharing, look)
         for index, row in reached.items():
             decisions[index] = _looked(row, look, confirmed.get(index))
     return decisions
@@ -131,6 +149,13 @@ class _Reached:
     fresh: BootValues
 
 
+def _pairs_where_they_decide(row: _Reached, error: float) -> _Reached:
+    """Few pairs cannot reach the error that a row has to itself, where as many boots of two samples can."""
+    if not row.so_far.in_pairs or row.fresh.least_p_of_pairs() <= error:
+        return row
+    return replace(row, so_far=replace(row.so_far, in_pairs=False))
+
+
 def _hint(margin: float) -> float:
     """The least shift that makes a candidate, and that fresh boots must bear out for it to stay one."""
     return math.log1p(margin) / 4
@@ -164,6 +189,7 @@ def _screened(row: BootValues, direction: int, stages: Stages, margin: float) ->
         q=1.0,
         direction=direction,
         waiting=waiting,
+        level=level_of_look(0, 1 + len(stages.looks)) if done else None,
     )
 
 
@@ -173,23 +199,11 @@ def _within_reach(row: BootValues, stages: Stages, margin: float) -> bool:
     return detection_power(shift, float(rank_spread(row.base, row.head, shift)), boots, boots, 2 * ALPHA) >= POWER
 
 
-def _confirmed(
-    reached: Mapping[int, _Reached], sharing: Family, look: _Look, entropy: Entropy
-) -> dict[int, tuple[float, float]]:
+def _confirmed(reached: Mapping[int, _Reached], sharing: Family, look: _Look) -> dict[int, tuple[float, float]]:
     """The p and q of the candidates that this look confirms."""
     candidates = {index: row for index, row in reached.items() if row.so_far.direction}
     p_values = [_one_sided(row) for row in candidates.values()]
-    sizes = {(len(row.fresh.base), len(row.fresh.head)) for row in candidates.values()}
-    if sharing.broad and len(candidates) > 1 and len(sizes) == 1:
-        adjusted = confirm_together(
-            np.stack([row.fresh.base for row in candidates.values()]),
-            np.stack([row.fresh.head for row in candidates.values()]),
-            np.array([row.so_far.direction for row in candidates.values()]),
-            alpha=look.alpha,
-            generator=entropy(),
-        )
-    else:
-        adjusted = confirm_alone(p_values, sharing)
+    adjusted = confirm(p_values, sharing)
     return {index: (p, q) for index, p, q in zip(candidates, p_values, adjusted, strict=True) if q <= look.alpha}
 
 
@@ -213,9 +227,12 @@ def _looked(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -
         used=pooled,
         p=float(ranked.p()),
         waiting=borne_out and not shown and not look.last,
+        level=level_of_look(look.number, 1 + len(look.stages.looks)) if shown else None,
     )
 
 
 def _one_sided(row: _Reached) -> float:
-    ranked = row.fresh.ranked(in_pairs=row.so_far.in_pairs)
-    return float(ranked.p_greater() if row.so_far.direction > 0 else ranked.p_less())
+    direction, in_pairs = row.so_far.direction, row.so_far.in_pairs
+    ranked = row.fresh.ranked(in_pairs=in_pairs)
+    p = float(ranked.p_greater() if direction > 0 else ranked.p_less())
+    return p if p > ALPHA else _guarded(row.fresh, p, 1, direction, GUARD_OF_LOOKS, in_pairs=in_pairs)

@@ -17,8 +17,13 @@ ALPHA = 0.05
 
 def equivalent(ranked: Ranked, *, margin: float, look: int, looks: int) -> NDArray[np.bool_]:
     """Whether a shift of `margin` (a fraction, to either side) is ruled out at look 0, 1, … of `looks` planned."""
-    low, high = ranked.interval(1 - 2 * error_of_look(look, looks))
+    low, high = ranked.interval(level_of_look(look, looks))
     return np.asarray((low > math.log1p(-margin)) & (high < math.log1p(margin)))
+
+
+def level_of_look(look: int, looks: int) -> float:
+    """The level of the interval that a look holds against the margin: both of its sides may err."""
+    return 1 - 2 * error_of_look(look, looks)
 
 
 def error_of_look(look: int, looks: int) -> float:

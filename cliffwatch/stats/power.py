@@ -27,7 +27,7 @@ def detection_power(shift: float, spread: float, n: int, m: int, alpha: float) -
     if freedom < 1 or spread <= 0:
         return 1.0 if spread <= 0 and shift else alpha
     noncentral = abs(shift) / (spread * math.sqrt((1 / n + 1 / m) / EFFICIENCY))
-    return _noncentral_tail(_t_quantile(alpha, freedom), freedom, noncentral)
+    return _noncentral_tail(t_quantile(alpha, freedom), freedom, noncentral)
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
@@ -35,7 +35,7 @@ def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER
     if n + m < 4 or 2 / math.comb(n + m, n) > alpha:
         return None
     freedom = n + m - 2
-    noncentral = _noncentral_for(_t_quantile(alpha, freedom), freedom, power)
+    noncentral = _noncentral_for(t_quantile(alpha, freedom), freedom, power)
     return noncentral * spread * math.sqrt((1 / n + 1 / m) / EFFICIENCY)
 
 
@@ -51,7 +51,7 @@ def _noncentral_for(critical: float, freedom: int, power: float) -> float:
 
 
 @cache
-def _t_quantile(alpha: float, freedom: int) -> float:
+def t_quantile(alpha: float, freedom: int) -> float:
     """The value that Student's t exceeds in absolute value with probability `alpha`."""
     if freedom == 1:
         return 1 / math.tan(alpha * math.pi / 2)
@@ -76,6 +76,19 @@ def _t_quantile(alpha: float, freedom: int) -> float:
             - 1
         ) * (freedom + 1) / (freedom + 2) + 1 / y
     return math.sqrt(freedom * y)
+
+
+def two_sided_tail(statistic: float, freedom: int) -> float:
+    """The probability that Student's t exceeds `statistic` in absolute value (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan2(abs(statistic), math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = total = cosine if odd else 1.0
+    for step in range(2 + odd, freedom - 1, 2):
+        term *= cosine**2 * (step - 1) / step
+        total += term
+    inside = 2 / math.pi * (angle + (sine * total if freedom > 1 else 0.0)) if odd else sine * total
+    return max(0.0, 1 - inside)
 
 
 def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:

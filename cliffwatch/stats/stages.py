@@ -5,24 +5,18 @@ never had, so its error is what its own test says, whatever the screen chose. So
 stages, as Zehetmayer, Bauer and Posch, Biometrics 61, 2005; looks by a union bound over the spent error (Bonferroni).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cliffwatch.stats.families import holm, max_t
+from cliffwatch.stats.families import holm
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import two_samples
 
 Directions = NDArray[np.int_]
 """+1, -1, or 0 where a metric is no candidate."""
-
-BROAD = 0.25
-"""The share of candidates from which on metrics are confirmed together: a change that moves everything moves it together."""
-
-LEAST_PERMUTATIONS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +56,6 @@ class Family:
     candidates: int
     confirmed: int = 0
 
-    @property
-    def broad(self) -> bool:
-        return self.candidates > BROAD * self.metrics
-
 
 ADAPTIVE = Stages(
     screen=10,
@@ -89,18 +79,10 @@ def screen(base: Values, head: Values, *, alpha: float, least: float | Values) -
     return np.where(chosen, np.sign(shift), 0).astype(int)
 
 
-def confirm_alone(p_values: Sequence[float], family: Family) -> list[float]:
+def confirm(p_values: Sequence[float], family: Family) -> list[float]:
     """One-sided p-values of the candidates at one look, controlled over all of the family that is not yet confirmed."""
     given_up = [1.0] * (family.candidates - family.confirmed - len(p_values))
     return holm([*p_values, *given_up])[: len(p_values)]
-
-
-def confirm_together(
-    base: Values, head: Values, directions: Directions, *, alpha: float, generator: np.random.Generator
-) -> list[float]:
-    """The same by max-T, for a broad change: (candidates, boots) of logs; to be compared with `alpha`."""
-    permutations = max(LEAST_PERMUTATIONS, math.ceil(10 / alpha))
-    return [float(p) for p in max_t(base, head, directions, permutations=permutations, generator=generator)]
 
 
 def _welch(base: Values, head: Values) -> Values:

@@ -8,13 +8,18 @@ import numpy as np
 
 from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
 from cliffwatch.stats.noise.shapes import TwoModes, two_modes
-from cliffwatch.stats.power import rank_spread
+from cliffwatch.stats.power import rank_spread, t_quantile
+from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import sorted_median
+from cliffwatch.stats.shape_guard import distances, spread_statistics
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread as a rank test has it."""
+    """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread as a rank test has it.
+
+    `noisier` is how many times as far head's boots lie from their median, where that differs at the error of the family; else None.
+    """
 
     base: float
     head: float
@@ -23,21 +28,44 @@ class Summary:
     high: float
     spread: float
     modes: TwoModes | None
+    noisier: float | None
 
 
-def summarised(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, level: float, notable: float) -> list[Summary]:
-    """Summaries in the order of the rows; `level` is that of the intervals, `notable` the change that the spread is for."""
+def summarised(
+    rows: Sequence[BootValues], in_pairs: Sequence[bool], *, levels: Sequence[float], notable: float, alpha: float
+) -> list[Summary]:
+    """Summaries in the order of the rows; `levels` are those of their intervals, `notable` the change that the spread is for, `alpha` the
+    error of the family in saying that a row became noisier.
+    """
     bounds = np.zeros((3, len(rows)))
     for indexes, ranked in ranked_alike(rows, in_pairs):
         bounds[0, indexes] = ranked.shift
-        bounds[1:, indexes] = ranked.interval(level)
+        wanted = np.array([levels[index] for index in indexes])
+        for level in np.unique(wanted):
+            chosen = wanted == level
+            bounds[1:, np.array(indexes)[chosen]] = np.stack(ranked.interval(float(level)))[:, chosen]
     summaries: list[Summary | None] = [None] * len(rows)
     for indexes, base, head in alike(rows):
         centres = (sorted_median(np.sort(arm, axis=1)) for arm in (base, head))
         columns = [*centres, *bounds[:, indexes], rank_spread(base, head, math.log1p(notable))]
+        columns.append(_noisier(base, head, alpha / len(rows)))
         for index, modes, numbers in zip(
             indexes, two_modes(base, head), np.stack(columns, axis=1).tolist(), strict=True
         ):
-            ours, theirs, shift, low, high, spread = numbers
-            summaries[index] = Summary(ours, theirs, shift, low, high, spread, modes)
+            ours, theirs, shift, low, high, spread, ratio = numbers
+            summaries[index] = Summary(
+                ours, theirs, shift, low, high, spread, modes, None if math.isnan(ratio) else ratio
+            )
     return [summary for summary in summaries if summary is not None]
+
+
+def _noisier(base: Values, head: Values, error: float) -> Values:
+    """How many times as noisy head is; NaN where that may be chance or an arm has no noise."""
+    ratios = np.full(len(base), np.nan)
+    freedom = base.shape[1] + head.shape[1] - 2
+    if freedom < 1:
+        return ratios
+    ours, theirs = distances(base).mean(axis=1), distances(head).mean(axis=1)
+    differ = (np.abs(spread_statistics(base, head)) > t_quantile(error, freedom)) & (ours > 0) & (theirs > 0)
+    ratios[differ] = theirs[differ] / ours[differ]
+    return ratios

@@ -8,6 +8,7 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
@@ -39,7 +40,7 @@ def test_equal_kernels_are_unchanged_and_the_row_says_what_it_could_have_seen() 
     row = only(compare(arm("base", {SEQ_GET: [185.787]}), arm("head", {SEQ_GET: [185.79]}), exact))
 
     assert row.verdict == "unchanged"
-    assert not row.beyond_noise
+    assert not beyond_noise(row)
     assert row.mde == 0.002
 
 
@@ -47,7 +48,7 @@ def test_a_real_change_below_the_threshold_is_unchanged_and_says_so() -> None:
     row = only(compare(arm("base", {SEQ_GET: [100.0]}), arm("head", {SEQ_GET: [100.1]}), exact))
 
     assert row.verdict == "unchanged"
-    assert row.beyond_noise
+    assert beyond_noise(row)
     assert "real, but below the threshold of 0.2%" in row.reason
 
 
@@ -86,7 +87,7 @@ def test_noisy_values_need_boots_on_both_sides() -> None:
     )
 
     assert row.verdict == "inconclusive"
-    assert row.reason == "6 boots per kernel would decide, 3 more"
+    assert row.reason == "3 boots per kernel are too few to decide among 1 row: 6 would, 3 more"
     assert row.needs == 6
 
 
@@ -171,5 +172,5 @@ def test_each_row_says_its_own_threshold_and_what_its_interval_is() -> None:
 
     assert isinstance(compared, ComparisonSet)
     assert isinstance(given, ComparisonSet)
-    assert [(row.threshold, row.interval_level) for row in compared.rows] == [(COUNTED, None), (NOISY, 0.99)]
+    assert [(row.threshold, row.interval_level) for row in compared.rows] == [(COUNTED, None), (NOISY, 0.9)]
     assert [row.threshold for row in given.rows] == [0.03, 0.03]

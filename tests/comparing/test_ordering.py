@@ -24,7 +24,17 @@ class Sortable:
 
 
 def row(verdict: str = "unchanged", **fields: Any) -> dict[str, Any]:
-    return {"verdict": verdict, "primary": True, "mde": None, "change": 0.02, "ci_low": 0.01, "ci_high": 0.03, **fields}
+    return {
+        "verdict": verdict,
+        "primary": True,
+        "mde": None,
+        "change": 0.02,
+        "p": None,
+        "q": None,
+        "ci_low": 0.01,
+        "ci_high": 0.03,
+        **fields,
+    }
 
 
 def test_every_verdict_is_in_one_group_and_has_its_turn() -> None:
@@ -65,9 +75,24 @@ def test_parameters_sort_as_people_count() -> None:
 @pytest.mark.parametrize(
     ("bounds", "real"), [((0.01, 0.03), True), ((-0.03, -0.01), True), ((-0.01, 0.01), False), ((None, None), False)]
 )
-def test_a_difference_is_real_where_its_interval_lacks_zero(bounds: tuple[Any, Any], real: bool) -> None:
-    assert beyond_noise(row(ci_low=bounds[0], ci_high=bounds[1])) is real
-    assert not beyond_noise(row(change=None))
+def test_a_difference_of_counted_values_is_real_where_their_band_lacks_zero(
+    bounds: tuple[Any, Any], real: bool
+) -> None:
+    assert beyond_noise(row(verdict="unchanged", p=None, ci_low=bounds[0], ci_high=bounds[1])) is real
+
+
+@pytest.mark.parametrize(
+    ("verdict", "q", "real"),
+    [
+        ("regression", 0.004, True),
+        ("unchanged", 0.004, True),
+        ("unchanged", 0.4, False),
+        ("inconclusive", 0.015, False),
+    ],
+)
+def test_a_difference_of_noisy_values_is_real_where_its_verdict_says_so(verdict: str, q: float, real: bool) -> None:
+    """An interval of one row alone lacks zero somewhere in most reports of two hundred rows in which nothing changed."""
+    assert beyond_noise(row(verdict=verdict, p=0.001, q=q, ci_low=0.01, ci_high=0.03)) is real
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_thresholds_and_intervals_of_rows_come_back(mode: Mode) -> None:
     said = [(row["threshold"], row["interval_level"]) for row in rows]
     read = comparison_set_from_json(content, rows)
 
-    assert [level for _, level in said] == [None if mode == "icount" else 0.99, 0.99]
+    assert [level for _, level in said] == [None if mode == "icount" else 0.9, 0.9]
     assert [(row.threshold, row.interval_level) for row in read.rows] == said
 
 

@@ -10,6 +10,7 @@ from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.reports.commit import WIDTH, commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
@@ -44,7 +45,7 @@ def mixed() -> ComparisonSet:
     compared = compare(base, head, int_get_is_noisy)
     assert isinstance(compared, ComparisonSet)
     assert [row.verdict for row in compared.rows] == ["regression", "unchanged", "inconclusive"]
-    assert compared.rows[2].beyond_noise
+    assert beyond_noise(compared.rows[2])
     return compared
 
 
@@ -83,14 +84,14 @@ def test_a_commit_message_stays_within_its_width(mixed: ComparisonSet) -> None:
             Method(),
             ["the repeatability band, by which equal kernels may differ (counted values)", f"from {size(COUNTED)} on;"],
         ),
-        (noisy, Method(), ["Intervals: 99 % confidence.", f"from {size(NOISY)} on;"]),
+        (noisy, Method(), ["Intervals: 90 % confidence.", f"from {size(NOISY)} on;"]),
         (noisy, Method(notable=0.0025, alpha=0.05), ["Intervals: 95 % confidence.", "from 0.25 % on;"]),
         (
             int_get_is_noisy,
             Method(),
-            ["99 % confidence for noisy rows; for counted", f"{size(COUNTED)} on in counted rows, from {size(NOISY)}"],
+            ["90 % confidence for noisy rows; for counted", f"{size(COUNTED)} on in counted rows, from {size(NOISY)}"],
         ),
-        (int_get_is_noisy, Method(notable=0.03), ["99 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
+        (int_get_is_noisy, Method(notable=0.03), ["90 % confidence for noisy rows; for counted", "from 3 % on; ~"]),
     ],
 )
 def test_the_legend_says_what_stands_in_the_rows(

@@ -181,6 +181,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
             change=change,
             ci_low=change - 0.004,
             ci_high=change + 0.004,
+            q=row.q if verdict in ("regression", "improvement") else 0.4,
         )
         if verdict in ("missing", "failed"):
             told = replace(told, head=None, change=None, ci_low=None, ci_high=None, mde=None, n_head=0)

@@ -1,14 +1,12 @@
 """From boots to decisions: fixed plans, and plans that screen and confirm."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 from cliffwatch.stats.boot_values import BootValues, boot_values
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.rank_tables import Values
-from cliffwatch.stats.stages import CAREFUL, Family, Look, Stages, confirm_alone
+from cliffwatch.stats.stages import CAREFUL, Family, Look, Stages, confirm
 
 PLAN = Stages(screen=8, screen_alpha=0.1, looks=(Look(boots=8, alpha=0.003), Look(boots=16, alpha=0.007)))
 QUIET = 0.002
@@ -20,7 +18,7 @@ def boots(seed: int, count: int, shift: float = 0.0, spread: float = QUIET) -> B
 
 
 def staged(*rows: Staged) -> list[Decision]:
-    return decide_staged(rows, PLAN, margin=0.01, entropy=partial(np.random.default_rng, 1))
+    return decide_staged(rows, PLAN, margin=0.01)
 
 
 def test_a_fixed_plan_tells_a_change_and_shows_that_nothing_changed() -> None:
@@ -74,9 +72,9 @@ def test_noisy_rows_that_more_boots_cannot_decide_are_left() -> None:
 
 
 def test_candidates_given_up_still_count_in_the_family() -> None:
-    alone = confirm_alone([0.001], Family(metrics=200, candidates=1))
-    of_ten = confirm_alone([0.001], Family(metrics=200, candidates=10))
-    after_five = confirm_alone([0.001], Family(metrics=200, candidates=10, confirmed=5))
+    alone = confirm([0.001], Family(metrics=200, candidates=1))
+    of_ten = confirm([0.001], Family(metrics=200, candidates=10))
+    after_five = confirm([0.001], Family(metrics=200, candidates=10, confirmed=5))
 
     assert alone == pytest.approx([0.001])
     assert of_ten == pytest.approx([0.010])
@@ -84,14 +82,14 @@ def test_candidates_given_up_still_count_in_the_family() -> None:
 
 
 def test_a_broad_change_is_confirmed_together() -> None:
-    """Forty of fifty rows slower by a little more than their spread."""
+    """Forty of fifty rows slower by one and a half times their spread."""
     generator = np.random.default_rng(13)
 
     def arms(count: int, shift: float) -> BootValues:
         return boot_values(generator.normal(0, 0.01, count), shift + generator.normal(0, 0.01, count))
 
-    rows = [Staged(screened=arms(21, 0.012 * (row < 40)), confirming=arms(30, 0.012 * (row < 40))) for row in range(50)]
-    decided = decide_staged(rows, CAREFUL, margin=0.005, entropy=partial(np.random.default_rng, 1))
+    rows = [Staged(screened=arms(21, 0.015 * (row < 40)), confirming=arms(30, 0.015 * (row < 40))) for row in range(50)]
+    decided = decide_staged(rows, CAREFUL, margin=0.005)
 
     assert sum(row.outcome == "changed" for row in decided[:40]) >= 30
     assert all(row.outcome != "changed" for row in decided[40:])

@@ -9,7 +9,6 @@ from scipy import stats
 from cliffwatch.stats.power import (
     EFFICIENCY,
     _noncentral_tail,
-    _t_quantile,
     boots_needed,
     detectable,
     detectable_staged,
@@ -17,6 +16,7 @@ from cliffwatch.stats.power import (
     least_boots,
     pooled_spread,
     rank_spread,
+    t_quantile,
 )
 
 
@@ -68,7 +68,7 @@ def test_rare_slow_boots_cost_a_rank_test_little() -> None:
 def test_the_t_quantile_is_that_of_the_tables() -> None:
     for freedom in (1, 2, 3, 4, 5, 8, 18, 40, 100, 2000):
         for alpha in (0.2, 0.05, 0.01, 1e-3, 5e-5):
-            assert _t_quantile(alpha, freedom) == pytest.approx(stats.t.isf(alpha / 2, freedom), rel=3e-3)
+            assert t_quantile(alpha, freedom) == pytest.approx(stats.t.isf(alpha / 2, freedom), rel=3e-3)
 
 
 def test_the_power_is_within_half_a_per_cent_of_the_noncentral_t() -> None:

@@ -20,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from calibrate import families, history, intervals, neighbours, real  # noqa: E402
+from calibrate import families, history, intervals, neighbours, odd_families, real  # noqa: E402
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
 from calibrate.page import page  # noqa: E402
@@ -52,6 +52,8 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, *, quick: bool) -> Iterato
     yield from families.staged_figures(2000 // scale, pool)
     yield from families.rival_figures(500 // scale, pool)
     yield from families.cost_figures(500 // scale, pool)
+    yield from odd_families.broad_figures(range(1000 // scale), pool)
+    yield from odd_families.odd_figures(range(2000 // scale), pool)
     for part in (
         intervals.coverage,
         intervals.equivalence,

@@ -40,23 +40,23 @@ def staged_family(generator: np.random.Generator, kind: Kind, shifts: Values, st
         )
         for row in range(METRICS)
     ]
-    return decide_staged(rows, stages, margin=MARGIN, entropy=partial(np.random.default_rng, 1))
+    return decide_staged(rows, stages, margin=MARGIN)
 
 
-def _published(decision: Decision) -> bool:
+def published(decision: Decision) -> bool:
     return decision.outcome in ("changed", "changed-small")
 
 
 def _null(seed: int, kind: Kind, stages: Stages) -> bool:
     generator = np.random.default_rng(seed)
-    return any(map(_published, staged_family(generator, kind, np.zeros(METRICS), stages)))
+    return any(map(published, staged_family(generator, kind, np.zeros(METRICS), stages)))
 
 
 def _one(seed: int, kind: Kind, stages: Stages, size: float) -> bool:
     generator = np.random.default_rng(seed)
     shifts = np.zeros(METRICS)
     shifts[0] = np.log1p(size)
-    return _published(staged_family(generator, kind, shifts, stages)[0])
+    return published(staged_family(generator, kind, shifts, stages)[0])
 
 
 def counted(one: Callable[[int], bool], seeds: Sequence[int], pool: ProcessPoolExecutor) -> int:
@@ -143,7 +143,7 @@ def _spent(seed: int, stages: Stages) -> Spent:
     decisions = staged_family(generator, "mixed", shifts, stages)
     extra = sum(stages.looks[decision.looks - 1].boots for decision in decisions if decision.looks)
     large = np.abs(shifts) >= np.log1p(0.03) - 1e-9
-    detected = sum(_published(decision) for decision, real in zip(decisions, large, strict=True) if real)
+    detected = sum(published(decision) for decision, real in zip(decisions, large, strict=True) if real)
     return Spent(stages.screen * METRICS + extra, detected, int(large.sum()))
 
 

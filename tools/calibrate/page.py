@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from calibrate.figures import Figure
+from cliffwatch.comparing.comparison import METHOD_VERSION
 
 _HEAD = """# Calibration
 
-How often the method is wrong, and how much it detects, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
+How often the method (version {version}) is wrong, and how much it detects, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
 on two cores); every draw comes from a seed, so that the same command gives the same figures. [method.md](method.md) says
 what the method is.
 
@@ -26,7 +27,7 @@ _NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
 def page(figures: Sequence[Figure], *, minutes: float, nights: bool) -> str:
     ours = [figure for figure in figures if figure.met is not None]
     missed = [figure for figure in ours if not figure.met]
-    lines = [_HEAD.format(minutes=minutes, nights=_NIGHTS if nights else _NO_NIGHTS)]
+    lines = [_HEAD.format(version=METHOD_VERSION, minutes=minutes, nights=_NIGHTS if nights else _NO_NIGHTS)]
     lines += [f"Of {len(ours)} figures with a bar, {len(ours) - len(missed)} meet it, {len(missed)} miss it.", ""]
     for bar in dict.fromkeys(figure.bar for figure in figures):
         lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]

@@ -41,7 +41,7 @@ def _outcomes(seed: int, nights: Values, size: float) -> dict[str, tuple[bool, b
         Staged(screened=boot_values(ours[:cut], theirs[:cut]), confirming=boot_values(ours[cut:], theirs[cut:]))
         for ours, theirs in zip(base, head, strict=True)
     ]
-    staged = decide_staged(rows, STAGES, margin=MARGIN, entropy=partial(np.random.default_rng, 1))
+    staged = decide_staged(rows, STAGES, margin=MARGIN)
     flagged = {
         "ours, 29 boots in one stage": np.array([each.outcome == "changed" for each in fixed]),
         "ours, 10 then 19 boots": np.array([each.outcome == "changed" for each in staged]),

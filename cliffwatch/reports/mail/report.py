@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -86,7 +87,7 @@ def _row(row: Comparison) -> str:
     if row.base is None or row.head is None or row.change is None:
         return f"{_value(row.base)}{'':6} {row.verdict:>12}  {_value(row.head)}{'':6}  {name}"
     ours, theirs = _deviation(row.base_spread), _deviation(row.head_spread)
-    change = f"{row.change * 100:+10.1f}%" if row.beyond_noise else f"{'~':>11}"
+    change = f"{row.change * 100:+10.1f}%" if beyond_noise(row) else f"{'~':>11}"
     if row.verdict not in DECIDED:
         change = f"{figures.SIGNS[row.verdict]:>11}"
     return f"{_value(row.base)}{ours} {change}  {_value(row.head)}{theirs}  {name}"

@@ -1,0 +1,88 @@
+"""A shift is said only where medians bear it out: ranks also reject for tails, and for spreads of arms of unequal size."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cliffwatch.stats.boot_values import boot_values
+from cliffwatch.stats.deciding import decide_fixed
+from cliffwatch.stats.power import two_sided_tail
+from cliffwatch.stats.rank_tables import Values
+from cliffwatch.stats.ranks import two_samples
+from cliffwatch.stats.shape_guard import _median_test, guarded, spread_statistics, spreads_differ
+
+QUIET, BOOTS = 0.01, 30
+
+
+def normal(seed: int, count: int = BOOTS, spread: float = QUIET) -> Values:
+    return np.random.default_rng(seed).normal(0, spread, count)
+
+
+def of(base: Values, head: Values) -> float:
+    """The two-sided p-value that a family gets."""
+    ranked = two_samples(base, head)
+    return guarded(float(ranked.p()), base, head, sides=2, direction=float(ranked.shift), guard=0.02, in_pairs=False)
+
+
+def test_a_shift_keeps_its_p_value() -> None:
+    base, head = normal(1), normal(2) + 0.02
+
+    assert not spreads_differ(base, head)
+    assert of(base, head) == float(two_samples(base, head).p())
+
+
+def test_a_tail_with_the_same_median_is_no_shift() -> None:
+    """Ranks reject it at three in a thousand."""
+    base, slow = np.linspace(-0.02, 0.02, BOOTS), np.linspace(-0.001, 0.001, BOOTS)
+    head = np.where(slow > 0, slow + 0.05, slow)
+
+    assert float(two_samples(base, head).p()) < 0.01
+    assert of(base, head) > 0.3
+
+
+def test_few_boots_of_a_wide_arm_are_no_shift() -> None:
+    """All ten lie above base's median, four of them far above: ranks reject it, ten boots of that spread cannot."""
+    base = np.linspace(-0.01, 0.01, 21)
+    head = np.array([0.004, 0.006, 0.008, 0.009, 0.0095, 0.02, 0.05, 0.08, 0.11, 0.14])
+
+    assert float(two_samples(base, head).p()) < 0.001
+    assert of(base, head) > 0.01
+
+
+def test_exchanging_the_sides_changes_no_p_value() -> None:
+    for seed in range(20):
+        base, head = np.round(normal(seed, 11), 3), np.round(normal(seed + 50, 14, 2 * QUIET) + 0.01, 3)
+        assert of(base, head) == pytest.approx(of(head, base))
+
+
+def test_the_median_test_is_the_exact_one_of_a_table() -> None:
+    base, head = normal(3, 12), normal(4, 15) + 0.01
+    middle = np.median(np.concatenate([base, head]))
+    drawn = len(head) - int(middle in head)
+    expected = stats.hypergeom.sf((head > middle).sum() - 1, 26, 13, drawn)
+
+    assert _median_test(base, head, 1.0) == pytest.approx(expected)
+
+
+def test_distances_from_the_median_are_compared_as_brown_and_forsythe_do() -> None:
+    base, head = normal(5, 12), normal(6, 20, 3 * QUIET)
+    expected = stats.levene(base, head, center="median")
+
+    assert float(spread_statistics(base, head)) ** 2 == pytest.approx(expected.statistic)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 20, 41])
+def test_the_tail_of_students_t_is_that_of_the_tables(freedom: int) -> None:
+    for statistic in (0.0, 0.1, 1.0, 3.0, 8.0):
+        assert two_sided_tail(statistic, freedom) == pytest.approx(2 * stats.t.sf(statistic, freedom), abs=1e-12)
+
+
+def test_few_pairs_are_compared_as_two_samples_where_pairs_could_not_decide() -> None:
+    """Eight pairs can reach one in 128 at the best; twenty rows leave each one in two thousand."""
+    common = np.linspace(-0.005, 0.005, 8)
+    twins = boot_values(common, common + 0.028)
+    others = [boot_values(normal(seed, 8), normal(seed + 30, 8)) for seed in range(19)]
+    row = decide_fixed([twins, *others], margin=0.01, alpha=0.01)[0]
+
+    assert not row.in_pairs
+    assert row.outcome == "changed"
