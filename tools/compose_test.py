@@ -96,7 +96,7 @@ def answer(path: str) -> Any:
 
 
 def values() -> str:
-    return httpx2.get(f"{URL}/runs/{state()['run']}/export?form=csv", timeout=60).raise_for_status().text
+    return httpx2.get(f"{URL}/runs/{state()['run']}/export?format=csv", timeout=60).raise_for_status().text
 
 
 def unchanged(when: str) -> None:
@@ -202,7 +202,7 @@ def result() -> None:
     run = answer("/runs?limit=1")["items"][0]["run"]
     state(run=run)
     state(values=values())
-    say(f"run {run}: {len(state()['values'].splitlines())} values")
+    say(f"run {run}: {len(values().splitlines()) - 1} values")
     look_at_the_run(run)
 
 
