@@ -95,9 +95,9 @@ def beyond_noise(row: Comparison | Mapping[str, Any]) -> bool:
     """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
     names = ("verdict", "q", "ci_low", "ci_high", "p")
     verdict, q, low, high, p = (
-        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row[name] for name in names)
+        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row.get(name) for name in names)
     )
-    return is_real(verdict=verdict, q=q, ci_low=low, ci_high=high, counted=p is None)
+    return is_real(verdict=str(verdict), q=q, ci_low=low, ci_high=high, counted=p is None)
 
 
 Standing = Literal["both", "regression", "trouble", "improvement", "unchanged", "inconclusive"]

@@ -34,6 +34,7 @@ from typing import Any, Literal, get_args
 
 from cliffwatch.catalogue.suite import PROFILES, Profile
 from cliffwatch.catalogue.toml_lines import line_of
+from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import Mode
 
@@ -159,7 +160,7 @@ class _Reader:
             if not isinstance(value, str) or not form.fullmatch(value):
                 self.refuse(path, f"{_shown(value)} in '{path[-1]}' is no {words}")
         if len(values) > most:
-            self.refuse(path, f"'{path[-1]}' has {len(values)} entries; at most {most} will do")
+            self.refuse(path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do")
         return tuple(map(str, values))
 
     def entries(self, table: Mapping[str, Any], path: tuple[str | int, ...]) -> list[Any] | None:
