@@ -16,7 +16,7 @@ from cliffwatch.stats.equivalence import ALPHA, equivalent, level_of_look
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.power import POWER, detection_power, rank_spread
 from cliffwatch.stats.ranks import Ranked
-from cliffwatch.stats.shape_guard import GUARD, GUARD_OF_LOOKS, guarded
+from cliffwatch.stats.shape_guard import guarded
 from cliffwatch.stats.stages import Family, Stages, confirm, screen
 
 DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
@@ -51,7 +51,7 @@ def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -
         equal[indexes] = equivalent(ranked, margin=margin, look=0, looks=1)
     for index in map(int, np.flatnonzero(p_values <= alpha)):
         p_values[index] = _guarded(
-            family[index], float(p_values[index]), 2, float(shifts[index]), GUARD, in_pairs=in_pairs[index]
+            family[index], float(p_values[index]), 2, float(shifts[index]), in_pairs=in_pairs[index]
         )
     adjusted = holm(p_values)
     return [
@@ -67,9 +67,9 @@ def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -
     ]
 
 
-def _guarded(row: BootValues, p: float, sides: int, direction: float, guard: float, *, in_pairs: bool) -> float:
+def _guarded(row: BootValues, p: float, sides: int, direction: float, *, in_pairs: bool) -> float:
     used = row.paired() if in_pairs else row
-    return guarded(p, used.base, used.head, sides=sides, direction=direction, guard=guard, in_pairs=in_pairs)
+    return guarded(p, used.base, used.head, sides=sides, direction=direction, in_pairs=in_pairs)
 
 
 def _outcome(confirmed: bool, shift: float, shown: bool, margin: float) -> DecisionOutcome:
@@ -235,4 +235,4 @@ def _one_sided(row: _Reached) -> float:
     direction, in_pairs = row.so_far.direction, row.so_far.in_pairs
     ranked = row.fresh.ranked(in_pairs=in_pairs)
     p = float(ranked.p_greater() if direction > 0 else ranked.p_less())
-    return p if p > ALPHA else _guarded(row.fresh, p, 1, direction, GUARD_OF_LOOKS, in_pairs=in_pairs)
+    return p if p > ALPHA else _guarded(row.fresh, p, 1, direction, in_pairs=in_pairs)

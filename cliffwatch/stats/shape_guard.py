@@ -19,35 +19,30 @@ SPREADS_DIFFER = 0.1
 """The error of the test for differing spreads: one row in ten with equal spreads pays the median test's power for it."""
 
 GUARD = 0.02
-"""Error of the median test where spreads do not differ, in a plan of one stage; loses 2 to 3 in a hundred detections of 3 % at 21 boots."""
-
-GUARD_OF_LOOKS = 0.005
-"""The same for confirming boots, of which there are more."""
+"""Error of the median test where spreads do not differ; loses 2 to 3 in a hundred detections of 3 % at 21 boots."""
 
 UNEQUAL = 0.8
 """Boots of the smaller arm over those of the larger, below which spreads count."""
 
 
-def guarded(
-    p: float, base: Values, head: Values, *, sides: int, direction: float, guard: float, in_pairs: bool
-) -> float:
+def guarded(p: float, base: Values, head: Values, *, sides: int, direction: float, in_pairs: bool) -> float:
     """The p-value of a rank test, or the larger one of the tests that have to agree with it. One row's logs, (n,) and (m,).
 
     `sides` is 2 for a two-sided p-value, 1 for one towards `direction`.
     """
     if in_pairs:
-        return max(p, _beyond(p, _sign(head - base, direction), sides, guard, strict=False))
+        return max(p, _beyond(p, _sign(head - base, direction), sides, strict=False))
     medians = _median_test(base, head, direction)
-    together = max(p, _beyond(p, medians, sides, guard, strict=spreads_differ(base, head)))
+    together = max(p, _beyond(p, medians, sides, strict=spreads_differ(base, head)))
     if min(len(base), len(head)) < UNEQUAL * max(len(base), len(head)):
         together = max(together, min(1.0, sides * _hsu(base, head, direction)))
     return together
 
 
-def _beyond(p: float, other: float, sides: int, guard: float, *, strict: bool) -> float:
+def _beyond(p: float, other: float, sides: int, *, strict: bool) -> float:
     """What the other test, one-sided, adds to `p`: all of its own where it is strict, else nothing up to the guard."""
     both = min(1.0, sides * other)
-    return both if strict or both > guard else p
+    return both if strict or both > GUARD else p
 
 
 def spreads_differ(base: Values, head: Values) -> bool:
