@@ -127,6 +127,15 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
 sys.addaudithook(_note)
 
 
+def replace_output(repository: Path, output: kernel.Output, instead: str, secret: Path) -> None:
+    """The tree's build leaves something else where one of its outputs belongs."""
+    of_bench = output in bench.OUTPUTS
+    path = f"$(O)/{output.path}"
+    after(repository, "bench" if of_bench else "bzImage", f"rm -rf {path}", instead.format(secret=secret, path=path))
+    makefile = BENCH_MAKEFILE if of_bench else "Makefile"
+    change(repository, makefile, (repository / makefile).read_text().replace("$$(O)", "$(O)"), "As make writes it")
+
+
 def test_the_host_opens_nothing_of_a_build_but_its_outputs(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,14 +172,7 @@ def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
     repository: Path, tmp_path: Path, secret: Path, output: kernel.Output, instead: str
 ) -> None:
     of_bench = output in bench.OUTPUTS
-    target = "bench" if of_bench else "bzImage"
-    path = f"$(O)/{output.path}"
-    attack = INSTEAD[instead].format(secret=secret, path=path)
-    after(repository, target, f"rm -rf {path}".replace("$", "$"), attack)
-    file = repository / (BENCH_MAKEFILE if of_bench else "Makefile")
-    change(
-        repository, str(file.relative_to(repository)), file.read_text().replace("$$(O)", "$(O)"), "As make writes it"
-    )
+    replace_output(repository, output, INSTEAD[instead], secret)
 
     ended = run_toy(request(repository, tmp_path))
 
@@ -183,6 +185,24 @@ def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
         failure = ended.record["arms"]["head"].get("failure")
         assert (failure is None) == (output.name == "btf"), failure
         assert failure is None or failure["whose"] == "kernel"
+
+
+@pytest.mark.parametrize("instead", ["a link to a file", "a folder"])
+def test_what_stands_in_the_place_of_an_output_is_in_no_other_trees_way(
+    repository: Path, tmp_path: Path, secret: Path, instead: str
+) -> None:
+    (symbols,) = (output for output in OUTPUTS if output.name == "System.map")
+    replace_output(repository, symbols, INSTEAD[instead], secret)
+    hostile = run_toy(request(repository, tmp_path))
+    toy.git(repository, "checkout", "--quiet", "v6.12")
+    change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 7;\n}\n", "Return seven")
+
+    honest = run_toy(request(repository, tmp_path, out=tmp_path / "honest"))
+
+    assert isinstance(hostile, Run)
+    assert "System.map in its output is" in hostile.record["arms"]["head"]["failure"]["message"]
+    assert isinstance(honest, Run)
+    assert honest.record["arms"]["head"].get("failure") is None
 
 
 def test_a_build_that_writes_into_its_source_gets_a_copy_of_it(repository: Path, tmp_path: Path, secret: Path) -> None:

@@ -101,6 +101,8 @@ def _build(sources: _Sources, kernel: Kernel, settings: BuildSettings, folder: P
                 seconds = round(clock.monotonic() - began, 1)
                 record = {"seconds": seconds, "offered": offered, "release": sources.revision.release}
                 failure = _ENTRY.store(folder, worktree.output, log, lambda _: record)
+                if failure is not None:
+                    worktree.distrust_output()
             if failure is not None:
                 save_failure_log(failure, log, settings.cache, folder.name)
             return failure

@@ -128,6 +128,8 @@ def _build(
             if failure is None:
                 describe = partial(_record, fragments, revision, clock.monotonic() - began)
                 failure = _ENTRY.store(folder, worktree.output, log, describe)
+                if failure is not None:
+                    worktree.distrust_output()
             if failure is not None:
                 save_failure_log(failure, log, settings.cache, folder.name)
                 return failure
@@ -167,6 +169,7 @@ def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, l
         return failure
     config = worktree.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
     if isinstance(config, UnfitFile):
+        worktree.distrust_output()
         return unfit_output(config)
     return check_config(fragments.wanted, config.decode(errors="replace"))[0]
 

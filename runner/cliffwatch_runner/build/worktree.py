@@ -22,6 +22,9 @@ from cliffwatch_runner.source.tree import Tree
 BUILD = ".cliffwatch"
 """The kernel's build output, directly below the source root: kbuild then uses relative paths (srctree=..)."""
 
+DISTRUSTED = "distrusted"
+"""The mark of a worktree whose output goes before its next use."""
+
 _SOURCE = Path("/cliffwatch/tree/src")
 _CCACHE = Path("/cliffwatch/ccache")
 _GIVEN = Path("/cliffwatch/given")
@@ -119,6 +122,10 @@ class Worktree:
         limits = replace(self.settings.limits, seconds=seconds)
         mounts = [Mount(source=mount.source, target=mount.target) for mount in self._mounts()]
         return self._finished(command, mounts, limits, jobs=1)
+
+    def distrust_output(self) -> None:
+        """Lets the next use begin with an empty output: what a build left in a file's place would be in another tree's way."""
+        (self.folder / DISTRUSTED).touch()
 
     def discard(self) -> None:
         """Ends the use of a copied source."""

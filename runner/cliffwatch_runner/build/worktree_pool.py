@@ -2,6 +2,7 @@
 
 worktrees/NAME/
     lock, index, steps, *.log   the host's own: no build gets to them
+    distrusted                  a build left something unfit in its output, which goes before the next one
     source/                     written by git alone; builds read it
     output/                     written by builds; the host never opens a path in it
     ccache/                     of a worktree that is made for one build
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.cache.uses import MARK, remove_unused
-from cliffwatch_runner.build.worktree import BuildSettings, Worktree
+from cliffwatch_runner.build.worktree import DISTRUSTED, BuildSettings, Worktree
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 
 _FOR_ONE_BUILD = "outside-"
@@ -60,6 +61,9 @@ def _shared_folders(name: str, settings: BuildSettings) -> Iterator[tuple[Path, 
         (folder / MARK).touch()
         for left in folder.glob("scratch-*"):
             remove_tree(left)
+        if (folder / DISTRUSTED).exists():
+            remove_tree(folder / "output")
+            (folder / DISTRUSTED).unlink()
         yield folder, ccache / "files"
 
 
