@@ -137,9 +137,9 @@ def test_the_policy_is_that_of_the_base_and_never_of_the_head(repository: Path) 
 def test_wishes_of_a_pull_requests_own_workflow_are_not_heard(repository: Path) -> None:
     base = commit(repository)
     head = change(repository, "Kconfig", "# one\n", "One")
-    wishes = ("--policy", WALLTIME, "--base", head, "--head", base)
+    choices = ("--policy", WALLTIME, "--base", head, "--head", base)
 
-    plan = plan_of(repository, "pull_request", pull_request(base, head), *wishes)
+    plan = plan_of(repository, "pull_request", pull_request(base, head), *choices)
 
     assert (plan.base, plan.head) == (base, head)
     assert [target.mode for target in plan.targets] == ["icount"]

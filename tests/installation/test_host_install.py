@@ -23,8 +23,8 @@ from cliffwatch_runner.worker.installation.files import (
     WORKER_UNIT,
     wanted_files,
 )
+from cliffwatch_runner.worker.installation.order import InstallationOrder
 from cliffwatch_runner.worker.installation.readiness import hindrances
-from cliffwatch_runner.worker.installation.wish import Wish
 
 
 def test_every_file_has_its_place_and_its_mode(install: Command, root: Path) -> None:
@@ -220,8 +220,8 @@ def test_an_ordinary_user_installs_into_a_folder_of_his(root: Path, token: Path)
 
 
 @pytest.fixture
-def wish() -> Wish:
-    return Wish(
+def order() -> InstallationOrder:
+    return InstallationOrder(
         url="https://bench.example.org",
         platform="amd-rome",
         modes=("walltime",),
@@ -232,12 +232,14 @@ def wish() -> Wish:
     )
 
 
-def test_where_a_host_does_not_fit_each_reason_is_given(wish: Wish, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_host_does_not_fit_each_reason_is_given(
+    order: InstallationOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(readiness.shutil, "which", lambda _: None)
     monkeypatch.setattr(Path, "is_dir", lambda _: False)
 
-    found = list(hindrances(wish, Path("/")))
+    found = list(hindrances(order, Path("/")))
 
     assert [(failure.whose, failure.message) for failure in found] == [
         ("usage", "units, users and rights are root's"),
@@ -247,7 +249,7 @@ def test_where_a_host_does_not_fit_each_reason_is_given(wish: Wish, monkeypatch:
     assert all(failure.next_step for failure in found)
 
 
-def test_a_program_that_the_workers_user_does_not_get_to_is_refused(wish: Wish, tmp_path: Path) -> None:
+def test_a_program_that_the_workers_user_does_not_get_to_is_refused(order: InstallationOrder, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "cliffwatch").write_text("#!/bin/sh\n")
@@ -257,9 +259,9 @@ def test_a_program_that_the_workers_user_does_not_get_to_is_refused(wish: Wish, 
 
     assert len(found) == 1
     assert "is closed to him" in found[0].message
-    assert wish.tunes
+    assert order.tunes
 
 
-def test_a_wish_says_all_that_its_files_hold(wish: Wish) -> None:
-    assert wanted_files(wish) == wanted_files(wish), "the same wish makes the same bytes"
+def test_an_order_says_all_that_its_files_hold(order: InstallationOrder) -> None:
+    assert wanted_files(order) == wanted_files(order), "the same order makes the same bytes"
     assert not helper_allowed() or SUDOERS.exists()

@@ -24,7 +24,7 @@ _BELOW = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ManualChoices:
     """What somebody asked for who started the workflow by hand; None leaves it to the policy."""
 
     base: str | None = None
@@ -46,21 +46,21 @@ class _Ends:
     branch: str | None = None
 
 
-def plan_change(event: Event, tree: Path, wishes: Wishes) -> JobPlan | Failure:
+def plan_change(event: Event, tree: Path, choices: ManualChoices) -> JobPlan | Failure:
     """The plan of an event, from a checkout that has the history of base and head."""
     if isinstance(event, PullRequest):
         ends = _of_pull_request(event, tree)
     elif isinstance(event, Push):
         ends = _of_push(event, tree)
     else:
-        ends = _by_hand(event.default_branch, tree, wishes)
+        ends = _by_hand(event.default_branch, tree, choices)
     if isinstance(ends, Failure):
         return ends
     policy = _policy_of(event, tree, ends.tip)
     if isinstance(policy, Failure):
         return policy
-    if wishes.policy is not None and not isinstance(event, (PullRequest, Push)):
-        policy = wishes.policy
+    if choices.policy is not None and not isinstance(event, (PullRequest, Push)):
+        policy = choices.policy
     return _planned(tree, ends, policy)
 
 
@@ -141,16 +141,16 @@ def _is_line(tree: Path, event: Push, tip: str) -> bool:
     return isinstance(policy, Policy) and policy.follows(event.branch, otherwise=False)
 
 
-def _by_hand(default_branch: str, tree: Path, wishes: Wishes) -> _Ends | Failure:
+def _by_hand(default_branch: str, tree: Path, choices: ManualChoices) -> _Ends | Failure:
     tip = commit_of(tree, f"refs/remotes/origin/{default_branch}") or commit_of(tree, f"refs/heads/{default_branch}")
-    head = _named(tree, wishes.head or "HEAD")
+    head = _named(tree, choices.head or "HEAD")
     if tip is None or head is None:
-        return _no_commit(f"the branch {default_branch!a}" if tip is None else f"the head {wishes.head!a}")
-    base = _named(tree, wishes.base) if wishes.base else tip
+        return _no_commit(f"the branch {default_branch!a}" if tip is None else f"the head {choices.head!a}")
+    base = _named(tree, choices.base) if choices.base else tip
     if base is None:
-        return _no_commit(f"the base {wishes.base!a}")
+        return _no_commit(f"the base {choices.base!a}")
     # Whoever names a base has chosen it: nothing of it is left out for a merge base.
-    merge_base = base if wishes.base else _merge_base(tree, base, head)
+    merge_base = base if choices.base else _merge_base(tree, base, head)
     if isinstance(merge_base, Failure):
         return merge_base
     return _Ends(tip=tip, merge_base=merge_base, head=head, trust="outside")

@@ -90,5 +90,5 @@ def _request(plan: JobPlan, target: Target, place: Place) -> RunRequest:
     )
 
 
-def _boots(wish: Boots) -> int | Stages | None:
-    return wish if isinstance(wish, int) else _STAGES[wish]
+def _boots(boots: Boots) -> int | Stages | None:
+    return boots if isinstance(boots, int) else _STAGES[boots]

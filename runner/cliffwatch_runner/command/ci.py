@@ -17,7 +17,7 @@ from cliffwatch.command.report_options import ReportOptions
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.pull_request.policy import FILE_NAME, Policy, Target, read_policy
 from cliffwatch_runner.build.cache.entries import Stopped
-from cliffwatch_runner.ci.change import Wishes, plan_change
+from cliffwatch_runner.ci.change import ManualChoices, plan_change
 from cliffwatch_runner.ci.event import ByHand, read_event
 from cliffwatch_runner.ci.job_log import (
     HarmlessStream,
@@ -120,8 +120,8 @@ def _planned(
     policy = read_policy(policy_lines, "the workflow's policy") if policy_lines and isinstance(read, ByHand) else None
     if isinstance(policy, Failure):
         return replace(policy, next_step="correct it and start the workflow again")
-    wishes = Wishes(base=base or None, head=head or None, policy=policy if isinstance(policy, Policy) else None)
-    planned = plan_change(read, tree, wishes)
+    choices = ManualChoices(base=base or None, head=head or None, policy=policy if isinstance(policy, Policy) else None)
+    planned = plan_change(read, tree, choices)
     if isinstance(planned, Failure):
         return planned
     suites = choose_suites(load_catalogue(), planned.suites)

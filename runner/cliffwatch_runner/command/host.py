@@ -13,6 +13,7 @@ from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.worker.installation.changes import FileChange, found_changes, not_to_be_had
 from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
+from cliffwatch_runner.worker.installation.order import InstallationOrder, wrong_order
 from cliffwatch_runner.worker.installation.readiness import hindrances
 from cliffwatch_runner.worker.installation.removal import Removal, found_removal
 from cliffwatch_runner.worker.installation.steps import (
@@ -23,7 +24,6 @@ from cliffwatch_runner.worker.installation.steps import (
     steps_before_removal,
     steps_to_install,
 )
-from cliffwatch_runner.worker.installation.wish import Wish, wrong_wish
 from cliffwatch_runner.worker.secret import read_token
 
 _LONGEST_JOB = 241 * 3600.0
@@ -96,7 +96,7 @@ def install(
     token = read_token(token_file)
     if isinstance(token, Failure):
         raise SystemExit(echo_failure(token))
-    wish = Wish(
+    order = InstallationOrder(
         url=url,
         platform=platform,
         modes=tuple(sorted(set(modes))),
@@ -105,11 +105,11 @@ def install(
         program=program,
         hours=hours,
     )
-    _end_with(tuple(wrong_wish(wish)))
-    hindered = tuple(hindrances(wish, root))
+    _end_with(tuple(wrong_order(order)))
+    hindered = tuple(hindrances(order, root))
     if not dry_run:
         _end_with(hindered)
-    changes = found_changes(root, wanted_files(wish))
+    changes = found_changes(root, wanted_files(order))
     failures = [each for each in changes if isinstance(each, Failure)]
     _end_with(failures)
     files = [each for each in changes if isinstance(each, FileChange)]

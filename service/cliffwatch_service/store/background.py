@@ -20,7 +20,7 @@ RETAIN = "apply-retention"
 LOOK_AT_INSTALLATION = "look-at-installation"
 LOOK_AT_PULL_REQUEST = "look-at-pull-request"
 CARRY_OUT = "carry-out-command"
-TELL = "tell-pull-request"
+REPORT = "report-pull-request"
 
 QUEUE = "default"
 GITHUB_QUEUE = "github"
@@ -74,7 +74,7 @@ def ask_command(connection: Connection[Any], installation: int, repository: int,
 
 def ask_telling(connection: Connection[Any], pull_request: int) -> None:
     """Bring the comment of a pull request up to date."""
-    _ask(connection, TELL, str(pull_request), queue=GITHUB_QUEUE, pull_request=pull_request)
+    _ask(connection, REPORT, str(pull_request), queue=GITHUB_QUEUE, pull_request=pull_request)
 
 
 def _ask(

@@ -56,9 +56,9 @@ def add_github(app: App, parts: GitHubParts) -> None:
         ):
             carry_out(parts, installation, repository, number, comment)
 
-    @app.task(name=background.TELL, queue=background.GITHUB_QUEUE, retry=_RETRY)
+    @app.task(name=background.REPORT, queue=background.GITHUB_QUEUE, retry=_RETRY)
     def telling(pull_request: int) -> None:
-        with structlog.contextvars.bound_contextvars(task=background.TELL, pull_request=pull_request):
+        with structlog.contextvars.bound_contextvars(task=background.REPORT, pull_request=pull_request):
             report_pull_request(parts, pull_request)
 
 

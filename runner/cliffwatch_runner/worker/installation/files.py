@@ -9,8 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch_runner.host.journal import JOURNAL
 from cliffwatch_runner.host.tuning_helper import INSTALLED, write_helper
+from cliffwatch_runner.worker.installation.order import InstallationOrder
 from cliffwatch_runner.worker.installation.unit_values import command_words, unit_word
-from cliffwatch_runner.worker.installation.wish import Wish
 
 USER = "cliffwatch"
 STATE = Path("/var/lib/cliffwatch-worker")
@@ -77,15 +77,15 @@ _TEMPLATES = Environment(
 _TEMPLATES.filters.update(word=unit_word, words=command_words)
 
 
-def wanted_files(wish: Wish) -> tuple[WantedFile, ...]:
+def wanted_files(order: InstallationOrder) -> tuple[WantedFile, ...]:
     """What this installation consists of. Of a host without walltime runs, nothing is root's helper."""
     made = {
-        TOKEN: WantedFile(path=TOKEN, content=f"{wish.token}\n".encode(), mode=0o600, kind="secret"),
-        **{path: _text(path, template, wish) for path, template in _TEXTS.items()},
+        TOKEN: WantedFile(path=TOKEN, content=f"{order.token}\n".encode(), mode=0o600, kind="secret"),
+        **{path: _text(path, template, order) for path, template in _TEXTS.items()},
     }
-    if wish.tunes:
+    if order.tunes:
         made[INSTALLED] = WantedFile(path=INSTALLED, content=_helper(), mode=0o755, kind="program")
-        made[SUDOERS] = _text(SUDOERS, "cliffwatch-worker.sudoers", wish, mode=0o440)
+        made[SUDOERS] = _text(SUDOERS, "cliffwatch-worker.sudoers", order, mode=0o440)
     return tuple(made[path] for path in PATHS if path in made)
 
 
@@ -95,7 +95,7 @@ def is_ours(path: Path, content: bytes) -> bool:
     return content.startswith(marks[PATHS[path]])
 
 
-def _text(path: Path, template: str, wish: Wish, mode: int = 0o644) -> WantedFile:
+def _text(path: Path, template: str, order: InstallationOrder, mode: int = 0o644) -> WantedFile:
     text = _TEMPLATES.get_template(template).render(
         user=USER,
         state=STATE,
@@ -103,24 +103,24 @@ def _text(path: Path, template: str, wish: Wish, mode: int = 0o644) -> WantedFil
         root_folder=TOKEN.parent,
         token=TOKEN,
         helper=INSTALLED,
-        tunes=wish.tunes,
-        path=f"{wish.program.parent}:{_SYSTEM_PATH}",
-        stop_seconds=round(wish.hours * 3600),
-        worker=_worker(wish),
-        doctor=_doctor(wish),
+        tunes=order.tunes,
+        path=f"{order.program.parent}:{_SYSTEM_PATH}",
+        stop_seconds=round(order.hours * 3600),
+        worker=_worker(order),
+        doctor=_doctor(order),
     )
     return WantedFile(path=path, content=text.encode(), mode=mode)
 
 
-def _worker(wish: Wish) -> list[object]:
-    modes = [word for mode in wish.modes for word in ("--mode", mode)]
-    head = [wish.program, "worker", "--url", wish.url, "--name", wish.name, "--platform", wish.platform, *modes]
-    return [*head, "--hours", f"{wish.hours:g}", "--token-file", TOKEN, "--cache", CACHE, "--spool", SPOOL]
+def _worker(order: InstallationOrder) -> list[object]:
+    modes = [word for mode in order.modes for word in ("--mode", mode)]
+    head = [order.program, "worker", "--url", order.url, "--name", order.name, "--platform", order.platform, *modes]
+    return [*head, "--hours", f"{order.hours:g}", "--token-file", TOKEN, "--cache", CACHE, "--spool", SPOOL]
 
 
-def _doctor(wish: Wish) -> list[object]:
-    mode = "walltime" if wish.tunes else "icount"
-    return [wish.program, "doctor", "--mode", mode, "--cache", CACHE, "--unless-measuring"]
+def _doctor(order: InstallationOrder) -> list[object]:
+    mode = "walltime" if order.tunes else "icount"
+    return [order.program, "doctor", "--mode", mode, "--cache", CACHE, "--unless-measuring"]
 
 
 def _helper() -> bytes:

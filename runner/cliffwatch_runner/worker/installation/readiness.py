@@ -9,13 +9,13 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
-from cliffwatch_runner.worker.installation.wish import CLOSED, Wish, not_for_services
+from cliffwatch_runner.worker.installation.order import CLOSED, InstallationOrder, not_for_services
 
 _ANYBODY = User(uid=65534, gid=65534)
 
 
-def hindrances(wish: Wish | None, root: Path) -> Iterator[Failure]:
-    """Why this host does not take an installation as it is; of a removal, without a wish. What lies in another root than / is
+def hindrances(order: InstallationOrder | None, root: Path) -> Iterator[Failure]:
+    """Why this host does not take an installation as it is; of a removal, without a order. What lies in another root than / is
     the files alone.
     """
     if root != Path("/"):
@@ -33,9 +33,9 @@ def hindrances(wish: Wish | None, root: Path) -> Iterator[Failure]:
             message="this host does not run systemd",
             next_step="start `cliffwatch worker` by what starts services here; --root DIR writes the files for another host",
         )
-    if wish is not None:
-        yield from _program(wish.program)
-    if wish is not None and wish.tunes and shutil.which("sudo") is None:
+    if order is not None:
+        yield from _program(order.program)
+    if order is not None and order.tunes and shutil.which("sudo") is None:
         yield Failure(
             whose="host",
             message="walltime runs start the tuning helper by sudo, which is not installed",

@@ -19,7 +19,7 @@ CLOSED = (Path("/home"), Path("/root"), Path("/run/user"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class InstallationOrder:
     """A worker as `cliffwatch host install` was asked for it. `program` is the `cliffwatch` of the host."""
 
     url: str
@@ -36,21 +36,21 @@ class Wish:
         return "walltime" in self.modes
 
 
-def wrong_wish(wish: Wish) -> Iterator[Failure]:
+def wrong_order(order: InstallationOrder) -> Iterator[Failure]:
     """All that is wrong with it, whatever the host."""
-    yield from _wrong_url(wish.url)
-    yield from platform_problem(wish.platform)
-    if not _NAME.fullmatch(wish.name):
+    yield from _wrong_url(order.url)
+    yield from platform_problem(order.platform)
+    if not _NAME.fullmatch(order.name):
         yield wrong_usage(
-            f"--name: {wish.name!a} is no name of a host",
+            f"--name: {order.name!a} is no name of a host",
             "use letters, digits, '-', '.' and '_', such as rome-1, and the one that the token was made for",
         )
-    if not _TOKEN.fullmatch(wish.token):
+    if not _TOKEN.fullmatch(order.token):
         yield wrong_usage(
             "--token-file: what the file holds is no token",
             "it has one line, as `cliffwatch token make NAME --scope work --host NAME` prints it",
         )
-    yield from _wrong_program(wish.program)
+    yield from _wrong_program(order.program)
 
 
 def _wrong_url(url: str) -> Iterator[Failure]:
