@@ -6,10 +6,11 @@ from typing import Literal
 
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
 
-Verdict = Literal["regression", "improvement", "unchanged", "inconclusive", "missing", "failed", "invalid"]
+Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"]
 VERDICTS: tuple[Verdict, ...] = (
     "regression",
     "improvement",
+    "changed",
     "unchanged",
     "inconclusive",
     "missing",
@@ -17,8 +18,8 @@ VERDICTS: tuple[Verdict, ...] = (
     "invalid",
 )
 
-CHANGES: tuple[Verdict, ...] = ("regression", "improvement")
-"""Verdicts that report a change."""
+CHANGES: tuple[Verdict, ...] = ("regression", "improvement", "changed")
+"""Verdicts that report a change; `changed` where nobody said which way is better."""
 
 DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
 """Verdicts whose change may be read as it is; every other one is marked wherever a change would stand."""
@@ -46,7 +47,7 @@ class Comparison:
     case: CaseKey
     metric: str
     unit: str
-    better: Better
+    better: Better | None
     assume: Assume
     primary: bool
     platform: str | None
@@ -156,7 +157,7 @@ class ComparisonSet:
         return tuple(row for row in self.primary_rows() if row.verdict not in DECIDED)
 
     def headline(self) -> Comparison | None:
-        """The row to name first: the largest regression, else the largest improvement."""
+        """The row to name first: the largest regression, else the largest improvement, else the largest change that is neither."""
         for verdict in CHANGES:
             rows = [row for row in self.changed_rows() if row.verdict == verdict and row.change is not None]
             if rows:

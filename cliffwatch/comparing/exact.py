@@ -44,7 +44,9 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
     )
 
 
-def _verdict(change: float, uncertainty: float, widest: str, threshold: float, better: Better) -> tuple[Verdict, str]:
+def _verdict(
+    change: float, uncertainty: float, widest: str, threshold: float, better: Better | None
+) -> tuple[Verdict, str]:
     if abs(change) <= uncertainty:
         return "unchanged", f"within the repeatability of {uncertainty:.3%}"
     if abs(change) < threshold:

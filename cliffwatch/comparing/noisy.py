@@ -126,7 +126,7 @@ def _detectable(spread: float, used: BootValues, setting: _Setting) -> float | N
 
 
 def _verdict(
-    decision: Decision, summary: Summary, better: Better, setting: _Setting
+    decision: Decision, summary: Summary, better: Better | None, setting: _Setting
 ) -> tuple[Verdict, str, int | None]:
     if decision.outcome == "changed":
         return direction(summary.shift, better), f"q = {decision.q:.2g}", None

@@ -79,6 +79,8 @@ def is_real(*, verdict: str, q: float | None, ci_low: float | None, ci_high: flo
     return verdict in CHANGES or (verdict == "unchanged" and q is not None and q <= ALPHA)
 
 
-def direction(change: float, better: Better) -> Verdict:
-    """Better or worse, by which way the metric is better."""
+def direction(change: float, better: Better | None) -> Verdict:
+    """Better or worse, by which way the metric is better; changed where nobody said that."""
+    if better is None:
+        return "changed"
     return "improvement" if (change > 0) == (better == "higher") else "regression"

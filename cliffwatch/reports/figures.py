@@ -11,6 +11,7 @@ NOT_SIGNIFICANT = "~"
 SIGNS: Mapping[Verdict, str] = {
     "regression": "▲",
     "improvement": "▼",
+    "changed": "≠",
     "unchanged": " ",
     "inconclusive": "?",
     "missing": "-",

@@ -14,6 +14,7 @@ from cliffwatch.reports.styles import Styles, plain
 _STYLES: dict[Verdict, str] = {
     "regression": "worse",
     "improvement": "better",
+    "changed": "strong",
     "failed": "worse",
     "missing": "doubt",
     "invalid": "doubt",

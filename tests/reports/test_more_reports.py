@@ -11,7 +11,7 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, noisy
 from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import VERDICTS, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, VERDICTS, ComparisonSet
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.reports.explain import explain_report
@@ -164,6 +164,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     reasons = {
         "regression": "q = 1e-05",
         "improvement": "q = 1e-05",
+        "changed": "q = 1e-05",
         "unchanged": "a change of 1.0% is ruled out",
         "inconclusive": "40 boots per kernel would decide, 28 more",
         "missing": "head did not measure it",
@@ -172,7 +173,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     }
     rows = []
     for number, verdict in enumerate(VERDICTS):
-        change = {"regression": 0.05, "improvement": -0.05}.get(verdict, 0.001)
+        change = {"regression": 0.05, "improvement": -0.05, "changed": 0.03}.get(verdict, 0.001)
         told = replace(
             row,
             case=CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", str(number + 1)),)),
@@ -181,7 +182,8 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
             change=change,
             ci_low=change - 0.004,
             ci_high=change + 0.004,
-            q=row.q if verdict in ("regression", "improvement") else 0.4,
+            q=row.q if verdict in CHANGES else 0.4,
+            better=None if verdict == "changed" else row.better,
         )
         if verdict in ("missing", "failed"):
             told = replace(told, head=None, change=None, ci_low=None, ci_high=None, mde=None, n_head=0)

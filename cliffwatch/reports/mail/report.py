@@ -41,7 +41,13 @@ def mail_subject(compared: ComparisonSet) -> str:
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
         return f"[bpf] {commit}: {sentence(compared)}"
-    return f"[bpf] {commit}: {worst.case} {abs(worst.change or 0.0):.1%} {worst.verdict}"
+    return f"[bpf] {commit}: {worst.case} {_size(worst)}"
+
+
+def _size(row: Comparison) -> str:
+    """`4.9% regression`; a change that nobody judged has its direction instead: `+4.9% change`."""
+    change = row.change or 0.0
+    return f"{change:+.1%} change" if row.verdict == "changed" else f"{abs(change):.1%} {row.verdict}"
 
 
 def mail_opening(compared: ComparisonSet) -> Iterator[str]:
@@ -49,7 +55,7 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
     worst = compared.headline()
     yield "Hello,"
     yield ""
-    what = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
+    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}"
     yield f"cliffwatch noticed {what} on:"
     yield ""
     yield f"commit: {compared.head.label}"

@@ -76,7 +76,7 @@ class ComparisonRow(BaseModel):
     params: dict[str, str]
     metric: str
     unit: str
-    better: str
+    better: str | None
     platform: str | None
     mode: str | None
     n_base: int
