@@ -11,7 +11,14 @@ from cliffwatch.comparing.noisy import judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.sweeps import sweeps_of
 from cliffwatch.comparing.thresholds import PLAIN, Method
-from cliffwatch.comparing.validity import different_environments, judge_drift, judge_layout, odd_values, too_many_failed
+from cliffwatch.comparing.validity import (
+    different_environments,
+    judge_drift,
+    judge_layout,
+    odd_values,
+    too_many_failed,
+    without_failed_boots,
+)
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
@@ -29,7 +36,7 @@ def compare(
                 next_step="measure both sides on one platform in one mode",
             )
     mode = base.mode or head.mode
-    rows = tuple(rows_of(base, head, traits, mode))
+    rows = without_failed_boots(rows_of(base, head, traits, mode), base, head)
     judged, waiting = _judged(rows, base, head, mode, method)
     judged += failed_everywhere(base, head, {row.case for row in rows}, mode, method)
     reported, itself = _checked_by_control(judged, base, control, traits, method)

@@ -106,7 +106,7 @@ def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, s
         verdict=verdict,
         reason=reason,
         needs=needs,
-        notes=_notes(summary),
+        notes=(*draft.notes, *_notes(summary)),
     )
     return replace(judged, steps=tuple(_steps(judged, row, decision, summary.spread, setting)))
 

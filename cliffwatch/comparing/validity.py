@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -32,12 +33,45 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
     reasons: dict[CaseKey, str] = {}
     for arm in (base, head):
         outcomes = [outcome for boot in arm.boots for outcome in boot.outcomes]
-        failed = Counter(outcome.case for outcome in outcomes if outcome.status in _SHARED)
+        failed = _failures(arm)
         ended = Counter(outcome.case for outcome in outcomes if outcome.case in failed) if failed else {}
         for case, count in failed.items():
             if count > MOST_FAILED * ended[case]:
                 reasons.setdefault(case, f"{arm.name} failed in {count} of {counted(ended[case], 'boot')}")
     return reasons
+
+
+def without_failed_boots(rows: Iterable[Row], base: Arm, head: Arm) -> tuple[Row, ...]:
+    """Rows without boots that read 0 or no number, where they are so few of a side that the others are a fair sample of it.
+
+    A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots is one. Boots that failed outright count too.
+    """
+    base_failed, head_failed = _failures(base), _failures(head)
+    return tuple(
+        row if all(map(_has_value, row.both())) else _fair(row, base_failed[row.case], head_failed[row.case])
+        for row in rows
+    )
+
+
+def _failures(arm: Arm) -> Counter[CaseKey]:
+    return Counter(each.case for boot in arm.boots for each in boot.outcomes if each.status in _SHARED)
+
+
+def _fair(row: Row, base_failed: int, head_failed: int) -> Row:
+    sides, notes = [], list(row.notes)
+    for name, side, failed in (("base", row.base, base_failed), ("head", row.head, head_failed)):
+        odd = [each for each in side if not _has_value(each)]
+        few = len(odd) + failed <= MOST_FAILED * (len(side) + failed)
+        sides.append(tuple(each for each in side if _has_value(each)) if few else side)
+        if odd and few:
+            what = "0" if all(each.sample.value == 0 for each in odd) else "no number"
+            are = "is" if len(odd) == 1 else "are"
+            notes.append(f"{len(odd)} of {counted(len(side), 'boot')} of {name} read {what} and {are} left out")
+    return replace(row, base=sides[0], head=sides[1], notes=tuple(notes))
+
+
+def _has_value(each: Measurement) -> bool:
+    return math.isfinite(each.sample.value) and each.sample.value != 0
 
 
 def odd_values(draft: Comparison, row: Row) -> Comparison | None:
@@ -47,6 +81,11 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
         return replace(draft, base=None, head=None, verdict="invalid", reason="a value that is no finite number")
     if draft.base == 0 and draft.head == 0:
         return replace(draft, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")
+    for name, centre, side in (("base", draft.base, row.base), ("head", draft.head, row.head)):
+        zeros = sum(each.sample.value == 0 for each in side)
+        if centre and zeros:
+            reason = f"{name} read 0 in {zeros} of {counted(len(side), 'boot')}: the others are a selection"
+            return replace(draft, verdict="invalid", reason=reason)
     if min(values) <= 0:
         return replace(draft, verdict="inconclusive", reason="a zero or negative value has no relative change")
     if max(values) > LARGEST_RATIO * min(values):
