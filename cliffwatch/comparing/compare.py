@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts
+from cliffwatch.comparing.digits import judge_digits
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.noisy import judge_family
@@ -82,7 +83,8 @@ def _judged(
             alpha=method.alpha,
             stages=method.stages if primary else None,
         )
-        for index, each in zip(family, judged, strict=True):
+        for index, decided in zip(family, judged, strict=True):
+            each = judge_digits(decided, rows[index])
             steady = judge_drift(each, rows[index], method.threshold("nothing")) if method.one_run else each
             drafts[index] = judge_layout(steady, rows[index])
         waiting += [drafts[family[index]].case for index in open_rows]

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.parsers.printed_digits import step_of, with_finest_steps
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed, Stage
 
@@ -55,7 +56,10 @@ def parse_go_bench(text: str) -> Parsed:
             reason = "neither a result nor a setting; it was skipped"
             problems.append(problem_at(line.number, line.text, reason))
     return Parsed(
-        values=tuple(values), problems=tuple(problems), assumed=_of_values(assumed, values), arms=beside.arms()
+        values=with_finest_steps(values),
+        problems=tuple(problems),
+        assumed=_of_values(assumed, values),
+        arms=beside.arms(),
     )
 
 
@@ -162,7 +166,10 @@ def _read_result(words: list[str], beside: _Beside, values: list[Value], problem
             problems.append(problem_at(line.number, line.text, reason))
             continue
         metric, shown = metric_of(unit)
-        values.append(Value(suite, benchmark, metric, shown, value, params, arm=beside.arm, origin=beside.origin))
+        step = 0.0 if words[0].startswith(f"Benchmark{OURS}") else step_of(amount, unit)
+        values.append(
+            Value(suite, benchmark, metric, shown, value, params, (), step, arm=beside.arm, origin=beside.origin)
+        )
 
 
 @lru_cache(maxsize=1 << 16)

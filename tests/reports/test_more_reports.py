@@ -12,6 +12,7 @@ from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, VERDICTS, ComparisonSet
+from cliffwatch.reports import figures
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.reports.explain import explain_report
@@ -193,3 +194,24 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     formats = {"txt": partial(text_report, colour=False), "md": markdown_report, "mail": mail_report}
     for name, report in {**formats, "commit": commit_report, "html": html_report, "json": json_report}.items():
         assert_golden(f"outcomes.{name}", report(everything, CONTEXT))
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (None, "-"),
+        (0.0, "0.000"),
+        (1e-9, "1.000e-09"),
+        (0.00012345, "0.0001234"),
+        (0.0344, "0.0344"),
+        (0.05, "0.050"),
+        (0.77612, "0.7761"),
+        (0.776, "0.776"),
+        (-0.0021, "-0.0021"),
+        (1.23456, "1.235"),
+        (99_999.5, "99999.500"),
+        (1_234_567.8, "1,234,568"),
+    ],
+)
+def test_numbers_have_the_digits_that_count(number: float | None, shown: str) -> None:
+    assert figures.value(number) == shown

@@ -109,6 +109,8 @@ def _value(number: float | None) -> str:
         return f"{'-':>10}"
     if abs(number) > 1e8:
         return f"{number:10.4g}"
+    if 0 < abs(number) < 1:
+        return f"{figures.value(number):>10}"
     return f"{number:10.2f}" if abs(number) < 1000 else f"{number:10.0f}"
 
 
