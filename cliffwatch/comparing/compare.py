@@ -18,6 +18,7 @@ from cliffwatch.comparing.validity import (
     judge_layout,
     odd_values,
     too_many_failed,
+    warnings_of_order,
     without_failed_boots,
 )
 from cliffwatch.failure import Failure
@@ -55,6 +56,7 @@ def compare(
         sweeps=tuple(sweeps_of(reported)),
         waiting=waiting,
         next_look=_next_look(rows, waiting, method.stages),
+        warnings=tuple(warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run)),
     )
 
 

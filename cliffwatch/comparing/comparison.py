@@ -128,7 +128,7 @@ class ComparisonSet:
     """All comparisons of two arms. `left_out` are cases that neither side was asked to run, with the reason.
 
     `waiting` are the cases whose rows a further stage of the plan would look at again, with the boots an arm that the next
-    look needs; empty where all is decided or the plan is at its end.
+    look needs; empty where all is decided or the plan is at its end. `warnings` are sentences without which no row should be read.
     """
 
     base: SideFacts
@@ -144,6 +144,7 @@ class ComparisonSet:
     sweeps: tuple[Sweep, ...] = ()
     waiting: tuple[CaseKey, ...] = ()
     next_look: int = 0
+    warnings: tuple[str, ...] = ()
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)

@@ -2,17 +2,25 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Measurement, Row
-from cliffwatch.comparing.thresholds import DRIFT_P, LARGEST_RATIO, LAYOUT_P, MOST_FAILED
+from cliffwatch.comparing.thresholds import (
+    DRIFT_P,
+    FEWEST_ALIKE,
+    LARGEST_RATIO,
+    LAYOUT_P,
+    MOST_DRIFTING,
+    MOST_FAILED,
+    MOVED_ALIKE,
+)
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey
-from cliffwatch.stats.noise.drifts import drift, interleaved
+from cliffwatch.stats.noise.drifts import Drift, drift, interleaved
 from cliffwatch.stats.noise.layouts import layout_spread
 
 _SHARED = ("failed", "panic", "timeout")
@@ -96,21 +104,71 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
 
 def judge_drift(draft: Comparison, row: Row, threshold: float) -> Comparison:
     """Says where a host drifted while it measured; arms that did not take turns are then not to be compared."""
-    ordered = [
-        (each.boot.index, arm, each.sample.value) for arm, side in enumerate((row.base, row.head)) for each in side
-    ]
-    if min(value for _, _, value in ordered) <= 0:
-        return draft
-    order, arms, values = (np.array(column, dtype=float) for column in zip(*ordered, strict=True))
-    seen = drift(np.log(values), order, arms)
+    seen = _drift(row)
     if seen is None or seen.p > DRIFT_P or abs(math.expm1(seen.total)) < threshold:
         return draft
     words = f"the host drifted by {math.expm1(seen.total):+.1%} over the run (p = {seen.p:.1g})"
-    if interleaved(order, arms):
+    if _took_turns([row]):
         return replace(draft, notes=(*draft.notes, f"{words}; the arms took turns, so it adds noise and no bias"))
     return replace(
         draft, verdict="invalid", reason=f"{words} and the arms did not take turns: measure them interleaved"
     )
+
+
+def warnings_of_order(judged: Sequence[tuple[Row, Comparison]], *, one_run: bool) -> Iterator[str]:
+    """What a reader must know first where the arms did not take turns: whatever drifts then lies between them like a change."""
+    noisy = [
+        (row, each) for row, each in judged if each.assume == "nothing" and each.change is not None and each.primary
+    ]
+    if not noisy or (one_run and _took_turns(row for row, _ in noisy)):
+        return
+    yield (
+        "Nothing says that base and head took turns: a host that drifted between them looks like a change in every row."
+        " Measure both in one plan: cliffwatch run --base REV --head REV."
+    )
+    yield from _moved_alike([each for _, each in noisy])
+    yield from _drifting([row for row, _ in noisy])
+
+
+def _took_turns(rows: Iterable[Row]) -> bool:
+    places = {(each.boot.index, arm) for row in rows for arm, side in enumerate((row.base, row.head)) for each in side}
+    order, arms = (np.array(column, dtype=float) for column in zip(*sorted(places), strict=True))
+    return interleaved(order, arms)
+
+
+def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:
+    """Of nearly all rows of one direction, better or worse, and the middle half of them of similar size."""
+    changes = [each.change for each in rows if each.change is not None and each.change > -1]
+    ways = [-1 if each.better == "higher" else 1 for each in rows if each.change is not None and each.change > -1]
+    worse = np.array(ways) * np.log1p(np.array(changes))
+    alike = max(int((worse > 0).sum()), int((worse < 0).sum()))
+    if len(worse) < FEWEST_ALIKE or alike < MOVED_ALIKE * len(worse):
+        return
+    low, middle, high = np.quantile(worse, (0.25, 0.5, 0.75))
+    if high - low <= abs(middle) and abs(math.expm1(middle)) >= min(each.threshold for each in rows):
+        size = f"{100 * abs(math.expm1(middle)):.2g} %"
+        yield f"{alike} of {counted(len(worse), 'row')} moved the same way by about {size}: a drift of the host looks like this."
+
+
+def _drifting(rows: Sequence[Row]) -> Iterator[str]:
+    totals = []
+    for row in rows:
+        seen = _drift(row)
+        if seen is not None and seen.p <= DRIFT_P:
+            totals.append(abs(math.expm1(seen.total)))
+    if len(totals) > MOST_DRIFTING * len(rows):
+        size = f"{100 * float(np.median(totals)):.2g} %"
+        yield f"{len(totals)} of {counted(len(rows), 'row')} drift by about {size} while they are measured: the host was not steady."
+
+
+def _drift(row: Row) -> Drift | None:
+    """By the order of the boots of each arm."""
+    sides = enumerate((row.base, row.head))
+    ordered = [(each.boot.index, arm, each.sample.value) for arm, side in sides for each in side]
+    if min(value for _, _, value in ordered) <= 0:
+        return None
+    order, arms, values = (np.array(column, dtype=float) for column in zip(*ordered, strict=True))
+    return drift(np.log(values), order, arms)
 
 
 def judge_layout(draft: Comparison, row: Row) -> Comparison:

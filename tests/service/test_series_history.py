@@ -114,6 +114,25 @@ def test_a_change_that_nobody_judged_is_kept_and_opens_no_report(running: Any) -
     assert 'class="cell changed"' in home
 
 
+def test_sides_of_two_runs_are_said_to_be_apart(running: Any) -> None:
+    branch_of(running, ["r0", "r1", "r2"])
+    for seed, (base, head) in enumerate(pairwise(["r0", "r1", "r2"]), start=1):
+        measure(running, run_of(boots=8, cases=3, base=base, head=head, seed=seed))
+    said = {}
+    for base in ("r0", "r1"):
+        pair = f"{commit_of(base)}...{commit_of('r2')}"
+        (target,) = running.get(f"/comparisons/{pair}")["targets"]
+        with running.http() as http:
+            said[base] = (
+                target["warnings"],
+                "Nothing says that base and head took turns" in http.get(f"/compare/{pair}").text,
+            )
+    assert said["r1"] == ([], False)
+    (warning,), on_page = said["r0"]
+    assert warning.startswith("Nothing says that base and head took turns")
+    assert on_page
+
+
 def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> None:
     branch_of(running, ["r0", "r1"])
     measure(

@@ -5,6 +5,7 @@ robot does not say is added below the tables: interval, detectable change, and w
 """
 
 import statistics
+import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -15,12 +16,13 @@ from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
 
 _SHORT = 10
+_WIDTH = 89
 _SHOWN_DEVIATION = 0.02
 
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
     """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
-    lines = [f"Subject: {mail_subject(compared)}", "", *mail_opening(compared), ""]
+    lines = [f"Subject: {mail_subject(compared)}", "", *_opening(compared), ""]
     for failure in context.failures:
         lines += [
             f"{failure.arm}: {failure.message}",
@@ -55,11 +57,19 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
     worst = compared.headline()
     yield "Hello,"
     yield ""
+    for warning in compared.warnings:
+        yield warning
+        yield ""
     what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}"
     yield f"cliffwatch noticed {what} on:"
     yield ""
     yield f"commit: {compared.head.label}"
     yield f"parent: {compared.base.label}"
+
+
+def _opening(compared: ComparisonSet) -> Iterator[str]:
+    for line in mail_opening(compared):
+        yield from textwrap.wrap(line, _WIDTH) if line in compared.warnings else [line]
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:

@@ -115,6 +115,7 @@ class ComparedTarget(BaseModel):
     control: dict[str, Any] | None
     sweeps: list[dict[str, Any]]
     left_out: list[dict[str, Any]]
+    warnings: list[str] = []
 
 
 class RevisionComparison(BaseModel):
