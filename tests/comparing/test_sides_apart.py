@@ -80,10 +80,13 @@ def test_equal_kernels_on_a_steady_host_are_told_apart_from_that(seed: int) -> N
     assert seen.warnings[0].startswith(APART)
 
 
-@pytest.mark.parametrize(("slower", "faster"), [(12, 0), (24, 6)])
-def test_rows_that_changed_each_its_own_way_are_no_drift(slower: int, faster: int) -> None:
-    """Some of them, or most one way and a fifth the other."""
-    factors = [*[1.03] * slower, *[0.97] * faster, *[1.0] * (ROWS - slower - faster)]
+SOME = [*[1.03] * 12, *[1.0] * 18]
+MOST = [*[1.03] * 24, *[0.97] * 6]
+UNLIKE = [1.01 * 1.02 ** (number * number / 30) for number in range(ROWS)]
+
+
+@pytest.mark.parametrize("factors", [SOME, MOST, UNLIKE], ids=["some", "most", "of-unlike-size"])
+def test_rows_that_changed_each_its_own_way_are_no_drift(factors: Sequence[float]) -> None:
     base, head = side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE)
     boots = [
         replace(
