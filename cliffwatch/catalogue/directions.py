@@ -55,6 +55,13 @@ def better_of(metric: str, unit: str) -> Better | None:
     return by_unit or (_better(metric) if metric != unit else None)
 
 
+@lru_cache(maxsize=4096)
+def is_timed(unit: str) -> bool:
+    """Whether a unit is a time or a rate, which a host that grows slower moves; what is counted it leaves as it is."""
+    parts = [_words(part) for part in _PER.split(_CAMEL.sub(" ", unit).lower())]
+    return bool(parts[0] & (_TIMES | _RATES | _SPEEDS)) or any(part & _PER_TIMES for part in parts[1:])
+
+
 def _better(name: str) -> Better | None:
     """Rates of what is wanted are better higher, costs lower. A rate of what is not wanted rises with the work done too: None."""
     counted, *per = (_words(part) for part in _PER.split(_CAMEL.sub(" ", name).lower()))

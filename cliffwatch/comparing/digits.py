@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
+from cliffwatch.comparing.noisy import TWO_MODES
 from cliffwatch.comparing.rows import Row
 from cliffwatch.comparing.thresholds import ALPHA
 
@@ -31,7 +32,11 @@ def judge_digits(draft: Comparison, row: Row) -> Comparison:
         steps=(*draft.steps, f"{ONE_STEP} is {step:.4%}, which is in the interval and in the detectable change"),
     )
     why = _in_doubt(widened, step)
-    return widened if why is None else replace(widened, verdict="inconclusive", reason=why, needs=None)
+    if why is None:
+        return widened
+    # Boots on both sides of a rounding are no two modes.
+    notes = tuple(note for note in draft.notes if not note.startswith(TWO_MODES))
+    return replace(widened, verdict="inconclusive", reason=why, needs=None, notes=notes)
 
 
 def _in_doubt(row: Comparison, step: float) -> str | None:

@@ -20,6 +20,9 @@ from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
 
+TWO_MODES = "two modes"
+"""How the note on a row with two modes begins."""
+
 
 def judge_family(
     drafts: Sequence[Comparison],
@@ -178,7 +181,7 @@ def _noisier(ratio: float) -> str:
 def _two_modes(modes: TwoModes) -> str:
     apart = math.expm1(modes.slow - modes.fast)
     shares = f"{modes.base_share:.0%} of base's boots are slow, {modes.head_share:.0%} of head's"
-    return f"two modes, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
+    return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
 def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:

@@ -34,13 +34,13 @@ DRIFT_P = 0.001
 """A host drifted where chance makes as much of a drift more rarely than this."""
 
 MOVED_ALIKE = 0.9
-"""The share of rows that move the same way when a host drifts between two arms, and not their kernels differ."""
+"""The share of times and rates that move the same way when a host drifts between two arms, and not their kernels differ."""
 
 FEWEST_ALIKE = 6
-"""Rows from which on all of them moving the same way is more than chance (1 in 32)."""
+"""Times and rates from which on all of them moving the same way is more than chance (1 in 32)."""
 
 MOST_DRIFTING = 0.1
-"""The share of rows that may drift while they are measured before the host is said to: one in a thousand does by chance."""
+"""The share of them that may drift while they are measured before the host is said to: one in a thousand does by chance."""
 
 LIKELY = 0.05
 """A row that is not decided is worth a second look where chance alone makes as much of a difference more rarely than this."""

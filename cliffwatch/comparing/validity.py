@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.comparing.digits import ONE_STEP
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.comparing.thresholds import (
     DRIFT_P,
@@ -137,28 +139,29 @@ def _took_turns(rows: Iterable[Row]) -> bool:
 
 
 def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:
-    """Of nearly all rows of one direction, better or worse, and the middle half of them of similar size."""
-    changes = [each.change for each in rows if each.change is not None and each.change > -1]
-    ways = [-1 if each.better == "higher" else 1 for each in rows if each.change is not None and each.change > -1]
-    worse = np.array(ways) * np.log1p(np.array(changes))
+    """Of times and rates nearly all worse, or better, and the middle half of them by a similar size."""
+    rows = [each for each in rows if is_timed(each.unit) and not each.reason.startswith(ONE_STEP)]
+    changes = [(each.change, each.better) for each in rows if each.change is not None and each.change > -1]
+    worse = np.array([math.log1p(change) * (-1 if better == "higher" else 1) for change, better in changes])
     alike = max(int((worse > 0).sum()), int((worse < 0).sum()))
     if len(worse) < FEWEST_ALIKE or alike < MOVED_ALIKE * len(worse):
         return
     low, middle, high = np.quantile(worse, (0.25, 0.5, 0.75))
     if high - low <= abs(middle) and abs(math.expm1(middle)) >= min(each.threshold for each in rows):
         size = f"{100 * abs(math.expm1(middle)):.2g} %"
-        yield f"{alike} of {counted(len(worse), 'row')} moved the same way by about {size}: a drift of the host looks like this."
+        yield f"{alike} of {counted(len(worse), 'time or rate', 'times and rates')} moved the same way by about {size}: a drift of the host looks like this."
 
 
 def _drifting(rows: Sequence[Row]) -> Iterator[str]:
     totals = []
-    for row in rows:
+    timed = [row for row in rows if is_timed(row.unit)]
+    for row in timed:
         seen = _drift(row)
         if seen is not None and seen.p <= DRIFT_P:
             totals.append(abs(math.expm1(seen.total)))
-    if len(totals) > MOST_DRIFTING * len(rows):
+    if len(totals) > MOST_DRIFTING * len(timed):
         size = f"{100 * float(np.median(totals)):.2g} %"
-        yield f"{len(totals)} of {counted(len(rows), 'row')} drift by about {size} while they are measured: the host was not steady."
+        yield f"{len(totals)} of {counted(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."
 
 
 def _drift(row: Row) -> Drift | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cliffwatch.catalogue.directions import better_of
+from cliffwatch.catalogue.directions import better_of, is_timed
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import CaseKey
 
@@ -39,6 +39,11 @@ def test_costs_are_better_lower(unit: str) -> None:
 @pytest.mark.parametrize("unit", metrics(UNKNOWN))
 def test_of_anything_else_nobody_knows(unit: str) -> None:
     assert better_of(unit, unit) is None
+
+
+def test_times_and_rates_are_what_a_slower_host_moves() -> None:
+    assert all(map(is_timed, ("ns/op", "M ops/s", "p99-ms", "requests/sec", "MB/s", "iops", "s")))
+    assert not any(map(is_timed, ("allocs/op", "B/op", "insn-per-cycle", "score", "J/op", "MiB", "%", "")))
 
 
 def test_the_metric_says_it_where_the_unit_does_not() -> None:

@@ -81,6 +81,12 @@ def test_more_boots_make_up_for_no_digit() -> None:
     assert row.needs is None
 
 
+def test_boots_on_both_sides_of_a_rounding_are_no_two_modes() -> None:
+    halves = [0.002] * 10 + [0.003] * 11
+    assert judged(halves, [0.003] * 21, 0.001).notes == ()
+    assert judged(halves, [0.003] * 21, 0.0).notes[0].startswith("two modes")
+
+
 def test_a_file_says_its_digits_by_itself(tmp_path: Path) -> None:
     for name, value in (("a.txt", 0.0344), ("b.txt", 0.0336)):
         (tmp_path / name).write_text("".join(f"BenchmarkGet 1 {value:.3f} us/op\n" for _ in range(12)))

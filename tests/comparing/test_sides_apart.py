@@ -57,12 +57,12 @@ def test_a_host_that_drifts_between_two_files_is_said_first() -> None:
     first, second = seen.warnings
     assert first.startswith(APART)
     assert "cliffwatch run --base REV --head REV" in first
-    assert second == f"30 of 30 rows {ALIKE}"
+    assert second == f"30 of 30 times and rates {ALIKE}"
 
 
 def test_rates_that_fall_and_times_that_rise_moved_the_same_way() -> None:
     seen = compared(side("a", 1, STEADY, FILE, 15), side("b", 2, [1.03] * BOOTS, FILE, 15), one_run=False)
-    assert f"30 of 30 rows {ALIKE}" in seen.warnings
+    assert f"30 of 30 times and rates {ALIKE}" in seen.warnings
 
 
 def test_a_drift_while_files_are_measured_is_seen_in_the_order_of_boots() -> None:
@@ -70,7 +70,7 @@ def test_a_drift_while_files_are_measured_is_seen_in_the_order_of_boots() -> Non
     slower = np.exp(np.linspace(0, 0.06, 2 * BOOTS))
     seen = compared(side("a", 1, list(slower[:BOOTS]), FILE), side("b", 2, list(slower[BOOTS:]), FILE), one_run=False)
     assert len(seen.warnings) == 3
-    assert re.search(r"rows drift by about (2.8|2.9|3|3.1) % while they are measured", seen.warnings[2])
+    assert re.search(r"times and rates drift by about (2.8|2.9|3|3.1) % while they are measured", seen.warnings[2])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -129,7 +129,7 @@ def test_one_run_that_booted_one_arm_after_the_other_says_so() -> None:
     )
     assert [warning.split(":")[0] for warning in seen.warnings] == [
         f"{APART}",
-        "30 of 30 rows moved the same way by about 3 %",
+        "30 of 30 times and rates moved the same way by about 3 %",
     ]
 
 
@@ -157,7 +157,7 @@ def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, fo
     for name, factor, seed in (("a.txt", 1.0, 1), ("b.txt", 1.03, 2)):
         noise = np.random.default_rng(seed).normal(0, SPREAD, (12, 8))
         lines = [
-            f"BenchmarkRow{row} 1 {100 * factor * float(np.exp(noise[boot, row])):.4f} ns/op"
+            f"BenchmarkRow{row} 1 {100 * factor * float(np.exp(noise[boot, row])):.4f} ns/op 12 allocs/op 0.003 J/op {7 + row % 3 + boot % 2} score"
             for boot in range(12)
             for row in range(8)
         ]
@@ -166,5 +166,5 @@ def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, fo
     shown = CliRunner().invoke(main, ["compare", *sides, "--format", format_]).stdout
     flat = " ".join(shown.split())
     assert APART in flat
-    assert f"8 of 8 rows {ALIKE}" in flat
+    assert f"8 of 8 times and rates {ALIKE}" in flat
     assert flat.index(APART) < flat.index("Row0")
