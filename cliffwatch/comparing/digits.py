@@ -10,7 +10,7 @@ from cliffwatch.comparing.thresholds import ALPHA
 ONE_STEP = "one step of the printed digits"
 
 _NOTHING = 1e-9
-"""A fraction that is left of a difference of one step less one step."""
+"""A fraction by which a difference of one step and one step may differ."""
 
 
 def judge_digits(draft: Comparison, row: Row) -> Comparison:
@@ -45,7 +45,7 @@ def _in_doubt(row: Comparison, step: float) -> str | None:
     known = row.ci_low is not None and row.ci_high is not None
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     threshold = f"{100 * row.threshold:.4g}%"
-    if row.verdict in CHANGES and known and low <= _NOTHING and high >= -_NOTHING:
+    if row.verdict in CHANGES and row.base and row.head and abs(row.head / row.base - 1) <= step + _NOTHING:
         return f"{ONE_STEP} is {step:.2%}, which can make as much of a difference: print more digits"
     if row.verdict == "unchanged":
         ruled_out = known and -row.threshold < low and high < row.threshold
