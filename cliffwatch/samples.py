@@ -73,10 +73,11 @@ class MetricTraits:
 
     `assume` is "exact" where equal kernels give equal values up to `repeatability` (a fraction: the largest relative
     difference seen between boots of one kernel), else "nothing". `primary` metrics decide the verdict of their case; the
-    others are derived from them or explain them.
+    others are derived from them or explain them. `better` is None where nobody said which way is better: a change is then
+    reported and not judged.
     """
 
-    better: Better
+    better: Better | None
     assume: Assume
     repeatability: float = 0.0
     primary: bool = True

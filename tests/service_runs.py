@@ -14,12 +14,13 @@ PARAMETERS = {BENCHMARKS[0]: "nr_maps", BENCHMARKS[1]: "nr_maps", BENCHMARKS[2]:
 
 @dataclass(frozen=True)
 class MadeRun:
-    """A run with `record` of status complete; `logs` has shape (arms, boots, cases)."""
+    """A run with `record` of status complete; `logs` has shape (arms, boots, cases), `measured` is their metric and its unit."""
 
     record: dict[str, Any]
     host: str
     logs: np.ndarray
     digest: str = field(default="")
+    measured: tuple[str, str] = ("hits-latency", "ns/op")
 
 
 def commit_of(name: str) -> str:
@@ -121,8 +122,8 @@ def boots_of(run: MadeRun) -> Iterator[tuple[int, dict[str, Any]]]:
         samples = [
             {
                 **{name: case[name] for name in ("suite", "benchmark", "params")},
-                "metric": "hits-latency",
-                "unit": "ns/op",
+                "metric": run.measured[0],
+                "unit": run.measured[1],
                 "value": round(float(value), 3),
                 "readings": [round(float(value), 3)],
                 "resolution": 0.001,

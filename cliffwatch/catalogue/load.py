@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from cliffwatch.catalogue.directions import better_of
 from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.suite import Benchmark, Suite
 from cliffwatch.parsers.bench.kind import MetricShape
@@ -46,11 +47,11 @@ class Catalogue:
 
 
 def _traits_of_unknown(metric: str, unit: str) -> MetricTraits:
-    """A known kind's metric keeps its traits; else rates are better higher, and times, counts and sizes lower."""
+    """A known kind's metric keeps its traits; of another, what its unit is called says which way is better, or nothing does."""
     for shapes in KIND_METRICS.values():
         if metric in shapes and shapes[metric].unit == unit:
             return MetricTraits(better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary)
-    return MetricTraits(better="higher" if unit.endswith("/s") else "lower", assume="nothing")
+    return MetricTraits(better=better_of(metric, unit), assume="nothing")
 
 
 def suites_folder() -> Path:

@@ -17,7 +17,7 @@ from cliffwatch.reports.mail.reply import Reply, read_reply
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
-FAIL_ON = ("regression", "failed", "inconclusive")
+FAIL_ON = ("regression", "changed", "failed", "inconclusive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

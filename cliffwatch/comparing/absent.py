@@ -42,7 +42,7 @@ def failed_everywhere(
             for outcome in boot.outcomes:
                 if outcome.status in _FAILED and outcome.case not in measured:
                     failed.setdefault(outcome.case, f"{arm.name}: {outcome.reason}")
-    traits = MetricTraits(better="higher", assume="nothing")
+    traits = MetricTraits(better=None, assume="nothing")
     platform = base.platform or head.platform
     return [
         replace(blank(Row(case, "", "", traits, (), ()), platform, mode, method), verdict="failed", reason=reason)

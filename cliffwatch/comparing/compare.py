@@ -5,13 +5,22 @@ from dataclasses import replace
 
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts
+from cliffwatch.comparing.digits import judge_digits
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.noisy import FamilyError, judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.sweeps import sweeps_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
-from cliffwatch.comparing.validity import different_environments, judge_drift, judge_layout, odd_values, too_many_failed
+from cliffwatch.comparing.validity import (
+    different_environments,
+    judge_drift,
+    judge_layout,
+    odd_values,
+    too_many_failed,
+    warnings_of_order,
+    without_failed_boots,
+)
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
@@ -29,7 +38,7 @@ def compare(
                 next_step="measure both sides on one platform in one mode",
             )
     mode = base.mode or head.mode
-    rows = tuple(rows_of(base, head, traits, mode))
+    rows = without_failed_boots(rows_of(base, head, traits, mode), base, head)
     judged, waiting = _judged(rows, base, head, mode, method)
     judged += failed_everywhere(base, head, {row.case for row in rows}, mode, method)
     reported, itself = _checked_by_control(judged, base, control, traits, method)
@@ -47,6 +56,7 @@ def compare(
         sweeps=tuple(sweeps_of(reported)),
         waiting=waiting,
         next_look=_next_look(rows, waiting, method.stages),
+        warnings=tuple(warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run)),
     )
 
 
@@ -79,7 +89,8 @@ def _judged(
             error=FamilyError(of_report=method.alpha, share=share if all(families.values()) else 1.0),
             stages=method.stages if primary else None,
         )
-        for index, each in zip(family, judged, strict=True):
+        for index, decided in zip(family, judged, strict=True):
+            each = judge_digits(decided, rows[index])
             steady = judge_drift(each, rows[index], method.threshold("nothing")) if method.one_run else each
             drafts[index] = judge_layout(steady, rows[index])
         waiting += [drafts[family[index]].case for index in open_rows]

@@ -6,10 +6,11 @@ from typing import Literal
 
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
 
-Verdict = Literal["regression", "improvement", "unchanged", "inconclusive", "missing", "failed", "invalid"]
+Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"]
 VERDICTS: tuple[Verdict, ...] = (
     "regression",
     "improvement",
+    "changed",
     "unchanged",
     "inconclusive",
     "missing",
@@ -17,8 +18,8 @@ VERDICTS: tuple[Verdict, ...] = (
     "invalid",
 )
 
-CHANGES: tuple[Verdict, ...] = ("regression", "improvement")
-"""Verdicts that report a change."""
+CHANGES: tuple[Verdict, ...] = ("regression", "improvement", "changed")
+"""Verdicts that report a change; `changed` where nobody said which way is better."""
 
 DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
 """Verdicts whose change may be read as it is; every other one is marked wherever a change would stand."""
@@ -46,7 +47,7 @@ class Comparison:
     case: CaseKey
     metric: str
     unit: str
-    better: Better
+    better: Better | None
     assume: Assume
     primary: bool
     platform: str | None
@@ -127,7 +128,7 @@ class ComparisonSet:
     """All comparisons of two arms. `left_out` are cases that neither side was asked to run, with the reason.
 
     `waiting` are the cases whose rows a further stage of the plan would look at again, with the boots an arm that the next
-    look needs; empty where all is decided or the plan is at its end.
+    look needs; empty where all is decided or the plan is at its end. `warnings` are sentences without which no row should be read.
     """
 
     base: SideFacts
@@ -143,6 +144,7 @@ class ComparisonSet:
     sweeps: tuple[Sweep, ...] = ()
     waiting: tuple[CaseKey, ...] = ()
     next_look: int = 0
+    warnings: tuple[str, ...] = ()
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)
@@ -156,7 +158,7 @@ class ComparisonSet:
         return tuple(row for row in self.primary_rows() if row.verdict not in DECIDED)
 
     def headline(self) -> Comparison | None:
-        """The row to name first: the largest regression, else the largest improvement."""
+        """The row to name first: the largest regression, else the largest improvement, else the largest change that is neither."""
         for verdict in CHANGES:
             rows = [row for row in self.changed_rows() if row.verdict == verdict and row.change is not None]
             if rows:

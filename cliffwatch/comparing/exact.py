@@ -4,6 +4,7 @@ import statistics
 from dataclasses import replace
 
 from cliffwatch.comparing.comparison import Comparison, Verdict
+from cliffwatch.comparing.digits import ONE_STEP
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.comparing.thresholds import direction
 from cliffwatch.samples import Better, Sample
@@ -22,7 +23,7 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
         "the repeatability known of it": row.traits.repeatability,
         "boots of one kernel that differ": max(_spread(row.base), _spread(row.head)),
         "readings that differ within a boot": max(_mad(each.sample) for each in row.both()),
-        "one step of the printed digits": max(each.sample.resolution / each.sample.value for each in row.both()),
+        ONE_STEP: max(each.sample.resolution / each.sample.value for each in row.both()),
     }
     widest = max(sources, key=lambda source: sources[source])
     uncertainty = sources[widest]
@@ -44,7 +45,9 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
     )
 
 
-def _verdict(change: float, uncertainty: float, widest: str, threshold: float, better: Better) -> tuple[Verdict, str]:
+def _verdict(
+    change: float, uncertainty: float, widest: str, threshold: float, better: Better | None
+) -> tuple[Verdict, str]:
     if abs(change) <= uncertainty:
         return "unchanged", f"within the repeatability of {uncertainty:.3%}"
     if abs(change) < threshold:

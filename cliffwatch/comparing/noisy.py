@@ -22,6 +22,9 @@ from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
 
+TWO_MODES = "two modes"
+"""How the note on a row with two modes begins."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyError:
@@ -125,7 +128,7 @@ def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, s
         verdict=verdict,
         reason=reason,
         needs=needs,
-        notes=_notes(summary, size),
+        notes=(*draft.notes, *_notes(summary, size)),
     )
     return replace(judged, steps=tuple(_steps(judged, row, decision, summary.spread, setting)))
 
@@ -151,7 +154,7 @@ def _detectable(spread: float, used: BootValues, setting: _Setting) -> float | N
 
 
 def _verdict(
-    decision: Decision, summary: Summary, better: Better, setting: _Setting
+    decision: Decision, summary: Summary, better: Better | None, setting: _Setting
 ) -> tuple[Verdict, str, int | None]:
     if decision.outcome == "changed":
         return direction(summary.shift, better), f"q = {decision.q:.2g}", None
@@ -219,7 +222,7 @@ def _noisier(ratio: float) -> str:
 def _two_modes(modes: TwoModes) -> str:
     apart = math.expm1(modes.slow - modes.fast)
     shares = f"{modes.base_share:.0%} of base's boots are slow, {modes.head_share:.0%} of head's"
-    return f"two modes, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
+    return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
 def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:

@@ -16,8 +16,8 @@ ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
 
 CHANGED = frozenset((*CHANGES, "disagree"))
-FILTERS = ("changed", *ORDER)
-"""What rows may be chosen by: a verdict, or all that changed."""
+FILTERS = ("changed", *(verdict for verdict in ORDER if verdict != "changed"))
+"""What rows may be chosen by: a verdict, or `changed` for all that changed, which has those in it that nobody judged."""
 
 SORTS = ("size", "certainty", "name")
 
@@ -100,7 +100,7 @@ def beyond_noise(row: Comparison | Mapping[str, Any]) -> bool:
     return is_real(verdict=str(verdict), q=q, ci_low=low, ci_high=high, counted=p is None)
 
 
-Standing = Literal["both", "regression", "trouble", "improvement", "unchanged", "inconclusive"]
+Standing = Literal["both", "regression", "trouble", "changed", "improvement", "unchanged", "inconclusive"]
 
 
 def standing(counts: Mapping[str, int]) -> Standing:
@@ -109,6 +109,8 @@ def standing(counts: Mapping[str, int]) -> Standing:
         return "both" if counts.get("improvement") else "regression"
     if any(counts.get(verdict) for verdict in TROUBLED):
         return "trouble"
+    if counts.get("changed"):
+        return "changed"
     if counts.get("improvement"):
         return "improvement"
     return "unchanged" if counts.get("unchanged") and not counts.get("inconclusive") else "inconclusive"

@@ -23,7 +23,9 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric of a case, one measurement a boot and side; `other_unit` is that of the other side where they differ."""
+    """A metric of a case, one measurement a boot and side; `other_unit` is that of the other side where they differ, `notes` what a
+    reader should know of the measurements.
+    """
 
     case: CaseKey
     metric: str
@@ -32,6 +34,7 @@ class Row:
     base: tuple[Measurement, ...]
     head: tuple[Measurement, ...]
     other_unit: str | None = None
+    notes: tuple[str, ...] = ()
 
     def both(self) -> tuple[Measurement, ...]:
         return (*self.base, *self.head)
@@ -85,6 +88,7 @@ def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> 
         reason="",
         base_spread=_spread(row.base),
         head_spread=_spread(row.head),
+        notes=row.notes,
     )
 
 

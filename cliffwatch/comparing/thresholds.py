@@ -36,6 +36,15 @@ LARGEST_RATIO = 1e12
 DRIFT_P = 0.001
 """A host drifted where chance makes as much of a drift more rarely than this."""
 
+MOVED_ALIKE = 0.9
+"""The share of times and rates that move the same way when a host drifts between two arms, and not their kernels differ."""
+
+FEWEST_ALIKE = 6
+"""Times and rates from which on all of them moving the same way is more than chance (1 in 32)."""
+
+MOST_DRIFTING = 0.1
+"""The share of them that may drift while they are measured before the host is said to: one in a thousand does by chance."""
+
 LIKELY = 0.05
 """A row that is not decided is worth a second look where chance alone makes as much of a difference more rarely than this."""
 
@@ -88,6 +97,8 @@ def is_real(*, verdict: str, q: float | None, ci_low: float | None, ci_high: flo
     return verdict in CHANGES or (verdict == "unchanged" and q is not None and q <= ALPHA)
 
 
-def direction(change: float, better: Better) -> Verdict:
-    """Better or worse, by which way the metric is better."""
+def direction(change: float, better: Better | None) -> Verdict:
+    """Better or worse, by which way the metric is better; changed where nobody said that."""
+    if better is None:
+        return "changed"
     return "improvement" if (change > 0) == (better == "higher") else "regression"

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.parsers.printed_digits import step_of, with_finest_steps
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
 from cliffwatch.samples import Assumed, Stage
 
@@ -28,6 +29,8 @@ _BOOT = re.compile(
     r"# boot (?P<boot>\d{1,6}) of block (?P<block>\d{1,6}), (?P<stage>screen|confirm)(?:, layout (?P<layout>\S+))?"
 )
 _BESIDE = re.compile(r"#   (?P<unit>\S+) step (?P<step>\S+)(?: readings (?P<readings>.+))?")
+_NANOSECONDS = re.compile(r"(?<![^-])ns(?=$|[-/])")
+_MEGABYTES = re.compile(r"(?<![^-])MB(?=$|[-/])")
 _ARM_COMMIT = "-commit"
 _COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values()}
 
@@ -37,7 +40,7 @@ def parse_go_bench(text: str) -> Parsed:
     values: list[Value] = []
     problems: list[Problem] = []
     beside = _Beside()
-    assumed: dict[tuple[str, str], Assumed] = {}
+    assumed: dict[str, Assumed] = {}
     for line in clean_lines(text):
         words = line.text.split()
         if line.text.startswith("#"):
@@ -45,13 +48,19 @@ def parse_go_bench(text: str) -> Parsed:
         elif len(words) >= 4 and words[0].startswith("Benchmark") and words[1].isdecimal() and len(words) % 2 == 0:
             _read_result(words, beside, values, problems, line)
         elif len(words) >= 3 and words[0] == "Unit":
-            assumed[metric_of(words[1])] = _assumed(words[2:], assumed.get(metric_of(words[1])))
+            unit = _tidied(words[1])
+            assumed[unit] = _assumed(words[2:], assumed.get(unit))
         elif setting := _CONFIG.fullmatch(line.text):
             beside.set(setting["key"], setting["value"].strip())
         elif not _CHATTER.match(line.text):
             reason = "neither a result nor a setting; it was skipped"
             problems.append(problem_at(line.number, line.text, reason))
-    return Parsed(values=tuple(values), problems=tuple(problems), assumed=assumed, arms=beside.arms())
+    return Parsed(
+        values=with_finest_steps(values),
+        problems=tuple(problems),
+        assumed=_of_values(assumed, values),
+        arms=beside.arms(),
+    )
 
 
 class _Beside:
@@ -130,6 +139,18 @@ def _assumed(words: list[str], before: Assumed | None) -> Assumed:
     return Assumed(better, assume)
 
 
+def _of_values(assumed: Mapping[str, Assumed], values: Sequence[Value]) -> dict[tuple[str, str], Assumed]:
+    """By metric and unit of those that have values: a `Unit` line may stand anywhere and name a unit or its tidied form."""
+    measured = dict.fromkeys((each.metric, each.unit) for each in values) if assumed else {}
+    units = {key: _tidied(unit_of(*key)) for key in measured}
+    return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
+
+
+def _tidied(unit: str) -> str:
+    """As golang.org/x/perf/benchunit.Tidy names it, by which unit metadata hold: ns/op is sec/op, MB/s is B/s."""
+    return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
+
+
 def _read_result(words: list[str], beside: _Beside, values: list[Value], problems: list[Problem], line: Line) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
     benchmark, params = _name(words[0].removeprefix("Benchmark"))
@@ -145,7 +166,10 @@ def _read_result(words: list[str], beside: _Beside, values: list[Value], problem
             problems.append(problem_at(line.number, line.text, reason))
             continue
         metric, shown = metric_of(unit)
-        values.append(Value(suite, benchmark, metric, shown, value, params, arm=beside.arm, origin=beside.origin))
+        step = 0.0 if words[0].startswith(f"Benchmark{OURS}") else step_of(amount, unit)
+        values.append(
+            Value(suite, benchmark, metric, shown, value, params, (), step, arm=beside.arm, origin=beside.origin)
+        )
 
 
 @lru_cache(maxsize=1 << 16)

@@ -30,13 +30,18 @@ def format_go_bench(
     `settings` are of the run as a whole; `of_run` are all of its arms, so that exports of single ones say the same of it.
     """
     arms = tuple(arms)
-    lines = [f"Unit {each.unit} better={each.traits.better} assume={each.traits.assume}" for each in units]
+    lines = [_unit(each) for each in units]
     commits = {f"{arm.name}-commit": arm.facts.get("commit", "") for arm in of_run or arms}
     lines += [f"{key}: {value}" for key, value in {**commits, **(settings or {})}.items() if value]
     known = dict.fromkeys(key for arm in arms for key in arm.environment)
     for arm in arms:
         lines += ["", *_settings(arm, known), *_results(arm)]
     return "\n".join(lines) + "\n"
+
+
+def _unit(each: ExportedUnit) -> str:
+    better = f" better={each.traits.better}" if each.traits.better is not None else ""
+    return f"Unit {each.unit}{better} assume={each.traits.assume}"
 
 
 def _settings(arm: Arm, known: Iterable[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from cliffwatch.pull_request.state import (
     Superseded,
     Waiting,
 )
-from cliffwatch.pull_request.table import LEGEND, left_words, news_table
+from cliffwatch.pull_request.table import left_words, news_table, table_legend
 from cliffwatch.pull_request.verdict import PENDING, SHORT, pending_lines, progress_words, verdict, whereabouts
 from cliffwatch.reports.markdown import WIDTH, block, code, inert, length, word, wrapped
 
@@ -75,7 +75,7 @@ def regression_comment(state: PullRequestState) -> str | None:
         *table.lines,
         *(["", left_words(table.left)] if table.left else []),
         "",
-        wrapped(LEGEND),
+        wrapped(table_legend(rows)),
         "",
         wrapped(
             "It was measured again on boots that had no part in finding it. The comment that is edited in place has everything else."
@@ -130,7 +130,7 @@ def _body(state: PullRequestState, news: News) -> str:
     rows = news.changed()
     table = news_table(news, rows, most=_TABLE_LINES) if rows else None
     if table is not None:
-        lines += [*table.lines, "", wrapped(LEGEND), ""]
+        lines += [*table.lines, "", wrapped(table_legend(rows)), ""]
     beside = folds.beside_earlier(state, news)
     if beside is not None:
         lines += [beside[0], ""]

@@ -188,11 +188,7 @@ def beside_earlier(state: PullRequestState, news: News) -> tuple[str, Fold] | No
     words = [f"{count:,} {what}" for what, count in _since(before, now).items()]
     version = f"v{earlier.version} ({code(earlier.head[:SHORT])})"
     sentence = wrapped(f"Regressions beside {version}: {', '.join(words) or 'none in either'}.")
-    shown = [
-        key
-        for key in now
-        if key in before and {"regression", "improvement"} & (_verdicts(before[key]) | _verdicts(now[key]))
-    ]
+    shown = [key for key in now if key in before and set(CHANGES) & (_verdicts(before[key]) | _verdicts(now[key]))]
     heads = " | ".join(["case", *(word(target.name) for target in news.targets)])
     lines = [heads, "|".join("---" for _ in range(len(news.targets) + 1))]
     for key in shown[:100]:

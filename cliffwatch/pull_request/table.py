@@ -13,7 +13,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.across import Across
 from cliffwatch.reports.markdown import code, word
 
-LEGEND = (
+_LEGEND = (
     "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per kernel. A/A control: base against base, its largest"
     " difference and false positives."
 )
@@ -48,6 +48,12 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
         lines.append(_line(texts, widths))
     lines += [_line(boots, widths), _line(control, widths)]
     return Table(lines=tuple(lines), left=max(0, len(body) - skip - most))
+
+
+def table_legend(rows: Sequence[Across]) -> str:
+    """What the signs of a table of these rows mean."""
+    changed = any(cell["verdict"] == "changed" for row in rows for cell in row.cells if cell is not None)
+    return f"{_LEGEND} ≠ changed: nobody said which way is better." if changed else _LEGEND
 
 
 def _body(news: News, rows: Sequence[Across]) -> Iterator[tuple[_Kind, Line, tuple[str, ...]]]:

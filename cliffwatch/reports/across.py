@@ -93,12 +93,18 @@ def across(rows: Sequence[Iterable[Mapping[str, Any]]], *, all_metrics: bool = F
 
 def _verdict(cells: Sequence[Mapping[str, Any] | None]) -> tuple[str, tuple[int, ...]]:
     verdicts = [cell["verdict"] if cell else None for cell in cells]
+    if {"regression", "improvement"} <= set(verdicts) or ("changed" in verdicts and _opposite(cells)):
+        return "disagree", tuple(index for index, verdict in enumerate(verdicts) if verdict in CHANGES)
     if verdicts[0] and verdicts.count(verdicts[0]) == len(verdicts):
         return verdicts[0], tuple(range(len(verdicts)))
-    if "regression" in verdicts and "improvement" in verdicts:
-        return "disagree", tuple(index for index, verdict in enumerate(verdicts) if verdict in CHANGES)
     worst = next(verdict for verdict in ORDER if verdict in verdicts)
     return worst, tuple(index for index, verdict in enumerate(verdicts) if verdict == worst)
+
+
+def _opposite(cells: Sequence[Mapping[str, Any] | None]) -> bool:
+    """Whether targets report changes of one metric to both sides."""
+    changes = [cell["change"] for cell in cells if cell and cell["verdict"] in CHANGES and cell["change"] is not None]
+    return min(changes, default=0.0) < 0 < max(changes, default=0.0)
 
 
 def whereabouts(row: Across, targets: Sequence[Target]) -> str:
@@ -119,8 +125,13 @@ def _alone(row: Across) -> bool:
     return all(cell is not None and cell["verdict"] == "unchanged" for cell in others)
 
 
-_NAMES = {"regression": "regressions", "improvement": "improvements", "disagree": "cases where targets disagree"}
-_SINGLE = {"disagree": "case where targets disagree"}
+_NAMES = {
+    "regression": "regressions",
+    "improvement": "improvements",
+    "changed": "changed cases",
+    "disagree": "cases where targets disagree",
+}
+_SINGLE = {"changed": "changed case", "disagree": "case where targets disagree"}
 
 
 def _counted(count: int, verdict: str) -> str:
@@ -155,6 +166,6 @@ def facets(rows: Sequence[Across]) -> list[str]:
         for name in ("benchmark", "suite"):
             names = {getattr(row, name) for row in changed}
             if len(changed) > 1 and len(names) == 1 and len({getattr(row, name) for row in rows}) > 1:
-                common.append(f"all {len(changed):,} {_NAMES[verdict]} are of {names.pop()}")
+                common.append(f"all {len(changed):,} {_NAMES.get(verdict, verdict)} are of {names.pop()}")
                 break
     return common

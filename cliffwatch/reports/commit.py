@@ -27,6 +27,8 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
         *context.setting,
     ]
     lines = _wrapped(", ".join(facts))
+    for warning in compared.warnings:
+        lines += _wrapped(warning)
     for failure in context.failures:
         lines += ["", *_wrapped(f"{failure.arm}: {failure.message}")]
     rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))

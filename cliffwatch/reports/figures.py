@@ -1,5 +1,6 @@
 """How numbers are written in every report."""
 
+import math
 from collections.abc import Mapping
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, Control, Mean, Verdict
@@ -8,9 +9,13 @@ from cliffwatch.counting import counted
 
 NOT_SIGNIFICANT = "~"
 
+_SMALL = 0.0001
+"""Below it a number is written with a power of ten."""
+
 SIGNS: Mapping[Verdict, str] = {
     "regression": "▲",
     "improvement": "▼",
+    "changed": "≠",
     "unchanged": " ",
     "inconclusive": "?",
     "missing": "-",
@@ -21,12 +26,20 @@ SIGNS: Mapping[Verdict, str] = {
 
 
 def value(number: float | None) -> str:
-    """Three decimals, fewer where the number is large; `-` for what does not exist."""
+    """Three decimals, fewer where the number is large and more where it is small: four digits that count, from 0.0001 on in powers of
+    ten. `-` for what does not exist.
+    """
     if number is None:
         return "-"
-    if abs(number) >= 100_000:
+    size = abs(number)
+    if size >= 100_000:
         return f"{number:,.0f}"
-    return f"{number:.3f}"
+    if size == 0 or size >= 1:
+        return f"{number:.3f}"
+    if size < _SMALL:
+        return f"{number:.3e}"
+    whole, _, decimals = f"{number:.{3 - math.floor(math.log10(size))}f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0'):0<3}"
 
 
 def percent(fraction: float | None) -> str:

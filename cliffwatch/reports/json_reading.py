@@ -30,6 +30,7 @@ def comparison_set_from_json(summary: Mapping[str, Any], rows: Sequence[Mapping[
         means=tuple(Mean(**each) for each in summary["means"]),
         control=None if control is None else Control(**control),
         sweeps=tuple(_sweep(each) for each in summary["sweeps"]),
+        warnings=tuple(summary.get("warnings", ())),
     )
 
 

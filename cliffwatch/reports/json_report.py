@@ -22,6 +22,7 @@ def comparison_set_to_json(compared: ComparisonSet, context: ReportContext) -> d
         "base": _side(compared.base),
         "head": _side(compared.head),
         "notable": compared.notable,
+        "warnings": list(compared.warnings),
         "failures": [
             {"arm": failure.arm, "message": failure.message, "evidence": failure.evidence}
             for failure in context.failures

@@ -15,6 +15,8 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
     if judged:
         yield f"Intervals: {_intervals(judged, means)}."
     yield f"Changes are reported {_thresholds(judged or rows)}; ~ is within the noise."
+    if any(row.verdict == "changed" for row in rows):
+        yield "≠ changed: nobody said which way is better; a line Unit UNIT better=higher (or lower) in the file does."
     if any(row.verdict == "inconclusive" for row in rows):
         yield "? is inconclusive: these boots show neither a change nor that there is none."
 

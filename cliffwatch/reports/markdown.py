@@ -33,6 +33,7 @@ LONGEST = 60_000
 def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
     lines = [f"### {sentence(compared)}", ""]
+    lines += [line for warning in compared.warnings for line in (f"**{_text(warning)}**", "")]
     for failure in context.failures:
         lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
     lines += [f"{code(compared.base.label)} → {code(compared.head.label)}  ", _where(compared, context), ""]

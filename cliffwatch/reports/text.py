@@ -1,5 +1,6 @@
 """The report for a terminal."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -14,6 +15,7 @@ from cliffwatch.reports.styles import Styles, plain
 _STYLES: dict[Verdict, str] = {
     "regression": "worse",
     "improvement": "better",
+    "changed": "strong",
     "failed": "worse",
     "missing": "doubt",
     "invalid": "doubt",
@@ -42,6 +44,8 @@ def text_report(
     rows = compared.rows if all_metrics else compared.primary_rows()
     lines = [*_failures(context, styles)]
     lines.append(styles("strong", sentence(compared) if compared.rows else "nothing was compared"))
+    for warning in compared.warnings:
+        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width)]
     lines += _about(compared, context)
     columns = tuple(column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows))
     for suite, group in groupby(rows, key=lambda row: row.case.suite):

@@ -4,7 +4,7 @@ from builders import choices
 from builders.parts import NONE_IS_GOOD, CliffwatchDashboard, lines, stat, table
 
 _TARGETS = "platform = ANY (ARRAY[$platform]::text[]) AND mode = ANY (ARRAY[$mode]::text[])"
-_COUNTED = "regressions, improvements, unchanged, inconclusive, missing + failed AS absent"
+_COUNTED = "regressions, improvements, changed, unchanged, inconclusive, missing + failed AS absent"
 _COMPARE = {"head": ("Compare with its base", "${site}/compare/${__data.fields.base}...${__data.fields.head}")}
 _COLOURS = {"regressions": NONE_IS_GOOD}
 
@@ -66,8 +66,8 @@ def _verdicts() -> tuple[object, ...]:
         ),
         lines(
             "Verdicts that changed",
-            "Regressions (up) and improvements (down) of each comparison on this branch, at the time it was made.",
-            "SELECT made AS time, platform || ' ' || mode AS metric, regressions, -improvements AS improvements"
+            "Regressions (up), improvements (down) and changes that nobody judged of each comparison on this branch, at the time it was made.",
+            "SELECT made AS time, platform || ' ' || mode AS metric, regressions, -improvements AS improvements, changed"
             f" {compared} AND $__timeFilter(made) ORDER BY made",
             "short",
             bars=True,

@@ -97,7 +97,7 @@ def _quality() -> tuple[object, ...]:
             "Rows without an answer",
             "Share of rows of comparisons of history that stayed inconclusive: too few boots for the noise of the host.",
             "SELECT $__timeGroupAlias(made, $__interval), platform || ' ' || mode AS metric, sum(inconclusive)::float8"
-            " / nullif(sum(regressions + improvements + unchanged + inconclusive), 0) AS share FROM dashboard.comparison"
+            " / nullif(sum(regressions + improvements + changed + unchanged + inconclusive), 0) AS share FROM dashboard.comparison"
             " WHERE of_history AND platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) GROUP BY 1, 2 ORDER BY 1",
             "percentunit",
             steps=((None, "green"), (0.2, "orange")),

@@ -48,6 +48,7 @@ def test_changed_is_whatever_is_reported_on_any_target() -> None:
         "disagree",
         "regression",
         "improvement",
+        "changed",
     ]
     assert passes("failed", "failed")
     assert not passes("failed", "missing")
@@ -102,6 +103,8 @@ def test_a_difference_of_noisy_values_is_real_where_its_verdict_says_so(verdict:
         ({"regression": 1, "unchanged": 9}, "regression"),
         ({"improvement": 1, "missing": 1}, "trouble"),
         ({"improvement": 1, "unchanged": 9}, "improvement"),
+        ({"changed": 1, "improvement": 1}, "changed"),
+        ({"changed": 1, "regression": 1}, "regression"),
         ({"unchanged": 9}, "unchanged"),
         ({"unchanged": 9, "inconclusive": 1}, "inconclusive"),
         ({}, "inconclusive"),

@@ -210,8 +210,8 @@ def test_the_overview_counts_what_comparisons_say(reading: Any, demonstration: A
         )
         (target,) = said["targets"]
         counts = target["counts"]
-        assert (row["regressions"], row["improvements"], row["unchanged"], row["inconclusive"]) == (
-            counts["regression"], counts["improvement"], counts["unchanged"], counts["inconclusive"],
+        assert (row["regressions"], row["improvements"], row["unchanged"], row["inconclusive"], row["changed"]) == (
+            counts["regression"], counts["improvement"], counts["unchanged"], counts["inconclusive"], counts.get("changed", 0),
         )  # fmt: skip
     reports = demonstration.get("/reports")["items"]
     shown = answer(reading, panel_named(dashboard, "Reports to judge")["targets"][0]["rawSql"]).rows

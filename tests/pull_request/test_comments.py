@@ -44,6 +44,19 @@ def test_a_regression_that_is_not_confirmed_does_not_notify() -> None:
     assert "Of 1 case that got worse 0 are confirmed on fresh boots." in " ".join(sticky_comment(unconfirmed).split())
 
 
+def test_a_change_that_nobody_judged_is_news_and_no_regression() -> None:
+    rows = (row(SEQ, 0.05, "changed", better=None), row(SEQ, 0.001, "unchanged", params={"nr_maps": "9"}))
+    told = state(measured(*rows))
+    comment = " ".join(sticky_comment(told).split())
+
+    assert "### Cliffwatch: 1 changed, 1 unchanged" in comment
+    assert "Largest change: +5.00 %." in comment
+    assert "≠ +5.0 % [4.3, 5.7]" in comment
+    assert "≠ changed: nobody said which way is better." in comment
+    assert "≠" not in sticky_comment(STATES["one-platform"])
+    assert check_run(told, fail_on="regression").conclusion == "neutral"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_comment_is_found_again_by_its_first_line(name: str) -> None:
     marker = read_marker(sticky_comment(STATES[name]))

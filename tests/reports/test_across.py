@@ -35,6 +35,8 @@ def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other:
         ("inconclusive", "improvement", "improvement", "intel-skylake at least"),
         ("failed", "regression", "regression", "intel-skylake at least"),
         ("regression", "improvement", "disagree", "disagree"),
+        ("changed", "changed", "changed", "both"),
+        ("changed", "unchanged", "changed", "amd-rome only"),
         ("unchanged", "unchanged", "unchanged", ""),
         ("unchanged", "inconclusive", "inconclusive", ""),
         ("failed", "unchanged", "failed", ""),
@@ -44,6 +46,13 @@ def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other:
 def test_a_case_says_on_which_targets_it_holds(rome: str, skylake: str | None, verdict: str, where: str) -> None:
     (found,) = across([[row(rome)], [] if skylake is None else [row(skylake)]])
     assert (found.verdict, whereabouts(found, BOTH)) == (verdict, where)
+
+
+def test_changes_to_both_sides_disagree_whether_somebody_judged_them_or_not() -> None:
+    (found,) = across([[row("changed")], [row("changed", change=-0.05)]])
+    assert (found.verdict, whereabouts(found, BOTH)) == ("disagree", "disagree")
+    (alike,) = across([[row("changed")], [row("changed", change=0.01)]])
+    assert sentence_across([found, alike], BOTH) == "1 case where targets disagree, 1 changed case"
 
 
 def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> None:

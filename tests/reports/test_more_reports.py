@@ -11,7 +11,8 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, noisy
 from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import VERDICTS, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, VERDICTS, ComparisonSet
+from cliffwatch.reports import figures
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.reports.explain import explain_report
@@ -164,6 +165,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     reasons = {
         "regression": "q = 1e-05",
         "improvement": "q = 1e-05",
+        "changed": "q = 1e-05",
         "unchanged": "a change of 1.0% is ruled out",
         "inconclusive": "40 boots per kernel would decide, 28 more",
         "missing": "head did not measure it",
@@ -172,7 +174,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     }
     rows = []
     for number, verdict in enumerate(VERDICTS):
-        change = {"regression": 0.05, "improvement": -0.05}.get(verdict, 0.001)
+        change = {"regression": 0.05, "improvement": -0.05, "changed": 0.03}.get(verdict, 0.001)
         told = replace(
             row,
             case=CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", str(number + 1)),)),
@@ -181,7 +183,8 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
             change=change,
             ci_low=change - 0.004,
             ci_high=change + 0.004,
-            q=row.q if verdict in ("regression", "improvement") else 0.4,
+            q=row.q if verdict in CHANGES else 0.4,
+            better=None if verdict == "changed" else row.better,
         )
         if verdict in ("missing", "failed"):
             told = replace(told, head=None, change=None, ci_low=None, ci_high=None, mde=None, n_head=0)
@@ -191,3 +194,24 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     formats = {"txt": partial(text_report, colour=False), "md": markdown_report, "mail": mail_report}
     for name, report in {**formats, "commit": commit_report, "html": html_report, "json": json_report}.items():
         assert_golden(f"outcomes.{name}", report(everything, CONTEXT))
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (None, "-"),
+        (0.0, "0.000"),
+        (1e-9, "1.000e-09"),
+        (0.00012345, "0.0001234"),
+        (0.0344, "0.0344"),
+        (0.05, "0.050"),
+        (0.77612, "0.7761"),
+        (0.776, "0.776"),
+        (-0.0021, "-0.0021"),
+        (1.23456, "1.235"),
+        (99_999.5, "99999.500"),
+        (1_234_567.8, "1,234,568"),
+    ],
+)
+def test_numbers_have_the_digits_that_count(number: float | None, shown: str) -> None:
+    assert figures.value(number) == shown

@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import psycopg
 import pyarrow.parquet
 import pytest
 from service_runs import commit_of, put_all, run_of
@@ -89,6 +91,46 @@ def test_a_regression_between_neighbours_opens_one_report(running: Any) -> None:
 
     whole = running.get(f"/reports/{inbox[0]['report']}")
     assert [change["benchmark"] for change in whole["changes"]] == ["local-storage-cache-seq-get"]
+
+
+def test_a_change_that_nobody_judged_is_kept_and_opens_no_report(running: Any) -> None:
+    branch_of(running, ["r0", "r1"])
+    run = replace(run_of(boots=8, cases=6, base="r0", head="r1", shift=0.1), measured=("score", "%"))
+    measure(running, run)
+    assert running.get("/reports")["items"] == []
+    (change,) = running.get("/changes")["items"]
+    assert (change["kind"], change["metric"], change["report"]) == ("changed", "score", None)
+    (target,) = running.get(f"/comparisons/{commit_of('r0')}...{commit_of('r1')}")["targets"]
+    assert (target["counts"]["changed"], target["counts"]["regression"]) == (1, 0)
+    with psycopg.connect(running.database) as connection:
+        asked = "SELECT changed, regressions, unchanged + inconclusive FROM dashboard.branch_comparison"
+        assert connection.execute(asked).fetchall() == [(1, 0, 5)]
+    with running.http() as http:
+        page = http.get(f"/compare/{commit_of('r0')}...{commit_of('r1')}").text
+        home = http.get("/").text
+    assert "≠ +" in page
+    assert "changed</b>" in page
+    assert "is better" not in page
+    assert 'class="cell changed"' in home
+
+
+def test_sides_of_two_runs_are_said_to_be_apart(running: Any) -> None:
+    branch_of(running, ["r0", "r1", "r2"])
+    for seed, (base, head) in enumerate(pairwise(["r0", "r1", "r2"]), start=1):
+        measure(running, run_of(boots=8, cases=3, base=base, head=head, seed=seed))
+    said = {}
+    for base in ("r0", "r1"):
+        pair = f"{commit_of(base)}...{commit_of('r2')}"
+        (target,) = running.get(f"/comparisons/{pair}")["targets"]
+        with running.http() as http:
+            said[base] = (
+                target["warnings"],
+                "Nothing says that base and head took turns" in http.get(f"/compare/{pair}").text,
+            )
+    assert said["r1"] == ([], False)
+    (warning,), on_page = said["r0"]
+    assert warning.startswith("Nothing says that base and head took turns")
+    assert on_page
 
 
 def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> None:

@@ -6,7 +6,7 @@ What it says first is what the `mail` report says; its table is that of a commit
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from email import policy
 from email.headerregistry import Address
@@ -79,7 +79,7 @@ def _body(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     yield ""
     yield from _wrapped(f"In all: {sentence(compared)}.")
     yield ""
-    for line in commit_report(compared, context).splitlines():
+    for line in commit_report(replace(compared, warnings=()), context).splitlines():
         yield from _wrapped(line) if len(line) > WIDTH else (line,)
     for note in context.notes:
         yield from _wrapped(note)

@@ -5,6 +5,7 @@ robot does not say is added below the tables: interval, detectable change, and w
 """
 
 import statistics
+import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -15,12 +16,13 @@ from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
 
 _SHORT = 10
+_WIDTH = 89
 _SHOWN_DEVIATION = 0.02
 
 
 def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
     """A whole mail: subject, facts, one table a suite, and the rows in full sentences where they need them."""
-    lines = [f"Subject: {mail_subject(compared)}", "", *mail_opening(compared), ""]
+    lines = [f"Subject: {mail_subject(compared)}", "", *_opening(compared), ""]
     for failure in context.failures:
         lines += [
             f"{failure.arm}: {failure.message}",
@@ -41,7 +43,13 @@ def mail_subject(compared: ComparisonSet) -> str:
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
         return f"[bpf] {commit}: {sentence(compared)}"
-    return f"[bpf] {commit}: {worst.case} {abs(worst.change or 0.0):.1%} {worst.verdict}"
+    return f"[bpf] {commit}: {worst.case} {_size(worst)}"
+
+
+def _size(row: Comparison) -> str:
+    """`4.9% regression`; a change that nobody judged has its direction instead: `+4.9% change`."""
+    change = row.change or 0.0
+    return f"{change:+.1%} change" if row.verdict == "changed" else f"{abs(change):.1%} {row.verdict}"
 
 
 def mail_opening(compared: ComparisonSet) -> Iterator[str]:
@@ -49,11 +57,19 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
     worst = compared.headline()
     yield "Hello,"
     yield ""
-    what = "no change" if worst is None else f"a {abs(worst.change or 0.0):.1%} {worst.verdict} of {worst.case}"
+    for warning in compared.warnings:
+        yield warning
+        yield ""
+    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}"
     yield f"cliffwatch noticed {what} on:"
     yield ""
     yield f"commit: {compared.head.label}"
     yield f"parent: {compared.base.label}"
+
+
+def _opening(compared: ComparisonSet) -> Iterator[str]:
+    for line in mail_opening(compared):
+        yield from textwrap.wrap(line, _WIDTH) if line in compared.warnings else [line]
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
@@ -103,6 +119,8 @@ def _value(number: float | None) -> str:
         return f"{'-':>10}"
     if abs(number) > 1e8:
         return f"{number:10.4g}"
+    if 0 < abs(number) < 1:
+        return f"{figures.value(number):>10}"
     return f"{number:10.2f}" if abs(number) < 1000 else f"{number:10.0f}"
 
 

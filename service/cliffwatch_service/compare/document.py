@@ -48,6 +48,7 @@ def _target(answer: Answer) -> dict[str, Any]:
         "counts": answer.comparison["counts"],
         "made": answer.comparison["made"],
         **{name: summary[name] for name in ("notable", "failures", "means", "control", "sweeps", "left_out")},
+        "warnings": summary.get("warnings", []),
     }
 
 

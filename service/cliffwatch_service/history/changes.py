@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from psycopg import Connection
 
+from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.identities import digest_of
 from cliffwatch.stats.history.steps import Step, candidates
 from cliffwatch.stats.history.watch import HORIZON, NEAR
 from cliffwatch_service.store import ancestry, comparisons, reports, runs, series, trees
-
-PUBLISHED = ("regression", "improvement")
 
 
 def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
@@ -29,7 +28,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     comparison = comparisons.comparison_by_id(connection, comparison_id)
     assert comparison is not None
     base, head = comparison["base_revision_id"], comparison["head_revision_id"]
-    published = [row for row in comparisons.verdicts_of(connection, comparison_id) if row["verdict"] in PUBLISHED]
+    published = [row for row in comparisons.verdicts_of(connection, comparison_id) if row["verdict"] in CHANGES]
     if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
     digests = {row["series_id"]: _change_digest(row["series_id"], base, head) for row in published}

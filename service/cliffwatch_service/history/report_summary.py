@@ -13,7 +13,7 @@ Change = Mapping[str, Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How many series got worse and better, and by how much at most, as fractions; metrics that follow from others are counted
-    in `derived` alone.
+    in `derived` alone, and those of which nobody said which way is better in `changed`.
     """
 
     worse: int
@@ -21,6 +21,7 @@ class Tally:
     better: int
     best: float
     derived: int
+    changed: int = 0
 
 
 def standing_changes(changes: Sequence[Change]) -> list[Change]:
@@ -45,6 +46,7 @@ def tally(changes: Sequence[Change]) -> Tally:
         better=len(better),
         best=max(better, default=0.0),
         derived=len(standing) - len(counted),
+        changed=sum(change["kind"] == "changed" for change in counted),
     )
 
 

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """A step of a series between two revisions; `kind` is regression, improvement or, from history alone, step."""
+    """A step of a series between two revisions; `kind` is one of the verdicts that report a change or, from history alone, step."""
 
     digest: str
     series_id: int

@@ -117,6 +117,7 @@ _STANDINGS: Mapping[Standing, tuple[str, str]] = {
     "both": ("both", "◆"),
     "regression": ("worse", "▲"),
     "trouble": ("trouble", "✕"),
+    "changed": ("changed", "≠"),
     "improvement": ("better", "▼"),
     "unchanged": ("same", "·"),
     "inconclusive": ("inconclusive", "?"),

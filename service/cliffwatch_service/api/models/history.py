@@ -78,7 +78,7 @@ class RevisionWhole(BaseModel):
 class Change(Series):
     change: str
     state: Literal["candidate", "confirmed", "refuted"]
-    kind: Literal["regression", "improvement", "step"]
+    kind: Literal["regression", "improvement", "changed", "step"]
     size: float
     ci_low: float | None
     ci_high: float | None

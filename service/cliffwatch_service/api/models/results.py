@@ -76,7 +76,7 @@ class ComparisonRow(BaseModel):
     params: dict[str, str]
     metric: str
     unit: str
-    better: str
+    better: str | None
     platform: str | None
     mode: str | None
     n_base: int
@@ -115,6 +115,7 @@ class ComparedTarget(BaseModel):
     control: dict[str, Any] | None
     sweeps: list[dict[str, Any]]
     left_out: list[dict[str, Any]]
+    warnings: list[str] = []
 
 
 class RevisionComparison(BaseModel):

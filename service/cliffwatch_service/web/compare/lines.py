@@ -89,7 +89,7 @@ def _cell(row: Mapping[str, Any] | None, index: int, column: Column, scale: Scal
     return Cell(column.target.name, ground, *_cell_text(row, _interval(row, bounds)), bar(row, scale))
 
 
-_WORDS = {"regression": "worse", "improvement": "better"}
+_WORDS = {"regression": "worse", "improvement": "better", "changed": "changed"}
 
 
 def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:

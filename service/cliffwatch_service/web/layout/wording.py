@@ -40,6 +40,7 @@ def shortly(commit: str | None) -> str:
 MARKS: Mapping[str, str] = {
     "regression": "▲",
     "improvement": "▼",
+    "changed": "≠",
     "inconclusive": "?",
     "missing": "–",
     "failed": "✕",

@@ -36,7 +36,7 @@
     for (const index of data.epochs) across(plot, index - 0.5, style("--quiet"), [6, 4], "new epoch");
     for (const [index, name] of data.releases) across(plot, index, style("--quiet"), [1, 4], name);
     for (const change of data.changes) {
-      const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : "◇";
+      const sign = change.kind === "regression" ? "▲" : change.kind === "improvement" ? "▼" : change.kind === "changed" ? "≠" : "◇";
       const colour = change.kind === "regression" ? style("--worse") : change.kind === "improvement" ? style("--better") : style("--quiet");
       across(plot, change.at, colour, [], `${sign} ${change.size > 0 ? "+" : ""}${(100 * change.size).toFixed(2)} %`);
     }

@@ -1,0 +1,170 @@
+"""Sides that did not take turns: said first in every report, with what a drift of the host would look like."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cliffwatch.command.main import main
+from cliffwatch.comparing.compare import compare
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
+from cliffwatch.comparing.thresholds import Method
+from cliffwatch.reports.context import NO_CONTEXT
+from cliffwatch.reports.json_reading import comparison_set_from_json
+from cliffwatch.reports.json_report import comparison_set_to_json
+from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
+
+ROWS, BOOTS, SPREAD = 30, 21, 0.004
+APART = "Nothing says that base and head took turns"
+ALIKE = "moved the same way by about 3 %: a drift of the host looks like this."
+
+
+def side(name: str, seed: int, factor: Sequence[float], indexes: Sequence[int], rates: int = 0) -> Arm:
+    """Thirty rows of 21 boots; the n-th boot of all rows is slower by the n-th factor. The first `rates` are rates."""
+    noise = np.random.default_rng(seed).normal(0, SPREAD, (BOOTS, ROWS))
+    boots = []
+    for number, index in enumerate(indexes):
+        samples = []
+        for row in range(ROWS):
+            time = 100 * (1 + row) * factor[number] * float(np.exp(noise[number, row]))
+            metric, unit, value = ("hits", "ops/s", 1e9 / time) if row < rates else ("latency", "ns/op", time)
+            samples.append(Sample(case=CaseKey("mine", f"row-{row}"), metric=metric, unit=unit, value=value))
+        boots.append(Boot(index=index, block=number, samples=tuple(samples)))
+    return Arm(name=name, label=name, mode="walltime", platform="amd-rome", boots=tuple(boots))
+
+
+def traits(case: CaseKey, metric: str, *_: object) -> MetricTraits:
+    return MetricTraits(better="higher" if metric == "hits" else "lower", assume="nothing")
+
+
+def compared(base: Arm, head: Arm, *, one_run: bool) -> ComparisonSet:
+    found = compare(base, head, traits, Method(one_run=one_run))
+    assert isinstance(found, ComparisonSet)
+    return found
+
+
+FILE = range(1, BOOTS + 1)
+STEADY = [1.0] * BOOTS
+
+
+def test_a_host_that_drifts_between_two_files_is_said_first() -> None:
+    seen = compared(side("a", 1, STEADY, FILE), side("b", 2, [1.03] * BOOTS, FILE), one_run=False)
+    assert seen.counts()["regression"] == ROWS
+    first, second = seen.warnings
+    assert first.startswith(APART)
+    assert "cliffwatch run --base REV --head REV" in first
+    assert second == f"30 of 30 times and rates {ALIKE}"
+
+
+def test_rates_that_fall_and_times_that_rise_moved_the_same_way() -> None:
+    seen = compared(side("a", 1, STEADY, FILE, 15), side("b", 2, [1.03] * BOOTS, FILE, 15), one_run=False)
+    assert f"30 of 30 times and rates {ALIKE}" in seen.warnings
+
+
+def test_a_drift_while_files_are_measured_is_seen_in_the_order_of_boots() -> None:
+    """Three per cent in each file: six from the first boot of base to the last of head."""
+    slower = np.exp(np.linspace(0, 0.06, 2 * BOOTS))
+    seen = compared(side("a", 1, list(slower[:BOOTS]), FILE), side("b", 2, list(slower[BOOTS:]), FILE), one_run=False)
+    assert len(seen.warnings) == 3
+    assert re.search(r"times and rates drift by about (2.8|2.9|3|3.1) % while they are measured", seen.warnings[2])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_kernels_on_a_steady_host_are_told_apart_from_that(seed: int) -> None:
+    seen = compared(side("a", 10 + seed, STEADY, FILE), side("b", 20 + seed, STEADY, FILE), one_run=False)
+    assert len(seen.warnings) == 1
+    assert seen.warnings[0].startswith(APART)
+
+
+SOME = [*[1.03] * 12, *[1.0] * 18]
+MOST = [*[1.03] * 24, *[0.97] * 6]
+UNLIKE = [1.01 * 1.02 ** (number * number / 30) for number in range(ROWS)]
+
+
+@pytest.mark.parametrize("factors", [SOME, MOST, UNLIKE], ids=["some", "most", "of-unlike-size"])
+def test_rows_that_changed_each_its_own_way_are_no_drift(factors: Sequence[float]) -> None:
+    base, head = side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE)
+    boots = [
+        replace(
+            boot,
+            samples=tuple(
+                replace(each, value=each.value * factor) for each, factor in zip(boot.samples, factors, strict=True)
+            ),
+        )
+        for boot in head.boots
+    ]
+    seen = compared(base, replace(head, boots=tuple(boots)), one_run=False)
+    assert seen.counts()["regression"] > 5
+    assert len(seen.warnings) == 1
+
+
+def test_a_broad_change_measured_in_turns_is_a_change() -> None:
+    seen = compared(
+        side("a", 1, STEADY, range(1, 2 * BOOTS, 2)),
+        side("b", 2, [1.03] * BOOTS, range(2, 2 * BOOTS + 1, 2)),
+        one_run=True,
+    )
+    assert seen.counts()["regression"] == ROWS
+    assert seen.warnings == ()
+
+
+def test_a_drift_that_both_arms_share_in_turns_makes_no_warning() -> None:
+    slower = np.exp(np.linspace(0, 0.03, 2 * BOOTS))
+    seen = compared(
+        side("a", 1, list(slower[::2]), range(1, 2 * BOOTS, 2)),
+        side("b", 2, list(slower[1::2]), range(2, 2 * BOOTS + 1, 2)),
+        one_run=True,
+    )
+    assert not any(row.verdict in CHANGES for row in seen.rows)
+    assert seen.warnings == ()
+
+
+def test_one_run_that_booted_one_arm_after_the_other_says_so() -> None:
+    seen = compared(
+        side("a", 1, STEADY, FILE), side("b", 2, [1.03] * BOOTS, range(BOOTS + 1, 2 * BOOTS + 1)), one_run=True
+    )
+    assert [warning.split(":")[0] for warning in seen.warnings] == [
+        f"{APART}",
+        "30 of 30 times and rates moved the same way by about 3 %",
+    ]
+
+
+def test_counted_values_know_no_drift() -> None:
+    def counted(*_: object) -> MetricTraits:
+        return MetricTraits(better="lower", assume="exact", repeatability=0.05)
+
+    found = compare(side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE), counted, Method(one_run=False))
+    assert isinstance(found, ComparisonSet)
+    assert found.warnings == ()
+
+
+def test_warnings_are_in_documents_and_come_back_from_them() -> None:
+    seen = compared(side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE), one_run=False)
+    document = comparison_set_to_json(seen, NO_CONTEXT)
+    assert document["warnings"] == list(seen.warnings)
+    rows = document.pop("comparisons")
+    assert comparison_set_from_json(document, rows).warnings == seen.warnings  # type: ignore[arg-type]
+    del document["warnings"]
+    assert comparison_set_from_json(document, rows).warnings == ()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format_", ["text", "commit", "markdown", "mail", "html", "json"])
+def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, format_: str) -> None:
+    for name, factor, seed in (("a.txt", 1.0, 1), ("b.txt", 1.03, 2)):
+        noise = np.random.default_rng(seed).normal(0, SPREAD, (12, 8))
+        lines = [
+            f"BenchmarkRow{row} 1 {100 * factor * float(np.exp(noise[boot, row])):.4f} ns/op 12 allocs/op 0.003 J/op {7 + row % 3 + boot % 2} score"
+            for boot in range(12)
+            for row in range(8)
+        ]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    sides = str(tmp_path / "a.txt"), str(tmp_path / "b.txt")
+    shown = CliRunner().invoke(main, ["compare", *sides, "--format", format_]).stdout
+    flat = " ".join(shown.split())
+    assert APART in flat
+    assert f"8 of 8 times and rates {ALIKE}" in flat
+    assert flat.index(APART) < flat.index("Row0")
