@@ -14,9 +14,8 @@ import rich_click as click
 
 from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.command.terminal import echo_failure, wants_no_colour
-from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
+from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.fresh_boots import with_fresh_boots
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
 from cliffwatch.reports.commit import commit_report

@@ -10,9 +10,8 @@ from click.testing import CliRunner, Result
 
 from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.compare_run import Sides
+from cliffwatch.comparing.compare_run import Sides, with_fresh_boots
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
-from cliffwatch.comparing.fresh_boots import with_fresh_boots
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey
 
