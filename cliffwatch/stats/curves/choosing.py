@@ -1,0 +1,111 @@
+"""How many breaks a curve has: a straight line against one and two breaks, then one against two.
+
+The statistic is the F-ratio of the best course over all courses, one point of the simpler course left out where that helps it
+most, so that one odd point is no break. Its distribution is drawn: curves without the break and with Gaussian noise, as uneven as
+real curves are at their worst (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks the one break
+is drawn as it was fitted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cliffwatch.stats.curves.courses import Courses, line, one_break, two_breaks
+from cliffwatch.stats.rank_tables import Values
+
+UNEVEN = 0.05
+"""Unevenness, as a fraction, of the worst curves that have no break: null curves are drawn with it."""
+
+USUAL = 0.035
+"""Unevenness of a usual curve, which counts like `PRIOR` points: few points cannot show that they lie exactly on a course."""
+
+PRIOR = 4
+DRAWS = 999
+_SEED = 73087489250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The courses of the chosen number of breaks, the sum of squares and the F-ratio of each, and the best one with its degrees of freedom.
+
+    Sums of squares are in units of the noise; `scale` is the noise's variance in these units as the best course leaves it. `p` is of
+    fewer breaks.
+    """
+
+    courses: Courses
+    squares: Values
+    ratios: Values
+    best: int
+    freedom: int
+    scale: float
+    p: float
+
+
+def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | None, float]:
+    """The course of a curve that is no straight line, and the p-value of the straight line. Logs, (points,) each."""
+    straight, middle = line(x, noise), float(np.median(noise))
+    usual = max(1.0, USUAL / middle) ** 2
+    draws = np.random.default_rng(_SEED).standard_normal((len(x), DRAWS)) * max(1.0, UNEVEN / middle)
+    rests = _rests(np.column_stack([y / noise, draws]), straight)
+    found = []
+    for courses in (one_break(x, noise), two_breaks(x, noise)):
+        judged = courses.only(len(x) - 2 - courses.parameters > 0)
+        if judged.breaks:
+            found.append(_against(judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual))
+    if not found:
+        return None, 1.0
+    p = min(1.0, len(found) * min(each.p for each in found))
+    if p > sure:
+        return None, p
+    if len(found) == 1:
+        return found[0], p
+    one, two = found
+    return (two if _second(one, two, (x, y, noise), usual) <= sure else one), p
+
+
+def unevenness(squares: float, freedom: int, usual: float = USUAL**2) -> float:
+    """The variance about a course, from the sum of squares that it leaves and what is usual."""
+    return (PRIOR * usual + squares) / (PRIOR + freedom)
+
+
+def _rests(curves: Values, basis: Values) -> Values:
+    return np.asarray(curves - basis @ (basis.T @ curves))
+
+
+def _without_one(rests: Values, leverage: Values) -> Values:
+    """The least sum of squares of each curve where one point is left out of the fit; leverages are (points, 1 or curves)."""
+    saved = np.where(leverage < 1 - 1e-6, rests**2 / np.maximum(1e-6, 1 - leverage), 0.0)
+    return np.asarray((rests**2).sum(axis=0) - saved.max(axis=0))
+
+
+def _against(courses: Courses, rests: Values, simpler: Values, usual: float) -> Chosen:
+    """The first curve against the others, of which it is known that the simpler course is theirs."""
+    squares = np.maximum(0.0, (rests**2).sum(axis=0) - courses.gains(rests))
+    freedom = (len(rests) - 2 - courses.parameters)[:, None]
+    noise = (PRIOR * usual + squares) / (PRIOR + freedom)
+    ratios = (simpler - squares) / courses.parameters[:, None] / noise
+    best = int(ratios[:, 0].argmax())
+    return Chosen(
+        courses=courses,
+        squares=squares[:, 0],
+        ratios=ratios[:, 0],
+        best=best,
+        freedom=int(freedom[best, 0]),
+        scale=float(noise[best, 0]),
+        p=float(1 + (ratios[:, 1:].max(axis=0) >= ratios[best, 0]).sum()) / (DRAWS + 1),
+    )
+
+
+def _second(one: Chosen, two: Chosen, curve: tuple[Values, Values, Values], usual: float) -> float:
+    """The p-value of one break against two."""
+    x, y, noise = curve
+    straight = line(x, noise)
+    basis = np.column_stack([straight, one.courses.bases[one.best]])
+    fitted = basis @ (basis.T @ (y / noise))
+    size = max(one.scale, (UNEVEN / float(np.median(noise))) ** 2)
+    draws = np.random.default_rng(_SEED + 1).standard_normal((len(x), DRAWS)) * np.sqrt(size)
+    rests = _rests(np.column_stack([y / noise, fitted[:, None] + draws]), straight)
+    bases = one.courses.bases[((rests**2).sum(axis=0) - one.courses.gains(rests)).argmin(axis=0)]
+    left = rests - np.einsum("cpk,ck->pc", bases, np.einsum("cpk,pc->ck", bases, rests))
+    leverage = (straight**2).sum(axis=1)[:, None] + (bases**2).sum(axis=2).T
+    return _against(two.courses, rests, _without_one(left, leverage), usual).p

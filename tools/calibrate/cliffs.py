@@ -1,0 +1,155 @@
+"""Sweeps of known shape: how often a break is named where there is none, and how often it is placed right where there is one."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from calibrate.figures import Figure, share
+from calibrate.noise import Values
+from cliffwatch.stats.breakpoints import Breakpoint, NoBreakpoint, find_breakpoint
+
+NOISES = (0.01, 0.02, 0.05)
+"""Standard deviations, as fractions: of a boot where points have boots, else of a point."""
+
+Edges = tuple[tuple[float, float], ...]
+"""Of each true break the logs of the parameters between which it lies; alike where it lies at one."""
+
+Draw = Callable[[np.random.Generator, Values], tuple[Values, Edges]]
+
+
+def _climb(generator: np.random.Generator, x: Values) -> Values:
+    """A straight course: level in half of the curves, else a slope of up to 0.3."""
+    return x * (generator.random() < 0.5) * generator.uniform(0, 0.3)
+
+
+def _bend(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
+    corner = generator.uniform(x[2], x[-3])
+    slope = generator.uniform(0.3, 1.0)
+    return _climb(generator, x) + slope * np.maximum(0.0, x - corner), ((corner, corner),)
+
+
+def _height(generator: np.random.Generator) -> float:
+    """Of 20 to 100 %."""
+    return float(np.exp(generator.uniform(np.log(np.log(1.2)), np.log(np.log(2.0)))))
+
+
+def _jumps(generator: np.random.Generator, x: Values, count: int, back: bool = False) -> tuple[Values, Edges]:
+    """With two points at least on every piece."""
+    first = int(generator.integers(2, len(x) - 1 - 3 * (count - 1)))
+    places = [first, *(int(generator.integers(first + 3, len(x) - 1)) for _ in range(count - 1))]
+    heights = [_height(generator) for _ in places]
+    if back:
+        heights[1] = -heights[0]
+    y = _climb(generator, x)
+    for place, height in zip(places, heights, strict=True):
+        y = y + height * (np.arange(len(x)) >= place)
+    return y, tuple((float(x[place - 1]), float(x[place])) for place in places)
+
+
+def _quarter(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
+    place = int(generator.integers(3, len(x) - 2))
+    return np.log(1.25) * (np.arange(len(x)) >= place), ((float(x[place - 1]), float(x[place])),)
+
+
+def _flat(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
+    return np.zeros_like(x), ()
+
+
+def _straight(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
+    return generator.uniform(0.1, 1.0) * x, ()
+
+
+def _outlier(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
+    y = _climb(generator, x)
+    y[generator.choice([0, -1])] += _height(generator)
+    return y, ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """`least` is the share that is placed right at each of `NOISES`."""
+
+    name: str
+    draw: Draw
+    least: tuple[float, ...] = ()
+
+
+SHAPES = (
+    _Shape(name="flat", draw=_flat),
+    _Shape(name="climbs all the way", draw=_straight),
+    _Shape(name="first or last point 20 to 100 % too slow", draw=_outlier),
+    _Shape(name="a bend by 0.3 to 1", draw=_bend, least=(0.9, 0.9, 0.0)),
+    _Shape(name="a jump by 20 to 100 %", draw=partial(_jumps, count=1), least=(0.9, 0.9, 0.0)),
+    _Shape(name="a jump by 25 %", draw=_quarter, least=(0.9, 0.9, 0.0)),
+    _Shape(name="two jumps by 20 to 100 %", draw=partial(_jumps, count=2), least=(0.9, 0.9, 0.0)),
+    _Shape(name="a plateau and back", draw=partial(_jumps, count=2, back=True), least=(0.9, 0.9, 0.0)),
+)
+
+
+def curve(seed: tuple[int, ...], shape: int, noise: float, booted: bool) -> tuple[Values, Values, Values | None, Edges]:
+    """Parameters, costs, standard errors and the truth of a sweep of 9 to 12 points, each parameter 1.3 to 3 times the one before."""
+    generator = np.random.default_rng(seed)
+    points = int(generator.integers(9, 13))
+    x = np.cumsum(generator.uniform(np.log(1.3), np.log(3), points))
+    y, edges = SHAPES[shape].draw(generator, x)
+    if not booted:
+        return np.exp(x), np.exp(y + generator.normal(0, noise, points)), None, edges
+    boots = int(generator.integers(5, 22))
+    values = np.exp(y[:, None] + generator.normal(0, noise, (points, boots)))
+    return np.exp(x), values.mean(axis=1), values.std(axis=1, ddof=1) / values.mean(axis=1) / np.sqrt(boots), edges
+
+
+def outcome(found: Breakpoint | NoBreakpoint, edges: Edges) -> str:
+    """`none`, `right` where every break is named within its interval and nothing else is, `part` where some are, else `wrong`."""
+    if isinstance(found, NoBreakpoint):
+        return "none"
+    named = [(np.log(each.low) - 1e-9, np.log(each.high) + 1e-9) for each in (found, *found.further)]
+    met = [any(low <= left and right <= high for left, right in edges) for low, high in named]
+    if not all(met):
+        return "wrong"
+    return "right" if len(named) == len(edges) else "part"
+
+
+def _outcome(number: int, seed: int, shape: int, noise: int, booted: bool) -> str:
+    *points, edges = curve((seed, shape, noise, booted, number), shape, NOISES[noise], booted)
+    return outcome(find_breakpoint(*points), edges)
+
+
+def cliff_figures(curves: int, pool: ProcessPoolExecutor, seed: int = 0) -> Iterator[Figure]:
+    for booted in (True, False):
+        boots = "5 to 21 boots a point" if booted else "one value a point"
+        for number, shape in enumerate(SHAPES):
+            counts = []
+            for noise in range(len(NOISES)):
+                one = partial(_outcome, seed=seed, shape=number, noise=noise, booted=booted)
+                counts.append(list(pool.map(one, range(curves), chunksize=20)))
+            yield (_placed if shape.least else _false)(shape, boots, counts)
+
+
+def _false(shape: _Shape, boots: str, outcomes: list[list[str]]) -> Figure:
+    named = [len(each) - each.count("none") for each in outcomes]
+    return Figure(
+        bar="cliffs",
+        what=f"{shape.name}, {boots}, noise of 1, 2, 5 %: a break named",
+        method="ours",
+        measured=", ".join(share(count, len(outcomes[0])) for count in named),
+        wanted="at most 1.5 %",
+        met=max(named) <= 0.015 * len(outcomes[0]),
+    )
+
+
+def _placed(shape: _Shape, boots: str, outcomes: list[list[str]]) -> Figure:
+    curves = len(outcomes[0])
+    right = [each.count("right") for each in outcomes]
+    wrong = [each.count("wrong") for each in outcomes]
+    return Figure(
+        bar="cliffs",
+        what=f"{shape.name}, {boots}, noise of 1, 2, 5 %: placed right; wrong",
+        method="ours",
+        measured="; ".join(", ".join(f"{100 * count / curves:.1f}" for count in counts) for counts in (right, wrong)) + f" % of {curves}",
+        wanted="at least " + ", ".join(f"{100 * least:g}" for least in shape.least) + " %",
+        met=all(count >= least * curves for count, least in zip(right, shape.least, strict=True)),
+    )
