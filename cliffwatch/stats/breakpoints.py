@@ -66,7 +66,9 @@ def find_breakpoint(parameters: Values, costs: Values, spreads: Values | None = 
     """Of a sweep: positive parameters and costs, (points,); `spreads` are standard errors as fractions of the costs."""
     parameters, x, y, noise = _points(parameters, costs, spreads)
     if len(x) < FEWEST:
-        return _no_breakpoint(f"too few points for a breakpoint: {len(x)}, and {FEWEST} are the least", parameters, y, noise)
+        return _no_breakpoint(
+            f"too few points for a breakpoint: {len(x)}, and {FEWEST} are the least", parameters, y, noise
+        )
     chosen, p = choose(x, y, noise, SURE)
     if chosen is None:
         return _no_breakpoint(f"one straight line in log space fits as well (p = {p:.2g})", parameters, y, noise)

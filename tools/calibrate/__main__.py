@@ -20,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from calibrate import families, history, intervals, neighbours, odd_families, real  # noqa: E402
+from calibrate import cliffs, families, history, intervals, neighbours, odd_families, real  # noqa: E402
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
 from calibrate.page import page  # noqa: E402
@@ -63,6 +63,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, *, quick: bool) -> Iterato
         intervals.modes,
     ):
         yield from part(repeats)
+    yield from cliffs.cliff_figures(1000 // scale, pool)
     yield from history.cost()
     yield from history.machine()
     yield from history.synthetic(600 // scale, pool)

@@ -1,5 +1,6 @@
 """Sweeps of known shape: how often a break is named where there is none, and how often it is placed right where there is one."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -7,12 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from calibrate.figures import Figure, share
+from calibrate.figures import Figure
 from calibrate.noise import Values
 from cliffwatch.stats.breakpoints import Breakpoint, NoBreakpoint, find_breakpoint
 
 NOISES = (0.01, 0.02, 0.05)
 """Standard deviations, as fractions: of a boot where points have boots, else of a point."""
+
+LEAST = {"5 to 21 boots a point": (0.9, 0.9, 0.8), "one value a point": (0.9, 0.8, 0.0)}
+"""The share of breaks that are placed right at each of `NOISES`."""
 
 Edges = tuple[tuple[float, float], ...]
 """Of each true break the logs of the parameters between which it lies; alike where it lies at one."""
@@ -54,7 +58,7 @@ def _quarter(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
     return np.log(1.25) * (np.arange(len(x)) >= place), ((float(x[place - 1]), float(x[place])),)
 
 
-def _flat(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
+def _flat(_: np.random.Generator, x: Values) -> tuple[Values, Edges]:
     return np.zeros_like(x), ()
 
 
@@ -70,22 +74,20 @@ def _outlier(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shape:
-    """`least` is the share that is placed right at each of `NOISES`."""
-
     name: str
     draw: Draw
-    least: tuple[float, ...] = ()
+    broken: bool = True
 
 
 SHAPES = (
-    _Shape(name="flat", draw=_flat),
-    _Shape(name="climbs all the way", draw=_straight),
-    _Shape(name="first or last point 20 to 100 % too slow", draw=_outlier),
-    _Shape(name="a bend by 0.3 to 1", draw=_bend, least=(0.9, 0.9, 0.0)),
-    _Shape(name="a jump by 20 to 100 %", draw=partial(_jumps, count=1), least=(0.9, 0.9, 0.0)),
-    _Shape(name="a jump by 25 %", draw=_quarter, least=(0.9, 0.9, 0.0)),
-    _Shape(name="two jumps by 20 to 100 %", draw=partial(_jumps, count=2), least=(0.9, 0.9, 0.0)),
-    _Shape(name="a plateau and back", draw=partial(_jumps, count=2, back=True), least=(0.9, 0.9, 0.0)),
+    _Shape(name="flat", draw=_flat, broken=False),
+    _Shape(name="climbs all the way", draw=_straight, broken=False),
+    _Shape(name="first or last point 20 to 100 % too slow", draw=_outlier, broken=False),
+    _Shape(name="a bend by 0.3 to 1", draw=_bend),
+    _Shape(name="a jump by 20 to 100 %", draw=partial(_jumps, count=1)),
+    _Shape(name="a jump by 25 %", draw=_quarter),
+    _Shape(name="two jumps by 20 to 100 %", draw=partial(_jumps, count=2)),
+    _Shape(name="a plateau and back", draw=partial(_jumps, count=2, back=True)),
 )
 
 
@@ -99,7 +101,8 @@ def curve(seed: tuple[int, ...], shape: int, noise: float, booted: bool) -> tupl
         return np.exp(x), np.exp(y + generator.normal(0, noise, points)), None, edges
     boots = int(generator.integers(5, 22))
     values = np.exp(y[:, None] + generator.normal(0, noise, (points, boots)))
-    return np.exp(x), values.mean(axis=1), values.std(axis=1, ddof=1) / values.mean(axis=1) / np.sqrt(boots), edges
+    errors = np.sqrt(np.pi / 2 / boots) * values.std(axis=1, ddof=1) / values.mean(axis=1)
+    return np.exp(x), np.median(values, axis=1), errors, edges
 
 
 def outcome(found: Breakpoint | NoBreakpoint, edges: Edges) -> str:
@@ -119,37 +122,39 @@ def _outcome(number: int, seed: int, shape: int, noise: int, booted: bool) -> st
 
 
 def cliff_figures(curves: int, pool: ProcessPoolExecutor, seed: int = 0) -> Iterator[Figure]:
-    for booted in (True, False):
-        boots = "5 to 21 boots a point" if booted else "one value a point"
+    for boots, least in LEAST.items():
         for number, shape in enumerate(SHAPES):
             counts = []
             for noise in range(len(NOISES)):
-                one = partial(_outcome, seed=seed, shape=number, noise=noise, booted=booted)
-                counts.append(list(pool.map(one, range(curves), chunksize=20)))
-            yield (_placed if shape.least else _false)(shape, boots, counts)
+                one = partial(_outcome, seed=seed, shape=number, noise=noise, booted="boots" in boots)
+                counts.append(Counter(pool.map(one, range(curves), chunksize=max(1, curves // 40))))
+            what = f"{shape.name}, {boots}, noise of 1, 2, 5 %"
+            yield _placed(what, counts, curves, least) if shape.broken else _false(what, counts, curves)
 
 
-def _false(shape: _Shape, boots: str, outcomes: list[list[str]]) -> Figure:
-    named = [len(each) - each.count("none") for each in outcomes]
+def _false(what: str, counts: list[Counter[str]], curves: int) -> Figure:
+    named = [curves - each["none"] for each in counts]
     return Figure(
         bar="cliffs",
-        what=f"{shape.name}, {boots}, noise of 1, 2, 5 %: a break named",
+        what=f"{what}: a break named",
         method="ours",
-        measured=", ".join(share(count, len(outcomes[0])) for count in named),
+        measured=_shares(named, curves),
         wanted="at most 1.5 %",
-        met=max(named) <= 0.015 * len(outcomes[0]),
+        met=max(named) <= 0.015 * curves,
     )
 
 
-def _placed(shape: _Shape, boots: str, outcomes: list[list[str]]) -> Figure:
-    curves = len(outcomes[0])
-    right = [each.count("right") for each in outcomes]
-    wrong = [each.count("wrong") for each in outcomes]
+def _placed(what: str, counts: list[Counter[str]], curves: int, least: tuple[float, ...]) -> Figure:
+    right, wrong = ([each[kind] for each in counts] for kind in ("right", "wrong"))
     return Figure(
         bar="cliffs",
-        what=f"{shape.name}, {boots}, noise of 1, 2, 5 %: placed right; wrong",
+        what=f"{what}: every break placed right; one placed wrong",
         method="ours",
-        measured="; ".join(", ".join(f"{100 * count / curves:.1f}" for count in counts) for counts in (right, wrong)) + f" % of {curves}",
-        wanted="at least " + ", ".join(f"{100 * least:g}" for least in shape.least) + " %",
-        met=all(count >= least * curves for count, least in zip(right, shape.least, strict=True)),
+        measured=f"{_shares(right, curves)}; {_shares(wrong, curves)}",
+        wanted="at least " + ", ".join(f"{each:.0%}" for each in least if each),
+        met=all(count >= each * curves for count, each in zip(right, least, strict=True)),
     )
+
+
+def _shares(counts: list[int], of: int) -> str:
+    return ", ".join(f"{100 * count / of:.1f}" for count in counts) + f" % of {of}"

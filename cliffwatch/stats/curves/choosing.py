@@ -1,7 +1,7 @@
 """How many breaks a curve has: a straight line against one and two breaks, then one against two.
 
-The statistic is the F-ratio of the best course over all courses, one point of the simpler course left out where that helps it
-most, so that one odd point is no break. Its distribution is drawn: curves without the break and with Gaussian noise, as uneven as
+The statistic is the F-ratio of the best course over all courses, the simpler course being spared the end that it fits worst, so that
+one odd end is no break; with any point spared, less error suffices. Its distribution is drawn: curves without the break and with Gaussian noise, as uneven as
 real curves are at their worst (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks the one break
 is drawn as it was fitted.
 """
@@ -16,10 +16,13 @@ from cliffwatch.stats.rank_tables import Values
 UNEVEN = 0.05
 """Unevenness, as a fraction, of the worst curves that have no break: null curves are drawn with it."""
 
-USUAL = 0.035
+USUAL = 0.04
 """Unevenness of a usual curve, which counts like `PRIOR` points: few points cannot show that they lie exactly on a course."""
 
-PRIOR = 4
+PRIOR = 6
+INSIDE = 4
+"""How many times the error a curve may have with any point spared: odd points inside are rarer than odd ends."""
+
 DRAWS = 999
 _SEED = 73087489250
 
@@ -72,28 +75,35 @@ def _rests(curves: Values, basis: Values) -> Values:
     return np.asarray(curves - basis @ (basis.T @ curves))
 
 
-def _without_one(rests: Values, leverage: Values) -> Values:
-    """The least sum of squares of each curve where one point is left out of the fit; leverages are (points, 1 or curves)."""
+def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
+    """The least sums of squares of each curve where one end, or any one point, is left out of the fit; leverages are (points, 1 or curves)."""
     saved = np.where(leverage < 1 - 1e-6, rests**2 / np.maximum(1e-6, 1 - leverage), 0.0)
-    return np.asarray((rests**2).sum(axis=0) - saved.max(axis=0))
+    squares = (rests**2).sum(axis=0)
+    return np.asarray(squares - saved[[0, -1]].max(axis=0)), np.asarray(squares - saved.max(axis=0))
 
 
-def _against(courses: Courses, rests: Values, simpler: Values, usual: float) -> Chosen:
+def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> Chosen:
     """The first curve against the others, of which it is known that the simpler course is theirs."""
     squares = np.maximum(0.0, (rests**2).sum(axis=0) - courses.gains(rests))
     freedom = (len(rests) - 2 - courses.parameters)[:, None]
     noise = (PRIOR * usual + squares) / (PRIOR + freedom)
-    ratios = (simpler - squares) / courses.parameters[:, None] / noise
-    best = int(ratios[:, 0].argmax())
+    ends, inside = ((each - squares) / courses.parameters[:, None] / noise for each in simpler)
+    best = int(ends[:, 0].argmax())
     return Chosen(
         courses=courses,
         squares=squares[:, 0],
-        ratios=ratios[:, 0],
+        ratios=ends[:, 0],
         best=best,
         freedom=int(freedom[best, 0]),
         scale=float(noise[best, 0]),
-        p=float(1 + (ratios[:, 1:].max(axis=0) >= ratios[best, 0]).sum()) / (DRAWS + 1),
+        p=max(_beyond(ends), _beyond(inside) / INSIDE),
     )
+
+
+def _beyond(ratios: Values) -> float:
+    """The share of the other curves whose largest ratio is no less than that of the first."""
+    largest = ratios.max(axis=0)
+    return float(1 + (largest[1:] >= largest[0]).sum()) / (DRAWS + 1)
 
 
 def _second(one: Chosen, two: Chosen, curve: tuple[Values, Values, Values], usual: float) -> float:

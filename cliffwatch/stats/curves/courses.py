@@ -103,7 +103,9 @@ def _courses(breaks: Sequence[tuple[Break, ...]], x: Values, noise: Values) -> C
         found = [column for each in every for column in columns(each, x)]
         designs[index, :, : len(found)] = np.column_stack(found)
         parameters[index] = len(found) + len(every)
-    return Courses(breaks=tuple(breaks), bases=_orthonormal(designs / noise[:, None], line(x, noise)), parameters=parameters)
+    return Courses(
+        breaks=tuple(breaks), bases=_orthonormal(designs / noise[:, None], line(x, noise)), parameters=parameters
+    )
 
 
 def _orthonormal(designs: NDArray[np.float64], straight: Values) -> NDArray[np.float64]:

@@ -99,7 +99,9 @@ def _narrowed(bounds: tuple[int, int], begin: int, shift: _Shift, curve: Curve) 
             break
         usual = max(USUAL, float(np.median(noise))) ** 2
         freedom = len(course) - 1
-        spread = np.sqrt(unevenness(float(((course - course.mean()) ** 2).sum()), freedom, usual) * (1 + 1 / len(course)))
+        spread = np.sqrt(
+            unevenness(float(((course - course.mean()) ** 2).sum()), freedom, usual) * (1 + 1 / len(course))
+        )
         reach = t_quantile(2 * _OUTSIDE, PRIOR + freedom) * spread
         off = sign * (rest[point : high + 1] - course.mean())
         if len(course) >= _FEWEST and off.min() > reach:
