@@ -9,6 +9,7 @@ is drawn as it was fitted.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cliffwatch.stats.curves.courses import Courses, line, one_break, two_breaks
 from cliffwatch.stats.rank_tables import Values
@@ -84,25 +85,42 @@ def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
 
 def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> Chosen:
     """The first curve against the others, of which it is known that the simpler course is theirs."""
-    squares = np.maximum(0.0, (rests**2).sum(axis=0) - courses.gains(rests))
-    freedom = (len(rests) - 2 - courses.parameters)[:, None]
-    noise = (PRIOR * usual + squares) / (PRIOR + freedom)
-    ends, inside = ((each - squares) / courses.parameters[:, None] / noise for each in simpler)
-    best = int(ends[:, 0].argmax())
+    squares = np.maximum(0.0, (rests[:, :1] ** 2).sum(axis=0) - courses.gains(rests[:, :1]))[:, 0]
+    ratios = _ratios(simpler[0][0], squares, courses.parameters, len(rests), usual)
+    best = int(ratios.argmax())
+    freedom = len(rests) - 2 - int(courses.parameters[best])
+    ends, inside = _largest(courses, rests, simpler, usual)
     return Chosen(
         courses=courses,
-        squares=squares[:, 0],
-        ratios=ends[:, 0],
+        squares=squares,
+        ratios=ratios,
         best=best,
-        freedom=int(freedom[best, 0]),
-        scale=float(noise[best, 0]),
+        freedom=freedom,
+        scale=(PRIOR * usual + float(squares[best])) / (PRIOR + freedom),
         p=max(_beyond(ends), _beyond(inside) / INSIDE),
     )
 
 
-def _beyond(ratios: Values) -> float:
-    """The share of the other curves whose largest ratio is no less than that of the first."""
-    largest = ratios.max(axis=0)
+def _ratios(simpler: Values, squares: Values, parameters: NDArray[np.int64], points: int, usual: float) -> Values:
+    noise = (PRIOR * usual + squares) / (PRIOR + points - 2 - parameters)
+    return np.asarray((simpler - squares) / parameters / noise)
+
+
+def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> list[Values]:
+    """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the least sum of squares."""
+    gains, total = courses.gains(rests), (rests**2).sum(axis=0)
+    groups = [
+        (parameters, np.maximum(0.0, total - gains[courses.parameters == parameters].max(axis=0)))
+        for parameters in np.unique(courses.parameters)
+    ]
+    return [
+        np.max([_ratios(each, squares, parameters, len(rests), usual) for parameters, squares in groups], axis=0)
+        for each in simpler
+    ]
+
+
+def _beyond(largest: Values) -> float:
+    """The share of the other curves whose ratio is no less than that of the first."""
     return float(1 + (largest[1:] >= largest[0]).sum()) / (DRAWS + 1)
 
 

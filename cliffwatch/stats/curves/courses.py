@@ -45,7 +45,8 @@ class Courses:
 
     def gains(self, rests: Values) -> Values:
         """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves): what the line leaves."""
-        return np.asarray((np.matmul(np.swapaxes(self.bases, 1, 2), rests) ** 2).sum(axis=1))
+        columns = np.swapaxes(self.bases, 0, 2).reshape(self.bases.shape[2], self.bases.shape[1], -1)
+        return np.asarray(sum((each.T @ rests) ** 2 for each in columns))
 
     def only(self, keep: NDArray[np.bool_]) -> "Courses":
         kept = np.flatnonzero(keep)
