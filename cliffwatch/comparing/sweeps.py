@@ -17,14 +17,14 @@ def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
     """One a benchmark and primary metric whose cases vary one numeric parameter over enough values."""
     groups: dict[tuple[str, str, str], list[Comparison]] = {}
     for row in rows:
-        if row.primary and row.base and row.head:
+        if row.primary and (row.base or 0.0) > 0 and (row.head or 0.0) > 0:
             groups.setdefault((row.case.suite, row.case.benchmark, row.metric), []).append(row)
     for (suite, benchmark, metric), group in groups.items():
         parameter = _varied(group)
         if parameter is not None:
             points = {_number(dict(row.case.params)[parameter]): row for row in group}
             ours, theirs = (_breakpoint(points, side) for side in ("base", "head"))
-            words = _words(ours, theirs, parameter, min(points), max(points))
+            words = _words(ours, theirs, parameter, sorted(points))
             yield Sweep(
                 suite=suite,
                 benchmark=benchmark,
@@ -74,12 +74,11 @@ def _bounds(point: Breakpoint | NoBreakpoint) -> tuple[float, float] | None:
 
 
 def _words(
-    base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint, parameter: str, first: float, last: float
+    base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint, parameter: str, measured: Sequence[float]
 ) -> str:
-    over = f"from {parameter} {_plain(first)} to {_plain(last)}"
-    ours, theirs = (_side(each, parameter, over) for each in (base, head))
+    ours, theirs = (_side(each, parameter, measured) for each in (base, head))
     if isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint):
-        return ours if (base.course, base.stray) == (head.course, head.stray) else f"base: {ours}; head: {theirs}"
+        return ours if _alike_courses(base, head) else f"base: {ours}; head: {theirs}"
     if isinstance(base, Breakpoint) and isinstance(head, Breakpoint) and _alike(base, head):
         return f"{ours}; head: the same"
     return f"{'base: ' if isinstance(base, NoBreakpoint) else ''}{ours}; head: {theirs}"
@@ -93,11 +92,16 @@ def _alike(base: Breakpoint, head: Breakpoint) -> bool:
     )
 
 
-def _side(point: Breakpoint | NoBreakpoint, parameter: str, over: str) -> str:
+def _alike_courses(base: NoBreakpoint, head: NoBreakpoint) -> bool:
+    ours, theirs = ((each.course, each.stray and each.stray[0]) for each in (base, head))
+    return ours == theirs
+
+
+def _side(point: Breakpoint | NoBreakpoint, parameter: str, measured: Sequence[float]) -> str:
     if isinstance(point, NoBreakpoint):
-        return _course(point, parameter, over)
+        return _course(point, parameter, f"from {parameter} {_plain(measured[0])} to {_plain(measured[-1])}")
     every = sorted((point, *point.further), key=lambda each: each.low)
-    return ", ".join(_where(each, parameter) for each in every)
+    return ", ".join(_where(each, parameter, measured) for each in every)
 
 
 def _course(point: NoBreakpoint, parameter: str, over: str) -> str:
@@ -114,11 +118,13 @@ def _course(point: NoBreakpoint, parameter: str, over: str) -> str:
     return f"{words}; {parameter} {_plain(where)} alone lies {100 * abs(distance):.0f} % {side}: one point is no breakpoint"
 
 
-def _where(point: Breakpoint, parameter: str) -> str:
+def _where(point: Breakpoint, parameter: str, measured: Sequence[float]) -> str:
     low, high = _plain(point.low), _plain(point.high)
     if point.kind == "jump":
         way = "jumps" if point.step > 0 else "drops"
         return f"{way} between {parameter} {low} and {high} ({_percent(point.step)})"
+    if any(point.low < each < point.high for each in measured):
+        return f"{_way(point)} somewhere between {parameter} {low} and {high} ({_percent(point.step)} at {high})"
     return f"{_way(point)} from {parameter} {low} on ({_percent(point.step)} at {high})"
 
 

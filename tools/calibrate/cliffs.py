@@ -73,21 +73,23 @@ def _outlier(generator: np.random.Generator, x: Values) -> tuple[Values, Edges]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
+class Shape:
+    """`draw` gives a curve's logs and its breaks; `broken` is whether it has any."""
+
     name: str
     draw: Draw
     broken: bool = True
 
 
 SHAPES = (
-    _Shape(name="flat", draw=_flat, broken=False),
-    _Shape(name="climbs all the way", draw=_straight, broken=False),
-    _Shape(name="first or last point 20 to 100 % too slow", draw=_outlier, broken=False),
-    _Shape(name="a bend by 0.3 to 1", draw=_bend),
-    _Shape(name="a jump by 20 to 100 %", draw=partial(_jumps, count=1)),
-    _Shape(name="a jump by 25 %", draw=_quarter),
-    _Shape(name="two jumps by 20 to 100 %", draw=partial(_jumps, count=2)),
-    _Shape(name="a plateau and back", draw=partial(_jumps, count=2, back=True)),
+    Shape(name="flat", draw=_flat, broken=False),
+    Shape(name="climbs all the way", draw=_straight, broken=False),
+    Shape(name="first or last point 20 to 100 % too slow", draw=_outlier, broken=False),
+    Shape(name="a bend by 0.3 to 1", draw=_bend),
+    Shape(name="a jump by 20 to 100 %", draw=partial(_jumps, count=1)),
+    Shape(name="a jump by 25 %", draw=_quarter),
+    Shape(name="two jumps by 20 to 100 %", draw=partial(_jumps, count=2)),
+    Shape(name="a plateau and back", draw=partial(_jumps, count=2, back=True)),
 )
 
 
