@@ -2,6 +2,8 @@
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,14 @@ settings.load_profile("steady")
 def data() -> Path:
     """The folder of recorded outputs."""
     return Path(__file__).parent / "data"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder to which every user gets, which pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-test-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 class KernelsInTurn(LoadScopeScheduling):

@@ -7,10 +7,10 @@ from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
-from cliffwatch.comparing.noisy import judge_family
+from cliffwatch.comparing.noisy import FamilyError, judge_family
 from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
 from cliffwatch.comparing.sweeps import sweeps_of
-from cliffwatch.comparing.thresholds import PLAIN, Method
+from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.validity import different_environments, judge_drift, judge_layout, odd_values, too_many_failed
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey, Mode
@@ -61,18 +61,22 @@ def _judged(
     differing, selected = different_environments(base, head), too_many_failed(base, head)
     drafts = [_alone(row, base, head, mode, method, differing or selected.get(row.case)) for row in rows]
     waiting: list[CaseKey] = []
-    for primary in (True, False):
-        family = [
+    families = {
+        primary: [
             index
             for index, each in enumerate(drafts)
             if each.verdict == "inconclusive" and each.primary == primary and not each.reason
         ]
+        for primary in (True, False)
+    }
+    for primary, family in families.items():
+        share = SECONDARY_SHARE if not primary else 1 - SECONDARY_SHARE
         judged, open_rows = judge_family(
             [drafts[index] for index in family],
             [rows[index] for index in family],
             one_run=method.one_run,
             threshold=method.threshold("nothing"),
-            alpha=method.alpha,
+            error=FamilyError(of_report=method.alpha, share=share if all(families.values()) else 1.0),
             stages=method.stages if primary else None,
         )
         for index, each in zip(family, judged, strict=True):

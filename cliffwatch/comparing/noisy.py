@@ -6,19 +6,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cliffwatch.comparing.comparison import Comparison, Verdict
+from cliffwatch.comparing.comparison import CHANGES, Comparison, Verdict
 from cliffwatch.comparing.rows import Measurement, Row
-from cliffwatch.comparing.thresholds import LARGEST_DETECTABLE, LIKELY, direction
+from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
 from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.boot_values import Blocks, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.noise.shapes import TwoModes
-from cliffwatch.stats.power import boots_needed, detectable, detectable_staged, least_boots
+from cliffwatch.stats.power.detectable import boots_needed, detectable, detectable_staged, needs_range
+from cliffwatch.stats.power.detection import least_boots
+from cliffwatch.stats.published_size import LEVEL, PublishedSize, published_size
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyError:
+    """How often a report may say anything false, and the share of it that one family of its rows has."""
+
+    of_report: float
+    share: float = 1.0
+
+    @property
+    def of_family(self) -> float:
+        return self.share * self.of_report
 
 
 def judge_family(
@@ -27,27 +41,30 @@ def judge_family(
     *,
     one_run: bool,
     threshold: float,
-    alpha: float,
+    error: FamilyError,
     stages: Stages | None,
 ) -> tuple[list[Comparison], list[int]]:
     """Comparisons of one family of noisy rows, decided together; and the indexes of those that wait for a further look."""
+    stages = None if stages is None else stages.with_share(error.share)
     screened = [_measured(row, "screen", one_run=one_run) for row in rows]
     if stages is None:
-        decisions = decide_fixed(screened, margin=threshold, alpha=alpha)
+        decisions = decide_fixed(screened, margin=threshold, alpha=error.of_family)
     else:
         family = [
             Staged(screened=first, confirming=_measured(row, "confirm", one_run=one_run))
             for row, first in zip(rows, screened, strict=True)
         ]
         decisions = decide_staged(family, stages, margin=threshold)
+    decisions = [replace(decision, q=min(1.0, decision.q / error.share)) for decision in decisions]
     summaries = summarised(
         [decision.used for decision in decisions],
         [decision.in_pairs for decision in decisions],
-        levels=[decision.level or 1 - alpha for decision in decisions],
+        levels=[decision.level or 1 - error.of_report for decision in decisions],
         notable=threshold,
-        alpha=alpha,
+        alpha=error.of_family,
     )
-    setting = _Setting(threshold=threshold, alpha=alpha, family=len(rows), stages=stages)
+    candidates = sum(decision.direction != 0 for decision in decisions)
+    setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
     judged = [
         _judged(each, row, decision, summary, setting)
         for each, row, decision, summary in zip(drafts, rows, decisions, summaries, strict=True)
@@ -60,14 +77,15 @@ class _Setting:
     """What all rows of a family share."""
 
     threshold: float
-    alpha: float
+    error: FamilyError
     family: int
+    candidates: int
     stages: Stages | None
 
     @property
     def row_alpha(self) -> float:
         """The error that one row has to itself in the worst case."""
-        return self.alpha / self.family
+        return self.error.of_family / self.family
 
 
 def _measured(row: Row, stage: Stage, *, one_run: bool) -> BootValues:
@@ -90,25 +108,34 @@ def _blocks(measurements: Sequence[Measurement]) -> Blocks:
 def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, setting: _Setting) -> Comparison:
     used = decision.used
     verdict, reason, needs = _verdict(decision, summary, row.traits.better, setting)
+    size = _size(decision, setting) if verdict in CHANGES else None
     judged = replace(
         draft,
         n_base=len(used.base),
         n_head=len(used.head),
         base=math.exp(summary.base),
         head=math.exp(summary.head),
-        change=math.expm1(summary.shift),
-        ci_low=_bound(summary.low),
-        ci_high=_bound(summary.high),
+        change=math.expm1(summary.shift if size is None else size.shift),
+        ci_low=_bound(summary.low if size is None else size.low),
+        ci_high=_bound(summary.high if size is None else size.high),
         p=decision.p,
         q=decision.q,
         mde=_detectable(summary.spread, used, setting),
-        interval_level=decision.level or draft.interval_level,
+        interval_level=decision.level or (draft.interval_level if size is None else LEVEL),
         verdict=verdict,
         reason=reason,
         needs=needs,
-        notes=_notes(summary),
+        notes=_notes(summary, size),
     )
     return replace(judged, steps=tuple(_steps(judged, row, decision, summary.spread, setting)))
+
+
+def _size(decision: Decision, setting: _Setting) -> PublishedSize | None:
+    """Of a published row, given that it passed its test: the p-value that would just have passed follows from p and q."""
+    ranked = decision.used.ranked(in_pairs=decision.in_pairs)
+    sides = 2 if setting.stages is None else 1
+    critical = decision.p * setting.error.of_report / decision.q / sides
+    return published_size(ranked, direction=float(ranked.shift), critical_p=critical)
 
 
 def _bound(log: float) -> float | None:
@@ -116,12 +143,10 @@ def _bound(log: float) -> float | None:
 
 
 def _detectable(spread: float, used: BootValues, setting: _Setting) -> float | None:
-    n, m, stages = len(used.base), len(used.head), setting.stages
-    if stages is None:
-        shift = detectable(spread, n, m, setting.row_alpha)
+    if setting.stages is None:
+        shift = detectable(spread, len(used.base), len(used.head), setting.row_alpha)
     else:
-        last = stages.looks[-1]
-        shift = detectable_staged(spread, stages.screen, stages.screen_alpha, last.boots, last.alpha)
+        shift = detectable_staged(spread, setting.stages, setting.candidates)
     return None if shift is None or shift > math.log(LARGEST_DETECTABLE) else math.expm1(shift)
 
 
@@ -140,34 +165,50 @@ def _verdict(
 def _undecided(decision: Decision, summary: Summary, setting: _Setting) -> tuple[str, int | None]:
     """Why a row is not decided, and the boots an arm that would decide it where that can be said."""
     boots = min(len(decision.used.base), len(decision.used.head))
-    error = setting.row_alpha if setting.stages is None else setting.alpha
+    error = setting.row_alpha if setting.stages is None else setting.error.of_family
     least, margin = least_boots(error), math.log1p(setting.threshold)
     if boots < 2:
         return f"{boots} boot is too few to decide; {least} per kernel are the least", None
     if boots < least:
         needs = max(least, boots_needed(margin, summary.spread, error))
         words = f"{counted(boots, 'boot')} per kernel are too few to decide among {counted(setting.family, 'row')}"
-        return f"{words}: {needs} would, {needs - boots} more", needs
+        return f"{words}: {least} are the least; {_settling(needs, decision, 'decide', least)}", needs
     if decision.p <= LIKELY and abs(summary.shift) >= margin:
         needs = boots_needed(abs(summary.shift), summary.spread, error)
         chance = f"likely: p = {decision.p:.1g} alone, {decision.q:.1g} among {counted(setting.family, 'row')}"
-        return (f"{chance}; {_settling(needs, boots, 'settle this change')}", needs if needs > boots else None)
+        return (f"{chance}; {_settling(needs, decision, 'settle this change')}", needs if needs > boots else None)
     needs = boots_needed(margin, summary.spread, error)
     if needs <= boots:
         return "near the threshold: more boots may decide", None
-    return _settling(needs, boots, "decide"), needs
+    return _settling(needs, decision, "decide"), needs
 
 
-def _settling(needs: int, boots: int, what: str) -> str:
-    if needs <= boots:
+def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
+    """The boots that would do it, with the numbers between which nine in ten such estimates have the true one."""
+    n, m = len(decision.used.base), len(decision.used.head)
+    if needs <= min(n, m):
         return f"fresh boots would {what}"
-    return f"{counted(needs, 'boot')} per kernel would {what}, {needs - boots} more"
+    low, high = needs_range(needs, n, m)
+    if high <= CLOSE * low:
+        return f"{counted(needs, 'boot')} per kernel would {what}"
+    return f"about {counted(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to {high})"
 
 
-def _notes(summary: Summary) -> tuple[str, ...]:
+def _notes(summary: Summary, size: PublishedSize | None) -> tuple[str, ...]:
+    notes = [] if size is None or not _shrunk(size) else [_selected(size)]
     if summary.modes is not None:
-        return (_two_modes(summary.modes),)
-    return () if summary.noisier is None else (_noisier(summary.noisier),)
+        notes.append(_two_modes(summary.modes))
+    elif summary.noisier is not None:
+        notes.append(_noisier(summary.noisier))
+    return tuple(notes)
+
+
+def _shrunk(size: PublishedSize) -> bool:
+    return abs(size.measured) > (1 + WORTH_A_WORD) * abs(size.shift)
+
+
+def _selected(size: PublishedSize) -> str:
+    return f"measured {math.expm1(size.measured):+.2%}: what just passes a test is less in truth, as change and interval allow for"
 
 
 def _noisier(ratio: float) -> str:
@@ -182,7 +223,7 @@ def _two_modes(modes: TwoModes) -> str:
 
 
 def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
-    threshold, alpha, family, stages = setting.threshold, setting.alpha, setting.family, setting.stages
+    threshold, family, stages = setting.threshold, setting.family, setting.stages
     steps = [
         f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
     ]
@@ -199,7 +240,9 @@ def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setti
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
     steps.append(f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}")
-    steps.append(f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {alpha:.0%}")
+    steps.append(
+        f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
+    )
     steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
     return steps
 

@@ -18,6 +18,9 @@ NOISY = 0.01
 ALPHA = 0.01
 """The error of a family: how often anything is reported where nothing changed. Intervals have the level that belongs to it."""
 
+SECONDARY_SHARE = 0.1
+"""The share of `ALPHA` that secondary rows have where a report has both kinds: one promise for the whole report."""
+
 MEAN_LEVEL = 1 - ALPHA
 """The level of the intervals of geometric means."""
 
@@ -35,6 +38,12 @@ DRIFT_P = 0.001
 
 LIKELY = 0.05
 """A row that is not decided is worth a second look where chance alone makes as much of a difference more rarely than this."""
+
+CLOSE = 1.3
+"""The factor within which a number of boots is known when it is said without a range."""
+
+WORTH_A_WORD = 0.1
+"""How much less the size of a published change may be than what was measured, as a fraction, without a note."""
 
 LAYOUT_P = 0.01
 """Layouts differ where chance makes as much of a difference more rarely than this."""

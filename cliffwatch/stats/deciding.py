@@ -14,7 +14,8 @@ import numpy as np
 from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
 from cliffwatch.stats.equivalence import ALPHA, equivalent, level_of_look
 from cliffwatch.stats.families import holm
-from cliffwatch.stats.power import POWER, detection_power, rank_spread
+from cliffwatch.stats.power.detection import POWER, detection_power
+from cliffwatch.stats.power.spread import rank_spread
 from cliffwatch.stats.ranks import Ranked
 from cliffwatch.stats.shape_guard import guarded
 from cliffwatch.stats.stages import Family, Stages, confirm, screen

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
+from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.rank_tables import Values
 
 RESAMPLES = 4000
@@ -25,14 +27,16 @@ def mean_ratio(base: Values, head: Values, *, level: float, generator: np.random
 
     A boot is drawn with all its metrics (cluster bootstrap: Davison and Hinkley, Bootstrap Methods, 1997, section 3.8), since
     what disturbs a boot disturbs them together. Values that a boot lacks are NaN. The percentile interval is widened by
-    sqrt(n / (n - 1)), which a bootstrap of few boots is too narrow by.
+    sqrt(n / (n - 1)), which a bootstrap of few boots is too narrow by, and by Student's quantile over the normal one, with Welch's
+    degrees of freedom.
     """
     centre = float(np.mean(np.nanmean(head, axis=1) - np.nanmean(base, axis=1)))
     if min(base.shape[1], head.shape[1]) < _FEWEST:
         return MeanRatio(ratio=math.exp(centre), low=None, high=None)
-    drawn = _resampled(head, generator) - _resampled(base, generator)
+    theirs, ours = _resampled(head, generator), _resampled(base, generator)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = (np.nanquantile(drawn, tails) - centre) * _widening(base.shape[1], head.shape[1])
+    widening = _of_few_boots(base.shape[1], head.shape[1]) * _of_unknown_spread(ours, theirs, base, head, level)
+    low, high = (np.nanquantile(theirs - ours, tails) - centre) * widening
     return MeanRatio(ratio=math.exp(centre), low=math.exp(centre + float(low)), high=math.exp(centre + float(high)))
 
 
@@ -49,6 +53,14 @@ def _resampled(arm: Values, generator: np.random.Generator) -> Values:
         return np.asarray(np.nanmean(sums / counts, axis=0))
 
 
-def _widening(n: int, m: int) -> float:
+def _of_few_boots(n: int, m: int) -> float:
     fewest = min(n, m)
     return math.sqrt(fewest / (fewest - 1))
+
+
+def _of_unknown_spread(ours: Values, theirs: Values, base: Values, head: Values, level: float) -> float:
+    """Student's quantile over the normal one; the degrees of freedom are Welch's (Biometrika 34, 1947)."""
+    n, m = base.shape[1], head.shape[1]
+    a, b = float(np.nanvar(ours)), float(np.nanvar(theirs))
+    freedom = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1)) if a + b > 0 else n + m - 2
+    return t_quantile(1 - level, max(1, math.floor(freedom))) / NormalDist().inv_cdf((1 + level) / 2)

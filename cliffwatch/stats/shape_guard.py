@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cliffwatch.stats.power import t_quantile, two_sided_tail
+from cliffwatch.stats.power.detection import t_quantile, two_sided_tail
 from cliffwatch.stats.rank_tables import Values
 
 SPREADS_DIFFER = 0.1
@@ -34,7 +34,7 @@ def guarded(p: float, base: Values, head: Values, *, sides: int, direction: floa
         return max(p, _beyond(p, _sign(head - base, direction), sides, strict=False))
     medians = _median_test(base, head, direction)
     together = max(p, _beyond(p, medians, sides, strict=spreads_differ(base, head)))
-    if min(len(base), len(head)) < UNEQUAL * max(len(base), len(head)):
+    if sizes_differ(len(base), len(head)):
         together = max(together, min(1.0, sides * _hsu(base, head, direction)))
     return together
 
@@ -43,6 +43,11 @@ def _beyond(p: float, other: float, sides: int, *, strict: bool) -> float:
     """What the other test, one-sided, adds to `p`: all of its own where it is strict, else nothing up to the guard."""
     both = min(1.0, sides * other)
     return both if strict or both > GUARD else p
+
+
+def sizes_differ(n: int, m: int) -> bool:
+    """Whether the numbers of boots differ so much that spreads count."""
+    return min(n, m) < UNEQUAL * max(n, m)
 
 
 def spreads_differ(base: Values, head: Values) -> bool:
@@ -81,10 +86,11 @@ def _median_test(base: Values, head: Values, direction: float) -> float:
 
 
 def _share(of_arm: NDArray[np.bool_], of_all: NDArray[np.bool_]) -> float:
-    return _hypergeometric_tail(int(of_arm.sum()), len(of_all), int(of_all.sum()), len(of_arm))
+    return hypergeometric_tail(int(of_arm.sum()), len(of_all), int(of_all.sum()), len(of_arm))
 
 
-def _hypergeometric_tail(least: int, population: int, marked: int, drawn: int) -> float:
+def hypergeometric_tail(least: int, population: int, marked: int, drawn: int) -> float:
+    """The probability that of `drawn` at least `least` are marked."""
     ways = sum(
         math.comb(marked, count) * math.comb(population - marked, drawn - count)
         for count in range(least, min(marked, drawn) + 1)

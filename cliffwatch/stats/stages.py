@@ -6,7 +6,7 @@ stages, as Zehetmayer, Bauer and Posch, Biometrics 61, 2005; looks by a union bo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,10 @@ class Stages:
     def alpha(self) -> float:
         """The family-wise error of what is published."""
         return sum(look.alpha for look in self.looks)
+
+    def with_share(self, share: float) -> "Stages":
+        """The plan with this share of its error."""
+        return replace(self, looks=tuple(replace(look, alpha=share * look.alpha) for look in self.looks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

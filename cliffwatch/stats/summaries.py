@@ -8,7 +8,8 @@ import numpy as np
 
 from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
 from cliffwatch.stats.noise.shapes import TwoModes, two_modes
-from cliffwatch.stats.power import rank_spread, t_quantile
+from cliffwatch.stats.power.detection import t_quantile
+from cliffwatch.stats.power.spread import rank_spread
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import sorted_median
 from cliffwatch.stats.shape_guard import distances, spread_statistics

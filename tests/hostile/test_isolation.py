@@ -5,8 +5,6 @@ import pty
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,14 +36,6 @@ WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
 def in_a_namespace_without_namespaces(*command: str) -> list[str]:
     """Namespaces switched off in a namespace of the test's own, as a hardened host switches them off for all."""
     return ["unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_NAMESPACES, "sh", *command]
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder to which every user gets, which pytest's own are not."""
-    with tempfile.TemporaryDirectory(prefix="cliffwatch-test-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 def toy_run(folder: Path, isolation: str, prefix: list[str]) -> str:

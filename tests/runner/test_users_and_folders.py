@@ -14,6 +14,7 @@ from cliffwatch.results import Run
 from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.plan import prepare
+from cliffwatch_runner.run import prepared_run
 from cliffwatch_runner.sandbox.isolation import refused_path
 
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
@@ -137,6 +138,20 @@ def test_without_a_sandbox_spaces_are_refused_before_anything_is_built(repositor
     assert "my cache" in ended[0].message
     assert "use bubblewrap" in ended[0].next_step
     assert not (tmp_path / "my cache" / "worktrees").exists()
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("isolation", ["none", "bubblewrap"])
+def test_results_may_lie_below_the_folder_where_a_run_begins(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    monkeypatch.chdir(open_folder)
+    monkeypatch.setattr(prepare, "guest_programs", prepared_run.guest_programs)
+
+    ended = run_toy(request(toy_repository(open_folder), open_folder, out=Path("my-results"), isolation=isolation))
+
+    assert isinstance(ended, Run)
+    assert [len(arm.boots[0].samples) > 0 for arm in ended.arms.values()] == [True, True]
 
 
 def test_plain_paths_are_not_refused_anywhere() -> None:

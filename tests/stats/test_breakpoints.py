@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cliffwatch.stats.breakpoints import Breakpoint, NoBreakpoint, find_breakpoint
+from cliffwatch.stats.curves.breakpoints import Breakpoint, NoBreakpoint, find_breakpoint
 from cliffwatch.stats.rank_tables import Values
 
 Curve = tuple[Values, Values, Values | None]

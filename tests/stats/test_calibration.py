@@ -19,7 +19,7 @@ from calibrate.intervals import coverage, drift, equivalence
 from calibrate.noise import KINDS, Kind, family
 
 from cliffwatch.stats.boot_values import boot_values
-from cliffwatch.stats.breakpoints import find_breakpoint
+from cliffwatch.stats.curves.breakpoints import find_breakpoint
 from cliffwatch.stats.deciding import decide_fixed
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 

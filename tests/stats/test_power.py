@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cliffwatch.stats.power import (
-    EFFICIENCY,
-    _noncentral_tail,
+from cliffwatch.stats.power.detectable import (
     boots_needed,
     detectable,
     detectable_staged,
-    detection_power,
-    least_boots,
-    pooled_spread,
-    rank_spread,
-    t_quantile,
+    needs_range,
+    published_power,
 )
+from cliffwatch.stats.power.detection import EFFICIENCY, detection_power, least_boots, noncentral_tail, t_quantile
+from cliffwatch.stats.power.spread import pooled_spread, rank_spread
+from cliffwatch.stats.stages import ADAPTIVE, CAREFUL
 
 
 def test_power_is_that_of_the_noncentral_t() -> None:
@@ -31,7 +29,15 @@ def test_what_is_detectable_is_detected_four_times_in_five() -> None:
     shift = detectable(0.02, 10, 12, 0.01)
 
     assert shift is not None
-    assert detection_power(shift, 0.02, 10, 12, 0.01) == pytest.approx(0.8, abs=1e-6)
+    assert published_power(shift / 0.02, 10, 12, 0.01, 2) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_medians_that_must_agree_cost_power() -> None:
+    assert published_power(1.3, 21, 21, 5e-4, 2) < detection_power(1.3, 1.0, 21, 21, 5e-4) - 0.02
+
+
+def test_boots_of_unequal_number_cost_more_power() -> None:
+    assert published_power(1.5, 10, 21, 5e-4, 2) < published_power(1.5, 14, 14, 5e-4, 2)
 
 
 def test_few_boots_can_detect_nothing_at_a_strict_level() -> None:
@@ -42,17 +48,32 @@ def test_few_boots_can_detect_nothing_at_a_strict_level() -> None:
 def test_boots_needed_are_the_fewest_that_do() -> None:
     needed = boots_needed(0.01, 0.02, 0.05)
 
-    assert detection_power(0.01, 0.02, needed, needed, 0.05) >= 0.8
-    assert detection_power(0.01, 0.02, needed - 1, needed - 1, 0.05) < 0.8
+    assert published_power(0.5, needed, needed, 0.05, 2) >= 0.799
+    assert published_power(0.5, needed - 1, needed - 1, 0.05, 2) < 0.8
+
+
+def test_the_range_of_boots_needed_narrows_with_the_boots_that_are_in() -> None:
+    low, high = needs_range(100, 10, 10)
+    assert (low, high) == (50, 201)
+    low, high = needs_range(100, 1000, 1000)
+    assert high / low < 1.15
 
 
 def test_a_screen_in_front_detects_less_than_the_confirmation_alone() -> None:
-    staged = detectable_staged(0.02, 10, 0.1, 42, 0.006)
+    staged = detectable_staged(0.02, ADAPTIVE, 1)
     alone = detectable(0.02, 42, 42, 0.012)
 
     assert staged is not None
     assert alone is not None
     assert staged > alone
+
+
+def test_more_candidates_share_the_error_of_a_look() -> None:
+    few, many = (detectable_staged(0.02, CAREFUL, candidates) for candidates in (1, 40))
+
+    assert few is not None
+    assert many is not None
+    assert many > 1.05 * few
 
 
 def test_rare_slow_boots_cost_a_rank_test_little() -> None:
@@ -77,4 +98,4 @@ def test_the_power_is_within_half_a_per_cent_of_the_noncentral_t() -> None:
             critical = stats.t.isf(alpha / 2, freedom)
             for noncentral in (1.0, 3.0, 5.0, 7.0):
                 wanted = stats.nct.sf(critical, freedom, noncentral)
-                assert _noncentral_tail(critical, freedom, noncentral) == pytest.approx(wanted, abs=0.01)
+                assert noncentral_tail(critical, freedom, noncentral) == pytest.approx(wanted, abs=0.01)

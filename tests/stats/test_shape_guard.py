@@ -6,7 +6,7 @@ from scipy import stats
 
 from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.deciding import decide_fixed
-from cliffwatch.stats.power import two_sided_tail
+from cliffwatch.stats.power.detection import two_sided_tail
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import two_samples
 from cliffwatch.stats.shape_guard import _median_test, guarded, spread_statistics, spreads_differ

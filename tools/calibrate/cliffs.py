@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrate.figures import Figure
 from calibrate.noise import Values
-from cliffwatch.stats.breakpoints import Breakpoint, NoBreakpoint, find_breakpoint
+from cliffwatch.stats.curves.breakpoints import Breakpoint, NoBreakpoint, find_breakpoint
 
 NOISES = (0.01, 0.02, 0.05)
 """Standard deviations, as fractions: of a boot where points have boots, else of a point."""
@@ -118,20 +118,20 @@ def outcome(found: Breakpoint | NoBreakpoint, edges: Edges) -> str:
     return "right" if len(named) == len(edges) else "part"
 
 
-def _outcome(number: int, seed: int, shape: int, noise: int, booted: bool) -> str:
-    *points, edges = curve((seed, shape, noise, booted, number), shape, NOISES[noise], booted)
+def _outcome(seed: int, shape: int, noise: int, booted: bool) -> str:
+    *points, edges = curve((seed, shape, noise, booted), shape, NOISES[noise], booted)
     return outcome(find_breakpoint(*points), edges)
 
 
-def cliff_figures(curves: int, pool: ProcessPoolExecutor, seed: int = 0) -> Iterator[Figure]:
+def cliff_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
     for boots, least in LEAST.items():
         for number, shape in enumerate(SHAPES):
             counts = []
             for noise in range(len(NOISES)):
-                one = partial(_outcome, seed=seed, shape=number, noise=noise, booted="boots" in boots)
-                counts.append(Counter(pool.map(one, range(curves), chunksize=max(1, curves // 40))))
+                one = partial(_outcome, shape=number, noise=noise, booted="boots" in boots)
+                counts.append(Counter(pool.map(one, seeds, chunksize=max(1, len(seeds) // 40))))
             what = f"{shape.name}, {boots}, noise of 1, 2, 5 %"
-            yield _placed(what, counts, curves, least) if shape.broken else _false(what, counts, curves)
+            yield _placed(what, counts, len(seeds), least) if shape.broken else _false(what, counts, len(seeds))
 
 
 def _false(what: str, counts: list[Counter[str]], curves: int) -> Figure:

@@ -63,11 +63,12 @@ def counted(one: Callable[[int], bool], seeds: Sequence[int], pool: ProcessPoolE
     return sum(pool.map(one, seeds, chunksize=max(1, len(seeds) // 40)))
 
 
-def staged_figures(families: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
+def staged_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
     """How often something is published of nothing, and how often a change of one metric is detected."""
+    families = len(seeds)
     for name, stages in PLANS.items():
         for kind in KINDS:
-            wrong = counted(partial(_null, kind=kind, stages=stages), range(families), pool)
+            wrong = counted(partial(_null, kind=kind, stages=stages), seeds, pool)
             yield Figure(
                 bar="B1",
                 what=f"{name}, {kind}: anything published of nothing",
@@ -78,7 +79,7 @@ def staged_figures(families: int, pool: ProcessPoolExecutor) -> Iterator[Figure]
             )
         for size, wanted in ((0.03, 0.95), (0.05, 0.995)):
             for kind in KINDS:
-                detected = counted(partial(_one, kind=kind, stages=stages, size=size), range(families // 2), pool)
+                detected = counted(partial(_one, kind=kind, stages=stages, size=size), seeds[: families // 2], pool)
                 yield Figure(
                     bar="B2",
                     what=f"{name}, {kind}: one shift of {size:.0%} detected",
@@ -107,9 +108,10 @@ def _rivals(seed: int, kind: Kind, size: float) -> dict[str, tuple[bool, bool]]:
     return {name: (bool(flags[1:].any()), bool(flags[0])) for name, flags in flagged.items()}
 
 
-def rival_figures(families: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
+def rival_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
+    families = len(seeds)
     for kind in KINDS:
-        outcomes = list(pool.map(partial(_rivals, kind=kind, size=0.03), range(families), chunksize=50))
+        outcomes = list(pool.map(partial(_rivals, kind=kind, size=0.03), seeds, chunksize=50))
         for name in outcomes[0]:
             wrong, detected = (sum(each[name][part] for each in outcomes) for part in (0, 1))
             what = f"{kind}: anything false flagged among 199, and one shift of 3 % detected"
@@ -156,12 +158,12 @@ def _fixed(seed: int, boots: int) -> Spent:
     return Spent(boots * METRICS, int(flags[large].sum()), int(large.sum()))
 
 
-def cost_figures(comparisons: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
+def cost_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
     """Guest time of the staged plan against the one-stage plan of the same family-wise error that finds as much."""
-    ours = list(pool.map(partial(_spent, stages=ADAPTIVE), range(comparisons), chunksize=10))
-    power, cells = _power(ours), sum(each.cells for each in ours) / comparisons
+    ours = list(pool.map(partial(_spent, stages=ADAPTIVE), seeds, chunksize=10))
+    power, cells = _power(ours), sum(each.cells for each in ours) / len(seeds)
     for boots in range(12, 80, 2):
-        theirs = list(pool.map(partial(_fixed, boots=boots), range(comparisons), chunksize=10))
+        theirs = list(pool.map(partial(_fixed, boots=boots), seeds, chunksize=10))
         if _power(theirs) >= power:
             ratio = cells / (boots * METRICS)
             yield Figure(

@@ -40,19 +40,20 @@ def _in_blocks(generator: np.random.Generator, shape: tuple[int, int]) -> Values
     return np.asarray(shared + generator.normal(0, SPREAD * np.sqrt(0.2), shape))
 
 
-def _printed(generator: np.random.Generator, shape: tuple[int, int]) -> Values:
-    """Values of about 0.034 that are printed with three decimals."""
-    return np.asarray(np.log(np.round(0.034 * np.exp(generator.normal(0, SPREAD, shape)), 3)))
+def printed(generator: np.random.Generator, n: int, m: int, shift: float = 0.0) -> Arms:
+    """Values of about 0.034 that are printed with three decimals, head's shifted before."""
+    base, head = (0.034 * np.exp(generator.normal(0, SPREAD, (METRICS, boots))) for boots in (n, m))
+    return np.log(np.round(base, 3)), np.log(np.round(head * np.exp(shift), 3))
 
 
-def _serial(generator: np.random.Generator, n: int, m: int) -> Arms:
+def serial(generator: np.random.Generator, n: int, m: int, shift: float = 0.0) -> Arms:
     """Each boot takes over three tenths of the one before it, whichever arm that was of."""
     noise = generator.normal(0, SPREAD * np.sqrt(1 - 0.3**2), (METRICS, n + m))
     noise[:, 0] /= np.sqrt(1 - 0.3**2)
     for boot in range(1, n + m):
         noise[:, boot] += 0.3 * noise[:, boot - 1]
     places = generator.permutation(np.arange(n + m) % 2 if n == m else np.arange(n + m) >= n)
-    return noise[:, places == 0], noise[:, places == 1]
+    return noise[:, places == 0], noise[:, places == 1] + shift
 
 
 def _gauss(generator: np.random.Generator, boots: int, wider: float = 1.0) -> Values:
@@ -86,10 +87,10 @@ class _Odd:
 
 ODD = (
     _Odd(name="t with 3 degrees of freedom", draw=_same(_heavy), bar=0.015),
-    _Odd(name="boots that take after the one before (0.3)", draw=_serial, bar=0.015),
+    _Odd(name="boots that take after the one before (0.3)", draw=serial, bar=0.015),
     _Odd(name="one boot in ten tenfold", draw=_same(_tenfold), bar=0.015),
     _Odd(name="blocks of metrics that move together", draw=_same(_in_blocks), bar=0.015),
-    _Odd(name="0.034 printed with three decimals", draw=_same(_printed), bar=0.015),
+    _Odd(name="0.034 printed with three decimals", draw=printed, bar=0.015),
     _Odd(name="head twice as noisy", draw=partial(_wider, head=2.0), bar=0.02),
     _Odd(name="head with a tail, its slower half stretched", draw=_tailed, bar=0.02),
     _Odd(name="head with a tail, exponential", draw=_exponential, bar=0.02),

@@ -1,6 +1,7 @@
 """docs/calibration.md, from what was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from calibrate.figures import Figure
 from cliffwatch.comparing.comparison import METHOD_VERSION
@@ -8,7 +9,7 @@ from cliffwatch.comparing.comparison import METHOD_VERSION
 _HEAD = """# Calibration
 
 How often the method (version {version}) is wrong, and how much it detects, on noise whose truth is known. Made by `make calibrate` ({minutes:.0f} minutes
-on two cores); every draw comes from a seed, so that the same command gives the same figures. [method.md](method.md) says
+on two cores) with the seeds {seeds}, one figure each where there are several, so that the same command gives the same figures. [method.md](method.md) says
 what the method is.
 
 - Families have 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance belongs to the boot), or
@@ -26,16 +27,37 @@ _NIGHTS = """- Real nights are those of one dedicated host of Sandmark (OCaml be
 _NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
 
 
-def page(figures: Sequence[Figure], *, minutes: float, nights: bool) -> str:
-    ours = [figure for figure in figures if figure.met is not None]
-    missed = [figure for figure in ours if not figure.met]
-    lines = [_HEAD.format(version=METHOD_VERSION, minutes=minutes, nights=_NIGHTS if nights else _NO_NIGHTS)]
-    lines += [f"Of {len(ours)} figures with a bar, {len(ours) - len(missed)} meet it, {len(missed)} miss it.", ""]
-    for bar in dict.fromkeys(figure.bar for figure in figures):
+def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool) -> str:
+    """`runs` are the figures of each seed; a row has all of them, and is met where every seed meets it."""
+    seeds = ", ".join(map(str, runs))
+    rows = _rows(runs)
+    judged = [row for row in rows if row.met is not None]
+    missed = [row for row in judged if not row.met]
+    lines = [
+        _HEAD.format(version=METHOD_VERSION, minutes=minutes, seeds=seeds, nights=_NIGHTS if nights else _NO_NIGHTS)
+    ]
+    lines += [f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.", ""]
+    for bar in dict.fromkeys(row.bar for row in rows):
         lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]
-        for figure in figures:
-            if figure.bar == bar:
-                mark = {True: "met", False: "**missed**", None: ""}[figure.met]
-                lines.append(f"| {figure.what} | {figure.method} | {figure.measured} | {figure.wanted} | {mark} |")
+        for row in rows:
+            if row.bar == bar:
+                mark = {True: "met", False: "**missed**", None: ""}[row.met]
+                lines.append(f"| {row.what} | {row.method} | {row.measured} | {row.wanted} | {mark} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _rows(runs: Mapping[int, Sequence[Figure]]) -> list[Figure]:
+    """Figures of the same thing from several seeds as one row each, in the order of the first seed."""
+    same: dict[tuple[str, str, str], list[Figure]] = {}
+    for figures in runs.values():
+        for figure in figures:
+            same.setdefault((figure.bar, figure.what, figure.method), []).append(figure)
+    return [
+        replace(
+            each[0],
+            measured=" / ".join(figure.measured for figure in each),
+            met=None if each[0].met is None else all(figure.met for figure in each),
+        )
+        for each in same.values()
+    ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from cliffwatch.stats.curves.choosing import PRIOR, USUAL, Chosen, unevenness
 from cliffwatch.stats.curves.courses import Break, Kind, columns
-from cliffwatch.stats.power import t_quantile
+from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.rank_tables import Values
 
 Curve = tuple[Values, Values, Values]

@@ -93,6 +93,7 @@ def boot_guest(
     (guest/, cases/, dmesg) once it has ended, beside the console. Raises OSError where the host cannot write them,
     FileNotFoundError where a program is missing.
     """
+    folder = folder.absolute()  # a guest without isolation is started in /
     folder.mkdir(parents=True, exist_ok=True)
     written = folder.with_name(f"{folder.name}.guest")
     written.mkdir()

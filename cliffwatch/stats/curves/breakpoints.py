@@ -13,7 +13,7 @@ import numpy as np
 from cliffwatch.stats.curves.choosing import PRIOR, USUAL, choose, unevenness
 from cliffwatch.stats.curves.courses import Kind
 from cliffwatch.stats.curves.placing import LEAST_SLOPE, Placed, place
-from cliffwatch.stats.power import t_quantile
+from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.rank_tables import Values
 
 Course = Literal["flat", "climbs", "falls", "uneven"]

@@ -1,0 +1,1 @@
+"""What is detectable with so many boots, and how many it takes."""

@@ -1,0 +1,172 @@
+"""What is detectable, and how many boots it takes to detect less: by the tests that a published change has to pass.
+
+Those are a rank test and, beside it, the median test of `cliffwatch.stats.shape_guard`. Their statistics are taken as normal with the
+correlation of their efficiencies, sqrt((2/pi) / (3/pi)) (Lehmann, Nonparametrics, 1975, section 2.4 and appendix); a plan of two stages detects
+what passes its screen and then any of its looks. Shifts and spreads are of logs; `tools/calibrate` holds the power against what is detected.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from statistics import NormalDist
+
+import numpy as np
+
+from cliffwatch.stats.power.detection import POWER, detection_power, least_boots, noncentral_tail, t_quantile
+from cliffwatch.stats.shape_guard import GUARD, SPREADS_DIFFER, hypergeometric_tail, sizes_differ
+from cliffwatch.stats.stages import Stages
+
+_MOST_BOOTS = 100_000
+_NINE_IN_TEN = 1.645
+_SPREAD_ERROR = 0.9
+"""The standard deviation of the log of a spread that a rank test has, times the root of its degrees of freedom: of noise of four shapes, where
+that of a standard deviation of normal noise is 0.7."""
+
+_CORRELATION = math.sqrt(2 / 3)
+_NORMAL = NormalDist()
+_MOST_SPREADS = 1e6
+_STEPS = 40
+_COUNTED = 200
+"""Boots up to which the median test's own distribution is counted."""
+
+_CLOSE_ENOUGH = 1e-5
+
+
+def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
+    """The smallest shift that n and m boots in one stage detect with `power` at a row's two-sided error; None for want of boots."""
+    if n + m < 4:
+        return None
+    units = _smallest(n, m, alpha, 2, power)
+    return None if units is None else units * spread
+
+
+def detectable_staged(spread: float, stages: Stages, candidates: int, power: float = POWER) -> float | None:
+    """The smallest shift that a plan of two stages detects with `power`, as one of so many candidates."""
+    last = stages.looks[-1]
+    units = _smallest_staged(stages.screen, stages.screen_alpha, last.boots, last.alpha / max(1, candidates), power)
+    return None if units is None else units * spread
+
+
+def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:
+    """Boots an arm, of one stage, with which a shift is detected with `power`; at most 100,000."""
+
+    def enough(boots: int) -> bool:
+        units = _smallest(boots, boots, alpha, 2, power)
+        return units is not None and units * spread <= shift
+
+    low, high = 1, max(2, least_boots(alpha))
+    while high < _MOST_BOOTS and not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return min(high, _MOST_BOOTS)
+
+
+def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
+    """Between which numbers the boots needed lie nine times in ten, by the spread's error from n and m boots."""
+    factor = math.exp(2 * _NINE_IN_TEN * _SPREAD_ERROR / math.sqrt(max(1, n + m - 2)))
+    return max(2, round(needs / factor)), min(_MOST_BOOTS, round(needs * factor))
+
+
+def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> float:
+    """The probability that a shift of so many spreads passes the rank test at `alpha` and the tests that have to agree with it."""
+    ranks = detection_power(units, 1.0, n, m, 2 * alpha / sides)
+    medians = units * math.sqrt(2 / math.pi * n * m / (n + m))
+    plain, strict = (medians - _critical_medians(n, m, error / sides) for error in (GUARD, alpha))
+    together = (1 - SPREADS_DIFFER) * _both(ranks, plain) + SPREADS_DIFFER * _both(ranks, strict)
+    if not sizes_differ(n, m):
+        return together
+    fewest = min(n, m)
+    critical = t_quantile(2 * alpha / sides, fewest - 1) if fewest > 1 else math.inf
+    return min(together, noncentral_tail(critical, fewest - 1, units / math.sqrt(1 / n + 1 / m)))
+
+
+@cache
+def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float | None:
+    """In spreads; None where no shift passes."""
+    if not _reaches(n, m, alpha / sides) or math.isinf(_critical_medians(n, m, GUARD / sides)):
+        return None
+    return _least(lambda units: published_power(units, n, m, alpha, sides), power)
+
+
+@cache
+def _smallest_staged(screen: int, screen_alpha: float, boots: int, alpha: float, power: float) -> float | None:
+    """In spreads. The screen asks a t-test beside the ranks, hence its full efficiency."""
+    if not _reaches(boots, boots, alpha):
+        return None
+
+    def passed(units: float) -> float:
+        noncentral = units * math.sqrt(screen / 2)
+        freedom = 2 * screen - 2
+        return noncentral_tail(t_quantile(screen_alpha, freedom), freedom, noncentral) * published_power(
+            units, boots, boots, alpha, 1
+        )
+
+    return _least(passed, power)
+
+
+def _reaches(n: int, m: int, error: float) -> bool:
+    """Whether a rank test of so many boots can reach a one-sided error."""
+    return n + m > _COUNTED or 1 / math.comb(n + m, n) <= error
+
+
+def _least(powered: Callable[[float], float], power: float) -> float | None:
+    """Where a rising probability reaches `power`, by regula falsi (Illinois); None where it does not below a million spreads."""
+    low, high = 0.0, 1.0
+    below, above = -power, powered(high) - power
+    while above < 0:
+        low, below, high = high, above, 2 * high
+        if high > _MOST_SPREADS:
+            return None
+        above = powered(high) - power
+    for _ in range(_STEPS):
+        between = high - above * (high - low) / (above - below)
+        value = powered(between) - power
+        if abs(value) < _CLOSE_ENOUGH:
+            return between
+        if value < 0:
+            low, below, above = between, value, above / 2
+        else:
+            high, above, below = between, value, below / 2
+    return high
+
+
+@cache
+def _critical_medians(n: int, m: int, error: float) -> float:
+    """The normal score from which on the median test rejects at a one-sided `error`; infinite where it never does."""
+    population, marked = n + m, (n + m) // 2
+    if population > _COUNTED:
+        return _NORMAL.inv_cdf(1 - error)
+    least = next(
+        (count for count in range(min(marked, m) + 1) if hypergeometric_tail(count, population, marked, m) <= error),
+        None,
+    )
+    if least is None or population < 3:
+        return math.inf
+    mean, variance = marked * m / population, marked * (population - marked) * n * m / population**2 / (population - 1)
+    return (least - 0.5 - mean) / math.sqrt(variance)
+
+
+def _both(first: float, second: float) -> float:
+    """P(X < probit(first), Y < second) of two normals with the correlation of the tests (Drezner and Wesolowsky, Journal of
+    Statistical Computation and Simulation 35, 1990).
+    """
+    if not 0 < first < 1 or math.isinf(second):
+        return first if second > 0 else 0.0
+    bound = _NORMAL.inv_cdf(first)
+    squares, product = bound**2 + second**2, 2 * bound * second
+    together = math.fsum(
+        weight * math.exp(-(squares - product * r) / (2 * (1 - r * r))) / math.sqrt(1 - r * r) for r, weight in _NODES
+    )
+    return first * _NORMAL.cdf(second) + together / (2 * math.pi)
+
+
+def _nodes(count: int) -> list[tuple[float, float]]:
+    """Gauss and Legendre's, from 0 to the correlation."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    half = _CORRELATION / 2
+    return [(half * (float(point) + 1), half * float(weight)) for point, weight in zip(points, weights, strict=True)]
+
+
+_NODES = _nodes(12)

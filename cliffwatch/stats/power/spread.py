@@ -1,0 +1,38 @@
+"""The spread of a metric, as its rank test has it."""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from cliffwatch.stats.rank_tables import Values
+from cliffwatch.stats.ranks import sorted_median
+
+_NORMAL = NormalDist()
+
+
+def rank_spread(base: Values, head: Values, shift: float) -> Values:
+    """The standard deviation of the normal noise in which a rank test detects `shift` as well as in this, (…, n), (…, m).
+
+    A rank test's power rests on how often two boots of one kernel differ by less than the shift (Noether, Journal of the
+    American Statistical Association 82, 1987), so that rare slow boots cost it little. Where all pairs or none do, it is the
+    standard deviation.
+    """
+    arms = (arm - sorted_median(np.sort(arm, axis=-1))[..., None] for arm in (base, head))
+    rest = np.sort(np.concatenate(list(arms), axis=-1), axis=-1)
+    first, second = np.triu_indices(rest.shape[-1], 1)
+    near = (rest[..., second] - rest[..., first] < shift).sum(axis=-1)
+    shares = np.arange(1, len(first)) / max(1, len(first))
+    known = np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])
+    spread = shift / (math.sqrt(2) * known[np.minimum(near, len(known) - 1)])
+    return np.where(np.isfinite(spread), spread, pooled_spread(base, head))
+
+
+def pooled_spread(base: Values, head: Values) -> Values:
+    """Standard deviation of logs within arms, both arms pooled; shapes (…, n) and (…, m). Zero for one boot each."""
+    n, m = base.shape[-1], head.shape[-1]
+    if n + m <= 2:
+        return np.zeros(base.shape[:-1])
+    squares = ((base - base.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
+    squares += ((head - head.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
+    return np.asarray(np.sqrt(squares / (n + m - 2)))
