@@ -16,6 +16,7 @@ from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.command.terminal import echo_failure, wants_no_colour
 from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.fresh_boots import with_fresh_boots
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
 from cliffwatch.reports.commit import commit_report
@@ -50,8 +51,13 @@ _WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
 @click.argument("base")
 @click.argument("head", required=False)
 @click.option("--less", metavar="LOOP", help="Empty loop to subtract: a run or file with the same cases.")
+@click.option(
+    "--confirm", nargs=2, metavar="BASE HEAD", help="Fresh boots of both sides: only what they bear out is reported."
+)
 @report_options
-def compare(base: str, head: str | None, less: str | None, report: ReportOptions) -> NoReturn:
+def compare(
+    base: str, head: str | None, less: str | None, confirm: tuple[str, str] | None, report: ReportOptions
+) -> NoReturn:
     """Compare two runs, or any two files of an import format.
 
     One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
@@ -60,9 +66,24 @@ def compare(base: str, head: str | None, less: str | None, report: ReportOptions
     gc.disable()  # hundreds of thousands of small objects that all live to the end: collecting only walks them
     loop = _side(less) if less is not None else None
     if head is None:
+        if confirm is not None:
+            raise SystemExit(
+                echo_failure(wrong_usage("--confirm needs both sides by name", f"name them: {base}:base {base}:head"))
+            )
         alone = _report_of_file if Path(base).is_file() else report_of_run
         raise SystemExit(alone(Path(base), report, loop))
-    raise SystemExit(_report(Sides(base=_side(base), head=_side(head), loop=loop), NO_CONTEXT, report))
+    sides = Sides(base=_side(base), head=_side(head), loop=loop)
+    if confirm is not None:
+        sides = _confirmed(sides, *confirm)
+    raise SystemExit(_report(sides, NO_CONTEXT, report))
+
+
+def _confirmed(sides: Sides, base: str, head: str) -> Sides:
+    """The sides with fresh boots; ends the command where those do not belong to them."""
+    confirmed = with_fresh_boots(sides, _side(base), _side(head))
+    if isinstance(confirmed, Failure):
+        raise SystemExit(echo_failure(confirmed))
+    return confirmed
 
 
 def _side(name: str) -> Arm:

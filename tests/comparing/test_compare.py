@@ -177,3 +177,23 @@ def test_each_row_says_its_own_threshold_and_what_its_interval_is() -> None:
     assert isinstance(given, ComparisonSet)
     assert [(row.threshold, row.interval_level) for row in compared.rows] == [(COUNTED, None), (NOISY, 0.9)]
     assert [row.threshold for row in given.rows] == [0.03, 0.03]
+
+
+def test_primary_and_secondary_rows_share_one_error() -> None:
+    """Five boots apart reach 0.8 %: enough of the nine tenths that primary rows have, too little of the tenth that others have."""
+
+    def traits(case: CaseKey, *_: object) -> MetricTraits:
+        return MetricTraits(better="lower", assume="nothing", primary=case == SEQ_GET)
+
+    apart = [30.0, 30.1, 30.2, 30.3, 30.4], [33.0, 33.1, 33.2, 33.3, 33.4]
+    base, head = (
+        arm(name, {SEQ_GET: values, INT_GET: values}) for name, values in zip(("base", "head"), apart, strict=True)
+    )
+
+    compared = compare(base, head, traits)
+
+    assert isinstance(compared, ComparisonSet)
+    first, second = compared.rows
+    assert (first.verdict, second.verdict) == ("regression", "inconclusive")
+    assert first.q == pytest.approx(2 / 252 / 0.9)
+    assert second.q == pytest.approx(2 / 252 / 0.1)

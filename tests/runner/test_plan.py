@@ -1,10 +1,14 @@
 """A plan is a pure function of its seed, and treats the arms alike."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch_runner.plan.plan import CONTROL, make_plan
+from cliffwatch.samples import Mode
+from cliffwatch.stats.stages import ADAPTIVE, Stages
+from cliffwatch_runner.plan.plan import CONTROL, Plan, make_plan
+from cliffwatch_runner.plan.reach import out_of_reach
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
 
@@ -33,3 +37,22 @@ def test_arms_take_turns_in_coming_first() -> None:
     first = [boot.arm for boot in plan.boots[::2]]
 
     assert 10 < first.count("base") < 30
+
+
+def _plan(boots: int | Stages) -> Plan:
+    return make_plan(CASES, arms=("base", "head"), boots=boots, seed=1)
+
+
+def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> None:
+    assert len(CASES) == 7
+    assert out_of_reach(_plan(4), "walltime") == (
+        "4 boots per kernel cannot tell 7 noisy rows from chance, however large a change is: 7 are the least (--boots 7), "
+        "--boots auto takes what it needs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("boots", "mode"), [(8, "walltime"), (ADAPTIVE, "walltime"), (1, "icount")], ids=["enough", "staged", "icount"]
+)
+def test_of_a_plan_that_can_report_changes_nothing_is_said(boots: int | Stages, mode: Mode) -> None:
+    assert out_of_reach(_plan(boots), mode) is None

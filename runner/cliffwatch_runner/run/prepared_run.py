@@ -16,6 +16,7 @@ from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.plan.plan import CONTROL
 from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools
+from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
 from cliffwatch_runner.results.record import RunFacts
@@ -54,6 +55,9 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     planned = plan_run(request)
     if isinstance(planned, PlannedRun):
         progress.end(f"{planned.resolved.base.short} .. {planned.resolved.head.short}")
+        unreachable = out_of_reach(planned.plan, planned.resolved.mode)
+        if unreachable is not None:
+            progress.note(unreachable)
     return planned
 
 

@@ -1,0 +1,31 @@
+"""What a plan cannot show, said before it begins."""
+
+from cliffwatch.comparing.thresholds import ALPHA
+from cliffwatch.counting import counted
+from cliffwatch.samples import Mode
+from cliffwatch.stats.power.detectable import detectable
+from cliffwatch_runner.plan.plan import Plan
+
+_MOST = 100
+
+
+def out_of_reach(plan: Plan, mode: Mode) -> str | None:
+    """Why boots of one stage could report no change of noisy values, however large, and how many could; None where they could.
+
+    A case counts as one row: metrics beside its first make the error no larger.
+    """
+    if mode != "walltime" or plan.stages is not None or not plan.cases:
+        return None
+    boots = 1 + max((boot.block for boot in plan.boots), default=0)
+    error = ALPHA / len(plan.cases)
+    if _reaches(boots, error):
+        return None
+    least = next(count for count in range(boots + 1, _MOST) if _reaches(count, error))
+    return (
+        f"{counted(boots, 'boot')} per kernel cannot tell {counted(len(plan.cases), 'noisy row')} from chance, "
+        f"however large a change is: {least} are the least (--boots {least}), --boots auto takes what it needs"
+    )
+
+
+def _reaches(boots: int, error: float) -> bool:
+    return detectable(1.0, boots, boots, error) is not None
