@@ -102,11 +102,11 @@ def test_a_breakpoint_moves_with_its_cause() -> None:
 def test_a_jump_by_a_quarter_is_placed_between_its_points() -> None:
     """Noise of 2 %: of the means of eight boots each, and of single values, where it is found mostly and placed wrong never."""
     parameters, jump = 2.0 ** np.arange(10), np.log(1.25) * (np.arange(10) >= 5)
-    booted = [breakpoint_of(parameters, noisy(jump, 0.007, seed), np.full(10, 0.007)) for seed in range(10)]
-    single = [find_breakpoint(parameters, noisy(jump, 0.02, seed)) for seed in range(10)]
+    booted = [breakpoint_of(parameters, noisy(jump, 0.007, seed), np.full(10, 0.007)) for seed in range(5)]
+    single = [find_breakpoint(parameters, noisy(jump, 0.02, seed)) for seed in range(5)]
     found = [each for each in single if isinstance(each, Breakpoint)]
 
-    assert len(found) >= 7
+    assert len(found) >= 4
     for each in booted + found:
         assert (each.low, each.high, each.kind, each.further) == (16, 32, "jump", ())
         assert each.step == pytest.approx(0.25, abs=0.06)
