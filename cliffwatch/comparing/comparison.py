@@ -108,10 +108,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A benchmark over one numeric parameter: the breakpoint of each side's curve, in words.
+    """A benchmark over one numeric parameter: the course and the breakpoints of each side's curve, in words.
 
-    `base_breakpoint` and `head_breakpoint` are the last parameter value on the first course and the first surely off it; None where the
-    curve has no breakpoint.
+    `base_breakpoint` and `head_breakpoint` are the last parameter value on the first course and the first surely off it, of the
+    breakpoint with most weight; None where the curve has no breakpoint.
     """
 
     suite: str

@@ -21,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from calibrate import families, history, intervals, neighbours, odd_families, real, sizes  # noqa: E402
+from calibrate import cliffs, families, history, intervals, neighbours, odd_families, real, sizes  # noqa: E402
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
 from calibrate.page import page  # noqa: E402
@@ -79,6 +79,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, quick: bool,
         intervals.modes,
     ):
         yield from part(repeats, seed)
+    yield from cliffs.cliff_figures(draws(500), pool)
     if not once:
         return
     yield from families.rival_figures(draws(500), pool)

@@ -14,6 +14,8 @@ what the method is.
 
 - Families have 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance belongs to the boot), or
   mixed (Gaussian, log-normal, bimodal, spikes). Notable is 1 %.
+- Sweeps have 9 to 12 points, each parameter 1.3 to 3 times the one before; noise is that of a boot, where points have boots. A break is placed right
+  where its interval contains the parameter of the bend, or both neighbours of the jump, and nothing else is named.
 - Neighbours get the same draws; their figures are there to compare.
 {nights}
 """

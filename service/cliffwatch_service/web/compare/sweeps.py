@@ -8,7 +8,7 @@ from typing import Any
 from cliffwatch.comparing.ordering import CHANGED, FOLDED
 from cliffwatch.reports.across import Across, Target
 from cliffwatch.reports.json_reading import terms_of_row
-from cliffwatch.stats.breakpoints import FEWEST
+from cliffwatch.stats.curves.breakpoints import FEWEST
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
 from cliffwatch_service.web.compare.lines import TableRow, row_path, table_row

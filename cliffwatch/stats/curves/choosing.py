@@ -1,0 +1,139 @@
+"""How many breaks a curve has: a straight line against one and two breaks, then one against two.
+
+The statistic is the F-ratio of the best course over all courses, the simpler course being spared the end that it fits worst, so that
+one odd end is no break; with any point spared, less error suffices. Its distribution is drawn: curves without the break and with Gaussian noise, as uneven as
+real curves are at their worst (Andrews, Econometrica 61, 1993, has the theory of such maxima). Against two breaks the one break
+is drawn as it was fitted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.stats.curves.courses import Courses, line, one_break, two_breaks
+from cliffwatch.stats.rank_tables import Values
+
+UNEVEN = 0.05
+"""Unevenness, as a fraction, of the worst curves that have no break: null curves are drawn with it."""
+
+USUAL = 0.04
+"""Unevenness of a usual curve, which counts like `PRIOR` points: few points cannot show that they lie exactly on a course."""
+
+PRIOR = 6
+INSIDE = 4
+"""How many times the error a curve may have with any point spared: odd points inside are rarer than odd ends."""
+
+DRAWS = 999
+_SEED = 73087489250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The courses of the chosen number of breaks, the sum of squares and the F-ratio of each, and the best one with its degrees of freedom.
+
+    Sums of squares are in units of the noise; `scale` is the noise's variance in these units as the best course leaves it. `p` is of
+    fewer breaks.
+    """
+
+    courses: Courses
+    squares: Values
+    ratios: Values
+    best: int
+    freedom: int
+    scale: float
+    p: float
+
+
+def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | None, float]:
+    """The course of a curve that is no straight line, and the p-value of the straight line. Logs, (points,) each."""
+    straight, middle = line(x, noise), float(np.median(noise))
+    usual = max(1.0, USUAL / middle) ** 2
+    draws = np.random.default_rng(_SEED).standard_normal((len(x), DRAWS)) * max(1.0, UNEVEN / middle)
+    rests = _rests(np.column_stack([y / noise, draws]), straight)
+    found = []
+    for courses in (one_break(x, noise), two_breaks(x, noise)):
+        judged = courses.only(len(x) - 2 - courses.parameters > 0)
+        if judged.breaks:
+            found.append(_against(judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual))
+    if not found:
+        return None, 1.0
+    p = min(1.0, len(found) * min(each.p for each in found))
+    if p > sure:
+        return None, p
+    if len(found) == 1:
+        return found[0], p
+    one, two = found
+    return (two if _second(one, two, (x, y, noise), usual) <= sure else one), p
+
+
+def unevenness(squares: float, freedom: int, usual: float = USUAL**2) -> float:
+    """The variance about a course, from the sum of squares that it leaves and what is usual."""
+    return (PRIOR * usual + squares) / (PRIOR + freedom)
+
+
+def _rests(curves: Values, basis: Values) -> Values:
+    return np.asarray(curves - basis @ (basis.T @ curves))
+
+
+def _without_one(rests: Values, leverage: Values) -> tuple[Values, Values]:
+    """The least sums of squares of each curve where one end, or any one point, is left out of the fit; leverages are (points, 1 or curves)."""
+    saved = np.where(leverage < 1 - 1e-6, rests**2 / np.maximum(1e-6, 1 - leverage), 0.0)
+    squares = (rests**2).sum(axis=0)
+    return np.asarray(squares - saved[[0, -1]].max(axis=0)), np.asarray(squares - saved.max(axis=0))
+
+
+def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> Chosen:
+    """The first curve against the others, of which it is known that the simpler course is theirs."""
+    squares = np.maximum(0.0, (rests[:, :1] ** 2).sum(axis=0) - courses.gains(rests[:, :1]))[:, 0]
+    ratios = _ratios(simpler[0][0], squares, courses.parameters, len(rests), usual)
+    best = int(ratios.argmax())
+    freedom = len(rests) - 2 - int(courses.parameters[best])
+    ends, inside = _largest(courses, rests, simpler, usual)
+    return Chosen(
+        courses=courses,
+        squares=squares,
+        ratios=ratios,
+        best=best,
+        freedom=freedom,
+        scale=(PRIOR * usual + float(squares[best])) / (PRIOR + freedom),
+        p=max(_beyond(ends), _beyond(inside) / INSIDE),
+    )
+
+
+def _ratios(simpler: Values, squares: Values, parameters: NDArray[np.int64], points: int, usual: float) -> Values:
+    noise = (PRIOR * usual + squares) / (PRIOR + points - 2 - parameters)
+    return np.asarray((simpler - squares) / parameters / noise)
+
+
+def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> list[Values]:
+    """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the least sum of squares."""
+    gains, total = courses.gains(rests), (rests**2).sum(axis=0)
+    groups = [
+        (parameters, np.maximum(0.0, total - gains[courses.parameters == parameters].max(axis=0)))
+        for parameters in np.unique(courses.parameters)
+    ]
+    return [
+        np.max([_ratios(each, squares, parameters, len(rests), usual) for parameters, squares in groups], axis=0)
+        for each in simpler
+    ]
+
+
+def _beyond(largest: Values) -> float:
+    """The share of the other curves whose ratio is no less than that of the first."""
+    return float(1 + (largest[1:] >= largest[0]).sum()) / (DRAWS + 1)
+
+
+def _second(one: Chosen, two: Chosen, curve: tuple[Values, Values, Values], usual: float) -> float:
+    """The p-value of one break against two."""
+    x, y, noise = curve
+    straight = line(x, noise)
+    basis = np.column_stack([straight, one.courses.bases[one.best]])
+    fitted = basis @ (basis.T @ (y / noise))
+    size = max(one.scale, (UNEVEN / float(np.median(noise))) ** 2)
+    draws = np.random.default_rng(_SEED + 1).standard_normal((len(x), DRAWS)) * np.sqrt(size)
+    rests = _rests(np.column_stack([y / noise, fitted[:, None] + draws]), straight)
+    bases = one.courses.bases[((rests**2).sum(axis=0) - one.courses.gains(rests)).argmin(axis=0)]
+    left = rests - np.einsum("cpk,ck->pc", bases, np.einsum("cpk,pc->ck", bases, rests))
+    leverage = (straight**2).sum(axis=1)[:, None] + (bases**2).sum(axis=2).T
+    return _against(two.courses, rests, _without_one(left, leverage), usual).p

@@ -1,0 +1,124 @@
+"""The courses that a curve could take: a line with up to two breaks, each a bend, a jump, or both at once.
+
+All are linear models over the same points, so that each is one small basis beside that of the straight line, and hundreds of
+curves are fitted to all of them in one product. Every piece has two points: one point is no course.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.stats.rank_tables import Values
+
+Kind = Literal["bend", "jump", "bend and jump"]
+
+PIECE = 2
+"""Points of the shortest piece; three on either side of a bend and jump at once, whose new course is as free as the old one."""
+
+_CORNERS = (0.0, 1 / 3, 2 / 3)
+"""Where in a gap between two points a bend may lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Between the points `gap` and `gap + 1`; a bend lies at `corner`, on the axis of the points."""
+
+    gap: int
+    kind: Kind
+    corner: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Courses:
+    """Courses of one number of breaks: `bases` are (courses, points, columns), orthonormal to the straight line, padded with zeros.
+
+    `parameters` is what each course has more than a straight line: its columns, and a position a break.
+    """
+
+    breaks: tuple[tuple[Break, ...], ...]
+    bases: NDArray[np.float64]
+    parameters: NDArray[np.int64]
+
+    def gains(self, rests: Values) -> Values:
+        """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves): what the line leaves."""
+        columns = np.swapaxes(self.bases, 0, 2).reshape(self.bases.shape[2], self.bases.shape[1], -1)
+        return np.asarray(sum((each.T @ rests) ** 2 for each in columns))
+
+    def only(self, keep: NDArray[np.bool_]) -> "Courses":
+        kept = np.flatnonzero(keep)
+        return Courses(
+            breaks=tuple(self.breaks[index] for index in kept), bases=self.bases[kept], parameters=self.parameters[kept]
+        )
+
+
+def line(x: Values, noise: Values) -> Values:
+    """The straight line's orthonormal basis, (points, 2), in units of the noise."""
+    return np.asarray(np.linalg.qr(np.column_stack([np.ones_like(x), x]) / noise[:, None])[0])
+
+
+def one_break(x: Values, noise: Values) -> Courses:
+    return _courses([(each,) for each in _singles(x)], x, noise)
+
+
+def two_breaks(x: Values, noise: Values) -> Courses:
+    """Bends and jumps in pairs; a pair leaves points enough to judge it by."""
+    singles = [each for each in _singles(x) if each.kind != "bend and jump"]
+    gaps = sorted({each.gap for each in singles})
+    of_gap = {gap: [each for each in singles if each.gap == gap] for gap in gaps}
+    pairs = [
+        pair
+        for first, second in combinations(gaps, 2)
+        if second - first >= PIECE
+        for pair in product(of_gap[first], of_gap[second])
+    ]
+    return _courses(pairs, x, noise)
+
+
+def _singles(x: Values) -> Iterator[Break]:
+    for gap in range(PIECE - 1, len(x) - PIECE):
+        yield Break(gap, "jump", float(x[gap]))
+        for share in _CORNERS:
+            yield Break(gap, "bend", float(x[gap] + share * (x[gap + 1] - x[gap])))
+        if gap >= PIECE and gap < len(x) - PIECE - 1:
+            yield Break(gap, "bend and jump", float(x[gap]))
+
+
+def columns(each: Break, x: Values) -> list[Values]:
+    """What a break adds to a straight line: a bend its change of slope, a jump its height."""
+    found = []
+    if each.kind != "jump":
+        found.append(np.maximum(0.0, x - each.corner))
+    if each.kind != "bend":
+        found.append(np.asarray(np.arange(len(x)) > each.gap, dtype=float))
+    return found
+
+
+def _courses(breaks: Sequence[tuple[Break, ...]], x: Values, noise: Values) -> Courses:
+    designs = np.zeros((len(breaks), len(x), 2))
+    parameters = np.zeros(len(breaks), dtype=np.int64)
+    for index, every in enumerate(breaks):
+        found = [column for each in every for column in columns(each, x)]
+        designs[index, :, : len(found)] = np.column_stack(found)
+        parameters[index] = len(found) + len(every)
+    return Courses(
+        breaks=tuple(breaks), bases=_orthonormal(designs / noise[:, None], line(x, noise)), parameters=parameters
+    )
+
+
+def _orthonormal(designs: NDArray[np.float64], straight: Values) -> NDArray[np.float64]:
+    """Gram and Schmidt, (courses, points, 2) beside the straight line; what is next to nothing becomes zeros."""
+    for column in range(designs.shape[2]):
+        each = designs[:, :, column]
+        size = np.linalg.norm(each, axis=1, keepdims=True)
+        for _ in range(2):
+            each = each - (each @ straight) @ straight.T
+            for before in range(column):
+                other = designs[:, :, before]
+                each = each - (each * other).sum(axis=1, keepdims=True) * other
+        length = np.linalg.norm(each, axis=1, keepdims=True)
+        designs[:, :, column] = np.where(length > 1e-6 * size, each / np.maximum(length, 1e-300), 0.0)
+    return designs
