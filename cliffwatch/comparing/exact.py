@@ -48,12 +48,12 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
 def _verdict(
     change: float, uncertainty: float, widest: str, threshold: float, better: Better | None
 ) -> tuple[Verdict, str]:
+    if uncertainty > threshold and abs(change) - uncertainty < threshold:
+        return "inconclusive", f"{widest}: up to {uncertainty:.2%}; measure longer"
     if abs(change) <= uncertainty:
         return "unchanged", f"within the repeatability of {uncertainty:.3%}"
     if abs(change) < threshold:
         return "unchanged", f"real, but below the threshold of {100 * threshold:.4g}%"
-    if abs(change) - uncertainty < threshold and uncertainty > threshold:
-        return "inconclusive", f"{widest}: up to {uncertainty:.2%}; measure longer"
     return direction(change, better), f"beyond the repeatability of {uncertainty:.3%}"
 
 

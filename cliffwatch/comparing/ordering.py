@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from cliffwatch.comparing.comparison import CHANGES, TROUBLED, Comparison
-from cliffwatch.comparing.thresholds import is_real
+from cliffwatch.comparing.thresholds import LIKELY, NOISY, is_real
 
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
@@ -35,9 +35,12 @@ class Group:
 GROUPS = (
     Group("changed", "Changed", CHANGED, first=True),
     Group("trouble", "Missing, failed or invalid", frozenset(TROUBLED), first=True),
+    Group("likely", "Likely", frozenset({"likely"}), first=True),
     Group("inconclusive", "Inconclusive", frozenset({"inconclusive"}), first=False),
     Group("unchanged", "Unchanged", frozenset({"unchanged"}), first=False),
 )
+
+_FIRST = dict.fromkeys(CHANGED, 0) | {"likely": 1}
 
 FOLDED = frozenset({"unchanged", "inconclusive"})
 """Verdicts whose rows are folded under a sweep that draws them."""
@@ -57,6 +60,8 @@ class Sortable(Protocol):
     @property
     def verdict(self) -> str: ...
     @property
+    def group(self) -> str: ...
+    @property
     def size(self) -> float: ...
     @property
     def sure(self) -> float: ...
@@ -71,13 +76,13 @@ def passes(verdict: str, wanted: str) -> bool:
 
 
 def ordered(rows: Iterable[R], by: str) -> list[R]:
-    """By one of SORTS; what that leaves equal is in the order of names. By size, only changed rows go before the others."""
+    """By one of SORTS; what that leaves equal is in the order of names. By size, changed rows go before likely ones, and those before the rest."""
     named = sorted(rows, key=_name)
     if by == "name":
         return named
     if by == "certainty":
         return sorted(named, key=lambda row: -row.sure)
-    return sorted(named, key=lambda row: -row.size if row.verdict in CHANGED else 0.0)
+    return sorted(named, key=lambda row: (_FIRST.get(row.group, 2), -row.size if row.group in _FIRST else 0.0))
 
 
 def _name(row: Sortable) -> tuple[Any, ...]:
@@ -89,6 +94,17 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     """A key that sorts as people count: nr_maps=2 before nr_maps=16."""
     parts = re.split(r"(\d+)", text)
     return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
+
+
+def likely(row: Comparison | Mapping[str, Any]) -> bool:
+    """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely, and it is no small one."""
+    names = ("verdict", "p", "change", "threshold")
+    verdict, p, change, threshold = (
+        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row.get(name) for name in names)
+    )
+    if verdict != "inconclusive" or p is None or change is None:
+        return False
+    return bool(p <= LIKELY and abs(change) >= (NOISY if threshold is None else threshold))
 
 
 def beyond_noise(row: Comparison | Mapping[str, Any]) -> bool:

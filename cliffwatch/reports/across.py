@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.comparing.ordering import ORDER
+from cliffwatch.comparing.ordering import ORDER, likely
 
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
@@ -38,6 +38,12 @@ class Across:
     cells: tuple[Mapping[str, Any] | None, ...]
     verdict: str
     where: tuple[int, ...]
+
+    @property
+    def group(self) -> str:
+        """What it is listed under: its verdict, or `likely` where that is inconclusive and a target shows more than chance does."""
+        decided = self.verdict != "inconclusive"
+        return self.verdict if decided or not any(likely(cell) for cell in self.cells if cell) else "likely"
 
     @property
     def size(self) -> float:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, Control, Mean, Verdict
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
 
 NOT_SIGNIFICANT = "~"
@@ -65,6 +65,11 @@ def marked_change(row: Comparison) -> str:
 def marked(verdict: Verdict) -> str:
     """`▲ regression`, `? inconclusive`; an unchanged row has no sign."""
     return f"{SIGNS[verdict]} {verdict}".strip()
+
+
+def verdict_word(row: Comparison) -> str:
+    """`likely` where a row is inconclusive and shows more than chance makes, else its verdict."""
+    return "likely" if likely(row) else row.verdict
 
 
 def undecided(row: Comparison) -> str:

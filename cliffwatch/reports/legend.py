@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.comparison import Comparison, Mean
+from cliffwatch.comparing.ordering import likely
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.reports import figures
 
@@ -19,6 +20,8 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
         yield "≠ changed: nobody said which way is better; a line Unit UNIT better=higher (or lower) in the file does."
     if any(row.verdict == "inconclusive" for row in rows):
         yield "? is inconclusive: these boots show neither a change nor that there is none."
+    if any(map(likely, rows)):
+        yield "? likely: chance alone makes as much less than once in twenty rows, which is not rare enough among so many to report it."
 
 
 def thresholds_differ(rows: Sequence[Comparison]) -> bool:

@@ -72,7 +72,7 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
             figures.interval(row),
             figures.counts(row),
             *(figures.size(row.threshold) for _ in more),
-            figures.marked(row.verdict),
+            f"{figures.SIGNS[row.verdict]} {figures.verdict_word(row)}".strip(),
         )
         yield f"| {' | '.join(cells)} |"
 

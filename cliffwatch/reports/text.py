@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet, Verdict
-from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -133,12 +133,14 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
         (figures.interval(row), None),
         (figures.detectable(row), None),
         (figures.size(row.threshold), None),
-        (f"{figures.SIGNS[row.verdict]} {row.verdict}", style),
+        (f"{figures.SIGNS[row.verdict]} {figures.verdict_word(row)}", style),
     )
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
-    undecided = [row for row in rows if row.verdict not in DECIDED and row.reason]
+    undecided = sorted(
+        (row for row in rows if row.verdict not in DECIDED and row.reason), key=lambda row: not likely(row)
+    )
     lines = [f"  {plain(f'{row.case}: {row.verdict}: {row.reason}')}" for row in undecided]
     lines += [f"  {plain(f'{row.case}: {note}')}" for row in rows for note in row.notes]
     return ["", *lines] if lines else []

@@ -55,15 +55,17 @@ def test_a_real_change_below_the_threshold_is_unchanged_and_says_so() -> None:
 def test_boots_that_differ_among_themselves_blur_the_row() -> None:
     row = only(compare(arm("base", {SEQ_GET: [100.0, 103.0]}), arm("head", {SEQ_GET: [102.0, 102.0]}), exact))
 
-    assert row.verdict == "unchanged"
+    assert row.verdict == "inconclusive"
+    assert row.reason == "boots of one kernel that differ: up to 3.00%; measure longer"
     assert row.mde == pytest.approx(0.03)
 
 
-def test_a_step_of_the_printed_digits_is_no_change() -> None:
+def test_a_step_of_the_printed_digits_is_no_change_and_rules_none_out() -> None:
     base = arm("base", {SEQ_GET: [0.436]}, resolution=0.001)
     head = arm("head", {SEQ_GET: [0.437]}, resolution=0.001)
 
-    assert only(compare(base, head, exact)).verdict == "unchanged"
+    assert only(compare(base, head, exact)).verdict == "inconclusive"
+    assert only(compare(base, head, exact, Method(notable=0.01))).verdict == "unchanged"
 
 
 def test_readings_that_disagree_within_a_boot_blur_the_row() -> None:
@@ -72,7 +74,7 @@ def test_readings_that_disagree_within_a_boot_blur_the_row() -> None:
     restless = replace(boot, samples=(replace(boot.samples[0], readings=(0.804, 0.792)),))
     row = only(compare(replace(base, boots=(restless,)), head, exact))
 
-    assert row.verdict == "unchanged"
+    assert row.verdict == "inconclusive"
     assert row.mde == pytest.approx(0.0075, rel=0.01)
 
 

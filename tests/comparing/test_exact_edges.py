@@ -19,8 +19,9 @@ def judged(base: list[float], head: list[float], *, repeatability: float = 0.0, 
     return row
 
 
-def test_a_change_as_large_as_its_uncertainty_is_unchanged() -> None:
-    assert judged([1.0], [1.5], repeatability=0.5).verdict == "unchanged"
+def test_a_change_as_large_as_its_uncertainty_is_unchanged_where_that_rules_out_the_threshold() -> None:
+    assert judged([1.0], [1.5], repeatability=0.5, threshold=0.5).verdict == "unchanged"
+    assert judged([1.0], [1.5], repeatability=0.5, threshold=0.25).verdict == "inconclusive"
 
 
 def test_a_change_as_large_as_the_threshold_is_reported() -> None:

@@ -7,7 +7,16 @@ import pytest
 
 from cliffwatch.comparing import ordering
 from cliffwatch.comparing.comparison import VERDICTS
-from cliffwatch.comparing.ordering import Detectable, beyond_noise, detectable, natural_key, ordered, passes, standing
+from cliffwatch.comparing.ordering import (
+    Detectable,
+    beyond_noise,
+    detectable,
+    likely,
+    natural_key,
+    ordered,
+    passes,
+    standing,
+)
 
 
 @dataclass
@@ -21,6 +30,11 @@ class Sortable:
     suite: str = "local-storage"
     metric: str = "hits-latency"
     params: dict[str, str] = field(default_factory=dict)
+    more_than_chance: bool = False
+
+    @property
+    def group(self) -> str:
+        return "likely" if self.more_than_chance else self.verdict
 
 
 def row(verdict: str = "unchanged", **fields: Any) -> dict[str, Any]:
@@ -39,8 +53,8 @@ def row(verdict: str = "unchanged", **fields: Any) -> dict[str, Any]:
 
 def test_every_verdict_is_in_one_group_and_has_its_turn() -> None:
     listed = [verdict for group in ordering.GROUPS for verdict in group.verdicts]
-    assert sorted(listed) == sorted([*VERDICTS, "disagree"])
-    assert sorted(ordering.ORDER) == sorted(listed)
+    assert sorted(listed) == sorted([*VERDICTS, "disagree", "likely"])
+    assert sorted([*ordering.ORDER, "likely"]) == sorted(listed)
 
 
 def test_changed_is_whatever_is_reported_on_any_target() -> None:
@@ -52,6 +66,23 @@ def test_changed_is_whatever_is_reported_on_any_target() -> None:
     ]
     assert passes("failed", "failed")
     assert not passes("failed", "missing")
+
+
+def test_likely_is_what_chance_makes_rarely_and_is_no_small_change() -> None:
+    assert likely(row("inconclusive", p=0.004, change=0.05, threshold=0.01))
+    assert not likely(row("inconclusive", p=0.2, change=0.05, threshold=0.01))
+    assert not likely(row("inconclusive", p=0.004, change=0.005, threshold=0.01))
+    assert not likely(row("inconclusive", p=None, change=None))
+    assert not likely(row("regression", p=0.004, change=0.05, threshold=0.01))
+
+
+def test_likely_rows_go_before_those_that_show_nothing() -> None:
+    rows = [
+        Sortable("nothing", "inconclusive", size=0.5),
+        Sortable("likely", "inconclusive", size=0.1, more_than_chance=True),
+    ]
+
+    assert [each.benchmark for each in ordered(rows, "size")] == ["likely", "nothing"]
 
 
 def test_by_size_only_changed_rows_go_first() -> None:

@@ -110,3 +110,23 @@ def test_nothing_compared_has_no_intervals_to_explain() -> None:
     assert isinstance(compared, ComparisonSet)
 
     assert "Intervals" not in text_report(compared, NO_CONTEXT, colour=False)
+
+
+def test_a_row_that_shows_more_than_chance_makes_is_likely_and_its_reason_comes_first() -> None:
+    nearly = [100.0, 101, 102, 103, 104, 108], [105.0, 106, 107, 109, 110, 111]
+    nothing = [100.0, 104, 98, 103, 99, 102], [101.0, 103, 97, 104, 100, 99]
+    base, head = (
+        arm(name, {INT_GET: nothing[side], SEQ_GET: nearly[side]}, mode="walltime")
+        for side, name in enumerate(("base", "head"))
+    )
+    compared = compare(base, head, noisy)
+    assert isinstance(compared, ComparisonSet)
+
+    text = text_report(compared, NO_CONTEXT, colour=False, width=140)
+
+    assert text.count("? likely\n") == 1
+    assert text.count("? inconclusive\n") == 1
+    assert "? likely: chance alone makes as much less than once in twenty rows" in text
+    assert text.index("seq-get/nr_maps=16: inconclusive: likely: p = 0.02 alone") < text.index(
+        "int-get/nr_maps=16: inconclusive"
+    )

@@ -126,7 +126,7 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
 
 def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[RowSection]:
     for group in GROUPS:
-        lines = [table_row(row, columns, scale) for row in rows if row.verdict in group.verdicts]
+        lines = [table_row(row, columns, scale) for row in rows if row.group in group.verdicts]
         if lines:
             parts = tuple(tuple(lines[start : start + PART]) for start in range(0, len(lines), PART))
             yield RowSection(group.name, group.title, group.first, len(lines), parts)
