@@ -82,9 +82,9 @@ test-as-user: setup ## the tests that depend on the user, as an ordinary one (ro
 	@tools/test-as-user.sh $(TEST_ARGS)
 
 .PHONY: calibrate
-calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour a seed: SEEDS='1 2 3')
+calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour a seed: SEEDS='1 2 3'; PART=4 for one draw in four)
 	@tools/install-benchstat.sh
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate --seeds $(or $(SEEDS),0)
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
 
 .PHONY: mutants
 mutants: setup ## break parsers, comparing and statistics line by line and list what no test notices (hours; goes on where it was stopped; MUTANTS='cliffwatch.comparing.exact.*' for a part)

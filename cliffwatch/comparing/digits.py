@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.noisy import TWO_MODES
+from cliffwatch.comparing.ordering import likely
 from cliffwatch.comparing.rows import Row
 from cliffwatch.comparing.thresholds import ALPHA
 
@@ -52,6 +53,6 @@ def _in_doubt(row: Comparison, step: float) -> str | None:
         small = row.q is not None and row.q <= ALPHA and abs(row.change) + step < row.threshold
         if not ruled_out and not small:
             return f"{ONE_STEP} is {step:.2%}, which can hide a change of {threshold}: print more digits"
-    if row.verdict == "inconclusive" and step >= row.threshold and not row.reason.startswith("likely"):
+    if row.verdict == "inconclusive" and step >= row.threshold and not likely(row):
         return f"{ONE_STEP} is {step:.2%}, so that no number of boots shows a change of {threshold}: print more digits"
     return None

@@ -27,6 +27,7 @@ from calibrate.nights import groups, read_nights  # noqa: E402
 from calibrate.page import page  # noqa: E402
 
 _LEAST_NIGHTS = 58
+_QUICK = 20
 _APART = 10_000_000
 """So far apart begin the draws of two seeds."""
 
@@ -34,6 +35,9 @@ _APART = 10_000_000
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument(
+        "--part", type=int, default=1, metavar="N", help="one draw in N, for a first look at a new method"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--nights", type=Path, default=ROOT.parent / "shared" / "data" / "sandmark-navajo-aa.csv.gz")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "calibration.md")
@@ -42,7 +46,8 @@ def main() -> int:
     runs: dict[int, list[Figure]] = {seed: [] for seed in options.seeds}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for seed, figures in runs.items():
-            for figure in _figures(pool, options.nights, seed, quick=options.quick, once=seed == options.seeds[0]):
+            scale = _QUICK if options.quick else options.part
+            for figure in _figures(pool, options.nights, seed, scale=scale, once=seed == options.seeds[0]):
                 figures.append(figure)
                 mark = {True: "met", False: "MISSED", None: ""}[figure.met]
                 print(
@@ -51,13 +56,12 @@ def main() -> int:
             if not options.quick:
                 minutes = (time.monotonic() - began) / 60
                 done = {each: figures for each, figures in runs.items() if figures}
-                options.out.write_text(page(done, minutes=minutes, nights=options.nights.exists()))
+                options.out.write_text(page(done, minutes=minutes, nights=options.nights.exists(), part=options.part))
     return 0
 
 
-def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, quick: bool, once: bool) -> Iterator[Figure]:
-    """All figures of one seed; those that no seed enters, or that are neighbours', are made once."""
-    scale = 20 if quick else 1
+def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool) -> Iterator[Figure]:
+    """All figures of one seed, from one draw in `scale`; those that no seed enters, or that are neighbours', are made once."""
     repeats = 4000 // scale
 
     def draws(count: int) -> range:
@@ -67,7 +71,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, quick: bool,
     yield from odd_families.broad_figures(draws(1000), pool)
     yield from odd_families.odd_figures(draws(2000), pool)
     yield from sizes.detectable_figures(draws(2000), pool)
-    yield from sizes.published_figures(draws(4000), pool)
+    yield from sizes.published_figures(draws(1500), pool)
     yield from sizes.mean_figures(1000 // scale, seed)
     for part in (
         intervals.coverage,
@@ -89,7 +93,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, quick: bool,
     yield from history.synthetic(600 // scale, pool)
     if nights.exists():
         yield from _on_nights(pool, nights, scale)
-    if not quick:
+    if scale == 1:
         yield from neighbours.benchstat_figures(100)
 
 

@@ -27,7 +27,7 @@ _NIGHTS = """- Real nights are those of one dedicated host of Sandmark (OCaml be
 _NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
 
 
-def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool) -> str:
+def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1) -> str:
     """`runs` are the figures of each seed; a row has all of them, and is met where every seed meets it."""
     seeds = ", ".join(map(str, runs))
     rows = _rows(runs)
@@ -36,6 +36,11 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool) 
     lines = [
         _HEAD.format(version=METHOD_VERSION, minutes=minutes, seeds=seeds, nights=_NIGHTS if nights else _NO_NIGHTS)
     ]
+    if part > 1:
+        lines += [
+            f"**A first look: one draw in {part}.** `make calibrate` has them all, and the neighbours' programs.",
+            "",
+        ]
     lines += [f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.", ""]
     for bar in dict.fromkeys(row.bar for row in rows):
         lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]

@@ -19,7 +19,7 @@ from cliffwatch.stats.published_size import published_size
 
 _BOOTS = 21
 _ALPHA = 0.01
-_ROWS = 40
+_ROWS = 20
 _SIZES = (0.01, 0.02, 0.03)
 _MEAN_ROWS = 20
 
