@@ -73,7 +73,7 @@ def verdict_word(row: Comparison) -> str:
 
 
 def undecided(row: Comparison) -> str:
-    """Why a row has no change to be read: `? inconclusive: 40 boots per kernel would decide, 28 more`."""
+    """Why a row has no change to be read: `? inconclusive: about 40 boots per kernel would decide (22 to 73)`."""
     return f"{marked(row.verdict)}: {row.reason}" if row.reason else marked(row.verdict)
 
 

@@ -223,7 +223,7 @@ def states() -> dict[str, PullRequestState]:
         "inconclusive",
         params={"nr_maps": "10"},
         half=0.02,
-        reason="40 boots per kernel would decide, 19 more",
+        reason="about 40 boots per kernel would decide (25 to 64)",
         needs=40,
     )
     gone = [

@@ -167,7 +167,7 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
         "improvement": "q = 1e-05",
         "changed": "q = 1e-05",
         "unchanged": "a change of 1.0% is ruled out",
-        "inconclusive": "40 boots per kernel would decide, 28 more",
+        "inconclusive": "about 40 boots per kernel would decide (22 to 73)",
         "missing": "head did not measure it",
         "failed": "head: the kernel panicked in it",
         "invalid": "base differs from itself by as much: the host is not quiet",
