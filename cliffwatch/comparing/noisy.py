@@ -15,7 +15,13 @@ from cliffwatch.stats.boot_values import Blocks, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.noise.shapes import TwoModes
-from cliffwatch.stats.power.detectable import boots_needed, detectable, detectable_staged, needs_range
+from cliffwatch.stats.power.detectable import (
+    boots_needed,
+    detectable,
+    detectable_in_pairs,
+    detectable_staged,
+    needs_range,
+)
 from cliffwatch.stats.power.detection import least_boots
 from cliffwatch.stats.published_size import LEVEL, PublishedSize, published_size
 from cliffwatch.stats.rank_tables import Values
@@ -65,6 +71,7 @@ def judge_family(
         levels=[decision.level or 1 - error.of_report for decision in decisions],
         notable=threshold,
         alpha=error.of_family,
+        spread_in_pairs=stages is None,
     )
     candidates = sum(decision.direction != 0 for decision in decisions)
     setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
@@ -123,7 +130,7 @@ def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, s
         ci_high=_bound(summary.high if size is None else size.high),
         p=decision.p,
         q=decision.q,
-        mde=_detectable(summary.spread, used, setting),
+        mde=_detectable(summary.spread, decision, setting),
         interval_level=decision.level or (draft.interval_level if size is None else LEVEL),
         verdict=verdict,
         reason=reason,
@@ -145,11 +152,14 @@ def _bound(log: float) -> float | None:
     return math.expm1(log) if math.isfinite(log) else None
 
 
-def _detectable(spread: float, used: BootValues, setting: _Setting) -> float | None:
-    if setting.stages is None:
-        shift = detectable(spread, len(used.base), len(used.head), setting.row_alpha)
-    else:
+def _detectable(spread: float, decision: Decision, setting: _Setting) -> float | None:
+    used = decision.used
+    if setting.stages is not None:
         shift = detectable_staged(spread, setting.stages, setting.candidates)
+    elif decision.in_pairs:
+        shift = detectable_in_pairs(spread, len(used.paired().base), setting.row_alpha)
+    else:
+        shift = detectable(spread, len(used.base), len(used.head), setting.row_alpha)
     return None if shift is None or shift > math.log(LARGEST_DETECTABLE) else math.expm1(shift)
 
 

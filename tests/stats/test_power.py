@@ -9,12 +9,13 @@ from scipy import stats
 from cliffwatch.stats.power.detectable import (
     boots_needed,
     detectable,
+    detectable_in_pairs,
     detectable_staged,
     needs_range,
     published_power,
 )
 from cliffwatch.stats.power.detection import EFFICIENCY, detection_power, least_boots, noncentral_tail, t_quantile
-from cliffwatch.stats.power.spread import pooled_spread, rank_spread
+from cliffwatch.stats.power.spread import paired_spread, pooled_spread, rank_spread
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL
 
 
@@ -99,3 +100,22 @@ def test_the_power_is_within_half_a_per_cent_of_the_noncentral_t() -> None:
             for noncentral in (1.0, 3.0, 5.0, 7.0):
                 wanted = stats.nct.sf(critical, freedom, noncentral)
                 assert noncentral_tail(critical, freedom, noncentral) == pytest.approx(wanted, abs=0.01)
+
+
+def test_pairs_that_move_together_spread_less_than_their_arms() -> None:
+    generator = np.random.default_rng(1)
+    shared, base, head = generator.normal(0, 0.01, size=(3, 400))
+
+    together = paired_spread(2 * shared + base, 2 * shared + head, 0.01)
+
+    assert together == pytest.approx(0.01, rel=0.1)
+    assert float(rank_spread(2 * shared + base, 2 * shared + head, 0.01)) == pytest.approx(0.0224, rel=0.1)
+
+
+def test_pairs_have_half_the_freedom_of_two_samples_and_detect_as_little_less() -> None:
+    pairs, samples = detectable_in_pairs(0.01, 21, 0.01), detectable(0.01, 21, 21, 0.01)
+
+    assert pairs is not None
+    assert samples is not None
+    assert samples < pairs < 1.15 * samples
+    assert detectable_in_pairs(0.01, 5, 0.01) is None

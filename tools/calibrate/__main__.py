@@ -71,6 +71,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, 
     yield from odd_families.broad_figures(draws(1000), pool)
     yield from odd_families.odd_figures(draws(2000), pool)
     yield from sizes.detectable_figures(draws(2000), pool)
+    yield from sizes.pairs_figures(draws(2000), pool)
     yield from sizes.published_figures(draws(1500), pool)
     yield from sizes.mean_figures(1000 // scale, seed)
     for part in (

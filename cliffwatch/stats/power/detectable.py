@@ -12,7 +12,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from cliffwatch.stats.power.detection import POWER, detection_power, least_boots, noncentral_tail, t_quantile
+from cliffwatch.stats.power.detection import (
+    EFFICIENCY,
+    POWER,
+    detection_power,
+    least_boots,
+    noncentral_tail,
+    t_quantile,
+)
 from cliffwatch.stats.shape_guard import GUARD, SPREADS_DIFFER, hypergeometric_tail, sizes_differ
 from cliffwatch.stats.stages import Stages
 
@@ -37,6 +44,12 @@ def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER
     if n + m < 4:
         return None
     units = _smallest(n, m, alpha, 2, power)
+    return None if units is None else units * spread
+
+
+def detectable_in_pairs(spread: float, pairs: int, alpha: float, power: float = POWER) -> float | None:
+    """The same of a plan of one stage in pairs, whose spread is that of `paired_spread`."""
+    units = _smallest_in_pairs(pairs, alpha, power)
     return None if units is None else units * spread
 
 
@@ -80,6 +93,31 @@ def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> f
     fewest = min(n, m)
     critical = t_quantile(2 * alpha / sides, fewest - 1) if fewest > 1 else math.inf
     return min(together, noncentral_tail(critical, fewest - 1, units / math.sqrt(1 / n + 1 / m)))
+
+
+@cache
+def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
+    """In spreads, by the signed ranks and by the sign test that must agree."""
+    if pairs < 2 or 2.0**-pairs > alpha / 2 or math.isinf(_critical_sign(pairs, GUARD / 2)):
+        return None
+
+    def passed(units: float) -> float:
+        distance = units * math.sqrt(pairs / 2)
+        ranks = noncentral_tail(t_quantile(alpha, pairs - 1), pairs - 1, distance * math.sqrt(EFFICIENCY))
+        return _both(ranks, distance * math.sqrt(2 / math.pi) - _critical_sign(pairs, GUARD / 2))
+
+    return _least(passed, power)
+
+
+@cache
+def _critical_sign(pairs: int, error: float) -> float:
+    """The normal score from which on the sign test rejects at a one-sided `error`; infinite where it never does."""
+    tail = 0.0
+    for count in range(pairs, -1, -1):
+        tail += math.comb(pairs, count) / 2**pairs
+        if tail > error:
+            return (count + 0.5 - pairs / 2) / (math.sqrt(pairs) / 2) if count < pairs else math.inf
+    return -math.inf
 
 
 @cache

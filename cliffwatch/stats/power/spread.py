@@ -19,13 +19,29 @@ def rank_spread(base: Values, head: Values, shift: float) -> Values:
     standard deviation.
     """
     arms = (arm - sorted_median(np.sort(arm, axis=-1))[..., None] for arm in (base, head))
-    rest = np.sort(np.concatenate(list(arms), axis=-1), axis=-1)
-    first, second = np.triu_indices(rest.shape[-1], 1)
-    near = (rest[..., second] - rest[..., first] < shift).sum(axis=-1)
+    rest = np.concatenate(list(arms), axis=-1)
+    return _by_near_boots(rest, shift, shift, pooled_spread(base, head))
+
+
+def paired_spread(base: Values, head: Values, shift: float) -> Values:
+    """The spread of two arms in which a rank test detects `shift` as well as the signed ranks of these pairs do, (…, n) each.
+
+    Differences of independent boots spread by the root of two as much as the boots.
+    """
+    within = head - base
+    plain = within.std(axis=-1, ddof=1) / math.sqrt(2) if within.shape[-1] > 1 else np.zeros(within.shape[:-1])
+    return _by_near_boots(within, math.sqrt(2) * shift, shift, plain)
+
+
+def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> Values:
+    """From the share of pairs that lie nearer to each other than `reach`; `plain` where all pairs or none do."""
+    ordered = np.sort(boots, axis=-1)
+    first, second = np.triu_indices(ordered.shape[-1], 1)
+    near = (ordered[..., second] - ordered[..., first] < reach).sum(axis=-1)
     shares = np.arange(1, len(first)) / max(1, len(first))
     known = np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])
     spread = shift / (math.sqrt(2) * known[np.minimum(near, len(known) - 1)])
-    return np.where(np.isfinite(spread), spread, pooled_spread(base, head))
+    return np.where(np.isfinite(spread), spread, plain)
 
 
 def pooled_spread(base: Values, head: Values) -> Values:
