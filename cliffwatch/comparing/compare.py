@@ -113,7 +113,7 @@ def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, un
     if not all(any(each.boot.stage == "screen" for each in side) for side in (row.base, row.head)):
         return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")
     if row.traits.assume == "exact":
-        return judge_exact(draft, row, method.threshold("exact"))
+        return judge_exact(draft, row, draft.threshold)
     return replace(draft, verdict="inconclusive")
 
 

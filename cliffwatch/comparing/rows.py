@@ -72,7 +72,7 @@ def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> 
         primary=row.traits.primary,
         platform=platform,
         mode=mode,
-        threshold=method.threshold(row.traits.assume),
+        threshold=method.threshold(row.traits.assume, row.traits.repeatability),
         interval_level=method.interval_level(row.traits.assume),
         n_base=len(row.base),
         n_head=len(row.head),

@@ -74,11 +74,13 @@ class Method:
     stages: Stages | None = None
     one_run: bool = True
 
-    def threshold(self, assume: Assume) -> float:
-        """The smallest change that is reported for a row of such values."""
+    def threshold(self, assume: Assume, repeatability: float = 0.0) -> float:
+        """The smallest change that is reported for a row of such values: of counted ones no less than twice what they repeat to, as a
+        row that differs by no more than that shows no smaller change to be absent.
+        """
         if self.notable is not None:
             return self.notable
-        return COUNTED if assume == "exact" else NOISY
+        return max(COUNTED, 2 * repeatability) if assume == "exact" else NOISY
 
     def interval_level(self, assume: Assume) -> float | None:
         """None for counted values: theirs is the band within which they repeat."""

@@ -32,6 +32,7 @@ def guarded(p: float, base: Values, head: Values, *, sides: int, direction: floa
     """
     if in_pairs:
         return max(p, _beyond(p, _sign(head - base, direction), sides, strict=False))
+    base, head = np.sort(base), np.sort(head)  # sums must not depend on the order of the boots
     medians = _median_test(base, head, direction)
     together = max(p, _beyond(p, medians, sides, strict=spreads_differ(base, head)))
     if sizes_differ(len(base), len(head)):

@@ -10,7 +10,7 @@ from cliffwatch.reports.across import Target, targets_named
 from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
-from cliffwatch_service.web.layout.intervals import interval_words, levels_of
+from cliffwatch_service.web.layout.intervals import intervals_words, levels_of
 
 Rows = Sequence[Mapping[str, Any]]
 """Of Comparison JSON, of one target."""
@@ -40,7 +40,7 @@ class Column:
     @property
     def intervals(self) -> str:
         """What the bounds of its rows are."""
-        return " or ".join(interval_words(level) for level in self.levels)
+        return intervals_words(self.levels)
 
 
 def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:

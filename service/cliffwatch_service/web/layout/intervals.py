@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cliffwatch.comparing.thresholds import PLAIN
 from cliffwatch.reports.json_reading import terms_of_row
-
-LEVEL = PLAIN.interval_level("nothing")
-"""Of the interval of a noisy row."""
 
 
 def interval_words(level: float | None) -> str:
     """What bounds are: a `99 % interval`, or of a counted value the `repeatability band`."""
     return "repeatability band" if level is None else f"{100 * level:.3g} % interval"
+
+
+def intervals_words(levels: Iterable[float | None]) -> str:
+    """The same of several: `95 % or 90 % interval or repeatability band`."""
+    confident = [f"{100 * level:.3g} %" for level in levels if level is not None]
+    words = [f"{' or '.join(confident)} interval"] if confident else []
+    return " or ".join([*words, *("repeatability band" for level in levels if level is None)])
 
 
 def levels_of(rows: Iterable[Mapping[str, Any]], notable: float) -> tuple[float | None, ...]:

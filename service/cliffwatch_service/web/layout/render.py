@@ -13,11 +13,12 @@ from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
+from cliffwatch.stats.published_size import LEVEL
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_service.history.report_summary import is_confirmed, is_counted
 from cliffwatch_service.http.context import Service
 from cliffwatch_service.web.layout.assets import asset
-from cliffwatch_service.web.layout.intervals import LEVEL, interval_words
+from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.layout.links import commit_page
 from cliffwatch_service.web.layout.session import Visitor, own_address
 from cliffwatch_service.web.layout.wording import ago, clock_time, lasting, mark, parameters, shortly, tone
