@@ -38,9 +38,9 @@ class Comparison:
     `base` and `head` are centres in `unit`; `change`, `ci_low`, `ci_high` and `mde` are fractions of base; `q` is `p`
     after control over the family. What does not exist is None. `reason` says why the verdict is what it is, `notes` what
     else a reader should know of the row, `steps` how the verdict came about, with the numbers. `threshold` is the smallest
-    change that is reported for this row, a fraction; `interval_level` is 0.99 where `ci_low` and `ci_high` are a 99 %
-    confidence interval, 0.9 where they are the interval that rules out a change of `threshold`, None where they are the band within which
-    a counted value repeats. `needs` is the number of boots
+    change that is reported for this row, a fraction; `interval_level` is that of the confidence interval `ci_low` to `ci_high`:
+    0.95 of a published change (given that it was published), that which rules out a change of `threshold` of an unchanged row (0.9 in one stage),
+    else 0.99; None where they are the band within which a counted value repeats. `needs` is the number of boots
     an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean.
     """
 
