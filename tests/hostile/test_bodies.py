@@ -41,6 +41,7 @@ def asked_meanwhile(running: Any) -> Iterator[list[float]]:
     asking = threading.Thread(target=ask)
     asking.start()
     assert begun.wait(60)
+    took.clear()  # what the first answer of a service takes is no matter of what comes now
     try:
         yield took
     finally:
