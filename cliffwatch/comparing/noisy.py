@@ -197,7 +197,7 @@ def _undecided(decision: Decision, summary: Summary, setting: _Setting) -> tuple
 
 
 def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
-    """The boots that would do it, with the numbers between which nine in ten such estimates have the true one."""
+    """The boots that would do it, with the range that the spread's error gives."""
     n, m = len(decision.used.base), len(decision.used.head)
     if needs <= min(n, m):
         return f"fresh boots would {what}"

@@ -26,8 +26,8 @@ from cliffwatch.stats.stages import Stages
 _MOST_BOOTS = 100_000
 _NINE_IN_TEN = 1.645
 _SPREAD_ERROR = 0.9
-"""The standard deviation of the log of a spread that a rank test has, times the root of its degrees of freedom: of noise of four shapes, where
-that of a standard deviation of normal noise is 0.7."""
+"""The standard deviation of the log of a spread that a rank test has, times the root of its degrees of freedom: of normal noise,
+where that of a standard deviation is 0.7; of noise with a long tail it is more."""
 
 _CORRELATION = math.sqrt(2 / 3)
 _NORMAL = NormalDist()
@@ -77,7 +77,9 @@ def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER
 
 
 def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
-    """Between which numbers the boots needed lie nine times in ten, by the spread's error from n and m boots."""
+    """Between which numbers the boots needed lie, by the spread's error from n and m boots: nine times in ten of normal noise, less often of
+    noise with a long tail (docs/method.md).
+    """
     factor = math.exp(2 * _NINE_IN_TEN * _SPREAD_ERROR / math.sqrt(max(1, n + m - 2)))
     return max(2, round(needs / factor)), min(_MOST_BOOTS, round(needs * factor))
 
