@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.directions import better_of
 from cliffwatch.catalogue.read import CatalogueError, read_suite
+from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, read_repeatability
 from cliffwatch.catalogue.suite import Benchmark, Suite
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
@@ -20,6 +21,7 @@ class Catalogue:
     """All suites, with the questions that the rest asks of them."""
 
     suites: tuple[Suite, ...]
+    repeatability: Repeatability = NOTHING_MEASURED
 
     @cached_property
     def _by_benchmark(self) -> Mapping[str, tuple[Suite, Benchmark]]:
@@ -41,7 +43,8 @@ class Catalogue:
         shape = KIND_METRICS[benchmark.kind][metric]
         primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
         if mode == "icount" and benchmark.icount.assume == "exact":
-            repeatability = benchmark.icount.repeatability
+            measured = self.repeatability.of(case, metric)
+            repeatability = benchmark.icount.repeatability if measured is None else measured
             return MetricTraits(better=shape.better, assume="exact", repeatability=repeatability, primary=primary)
         return MetricTraits(better=shape.better, assume="nothing", primary=primary)
 
@@ -72,7 +75,8 @@ def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]
             errors += suite
     if not suites and not errors:
         errors.append(CatalogueError(file=folder, line=0, message="there is no */suite.toml in this folder"))
-    return Catalogue(tuple(suites)), (*errors, *_twice(suites))
+    repeatability, wrong = read_repeatability(folder)
+    return Catalogue(tuple(suites), repeatability), (*errors, *_twice(suites), *wrong)
 
 
 def _twice(suites: list[Suite]) -> list[CatalogueError]:

@@ -29,7 +29,8 @@ class MetricSpec:
 class IcountTraits:
     """How a benchmark behaves where instructions are counted.
 
-    "exact": equal kernels give equal values up to `repeatability`, the largest relative difference measured between boots.
+    "exact": equal kernels give equal values up to `repeatability`, a relative difference, of cases that were not measured
+    (`cliffwatch.catalogue.repeatability`).
     "nothing": it does not repeat (several producers that contend, work that the kernel defers) and is treated as noisy.
     """
 

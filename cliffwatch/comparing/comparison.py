@@ -27,7 +27,7 @@ DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
 TROUBLED: tuple[Verdict, ...] = ("failed", "missing", "invalid")
 """Verdicts on rows in which nothing could be compared."""
 
-METHOD_VERSION = 3
+METHOD_VERSION = 4
 """Raised when the same samples could get another verdict."""
 
 

@@ -34,15 +34,6 @@ class BootValues:
         both, ours, theirs = np.intersect1d(self.base_blocks, self.head_blocks, return_indices=True)
         return BootValues(base=self.base[ours], head=self.head[theirs], base_blocks=both, head_blocks=both)
 
-    def related(self) -> bool:
-        """Whether boots of one block move together so much that comparing within blocks detects more."""
-        if not len(self.base) or not len(self.head) or self.base_blocks.max() < self.head_blocks.min():
-            return False
-        twins = self.paired()
-        if len(twins.base) < FEWEST_PAIRS or np.ptp(twins.base) == 0 or np.ptp(twins.head) == 0:
-            return False
-        return float(np.corrcoef(twins.base, twins.head)[0, 1]) >= RELATED
-
     def least_p_of_pairs(self) -> float:
         """One-sided: what the signed-rank test gives when all pairs agree."""
         return float(2.0 ** -len(self.paired().base))
@@ -85,6 +76,26 @@ def alike(rows: Sequence[BootValues]) -> Iterator[tuple[list[int], Values, Value
             np.stack([rows[index].base for index in indexes]),
             np.stack([rows[index].head for index in indexes]),
         )
+
+
+def related(rows: Sequence[BootValues]) -> list[bool]:
+    """Whether boots of one block move together so much that comparing within blocks detects more, of each row."""
+    answers = [False] * len(rows)
+    blocked = [
+        index
+        for index, row in enumerate(rows)
+        if len(row.base) and len(row.head) and row.base_blocks.max() >= row.head_blocks.min()
+    ]
+    twins = [rows[index].paired() for index in blocked]
+    for places, base, head in alike(twins):
+        if base.shape[-1] < FEWEST_PAIRS:
+            continue
+        ours, theirs = base - base.mean(axis=-1, keepdims=True), head - head.mean(axis=-1, keepdims=True)
+        within = np.sqrt((ours**2).sum(axis=-1) * (theirs**2).sum(axis=-1))
+        moving = (np.ptp(base, axis=-1) > 0) & (np.ptp(head, axis=-1) > 0)
+        for place, answer in zip(places, moving & ((ours * theirs).sum(axis=-1) >= RELATED * within), strict=True):
+            answers[blocked[place]] = bool(answer)
+    return answers
 
 
 def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[list[int], Ranked]]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
+from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike, related
 from cliffwatch.stats.equivalence import ALPHA, equivalent, level_of_look
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.power.detection import POWER, detection_power
@@ -45,7 +45,10 @@ class Decision:
 
 def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:
     """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a fraction."""
-    in_pairs = [row.related() and 2 * row.least_p_of_pairs() <= alpha / len(family) for row in family]
+    in_pairs = [
+        moving and 2 * row.least_p_of_pairs() <= alpha / len(family)
+        for row, moving in zip(family, related(family), strict=True)
+    ]
     p_values, shifts, equal = np.ones(len(family)), np.zeros(len(family)), np.zeros(len(family), dtype=bool)
     for indexes, ranked in ranked_alike(family, in_pairs):
         p_values[indexes], shifts[indexes] = ranked.p(), ranked.shift
@@ -89,10 +92,9 @@ class Staged:
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
     """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
-    directions = _directions([row.screened for row in family], stages, margin)
-    decisions = [
-        _screened(row.screened, direction, stages, margin) for row, direction in zip(family, directions, strict=True)
-    ]
+    screened = [row.screened for row in family]
+    directions = _directions(screened, stages, margin)
+    decisions = _screened(screened, directions, stages, margin)
     candidates = sum(direction != 0 for direction in directions)
     for number in range(1, len(stages.looks) + 1):
         look = _Look(stages=stages, number=number, margin=margin)
@@ -177,27 +179,40 @@ def _boots(row: BootValues) -> int:
     return min(len(row.base), len(row.head)) + 1 if len(row.base) and len(row.head) else 0
 
 
-def _screened(row: BootValues, direction: int, stages: Stages, margin: float) -> Decision:
-    in_pairs = row.related()
-    ranked = row.ranked(in_pairs=in_pairs)
-    done = direction == 0 and bool(equivalent(ranked, margin=margin, look=0, looks=1 + len(stages.looks)))
-    waiting = direction != 0 or (not done and _within_reach(row, stages, margin))
-    return Decision(
-        outcome="equivalent" if done else "open",
-        used=row,
-        in_pairs=in_pairs,
-        p=float(ranked.p()),
-        q=1.0,
-        direction=direction,
-        waiting=waiting,
-        level=level_of_look(0, 1 + len(stages.looks)) if done else None,
-    )
+def _screened(rows: Sequence[BootValues], directions: Sequence[int], stages: Stages, margin: float) -> list[Decision]:
+    """What the screen's boots decide, and what further boots are worth."""
+    in_pairs = related(rows)
+    p_values, equal = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
+    for indexes, ranked in ranked_alike(rows, in_pairs):
+        p_values[indexes] = ranked.p()
+        equal[indexes] = equivalent(ranked, margin=margin, look=0, looks=1 + len(stages.looks))
+    within_reach = _within_reach(rows, stages, margin)
+    decisions = []
+    for index, (row, direction) in enumerate(zip(rows, directions, strict=True)):
+        done = direction == 0 and bool(equal[index])
+        decisions.append(
+            Decision(
+                outcome="equivalent" if done else "open",
+                used=row,
+                in_pairs=in_pairs[index],
+                p=float(p_values[index]),
+                q=1.0,
+                direction=direction,
+                waiting=direction != 0 or (not done and within_reach[index]),
+                level=level_of_look(0, 1 + len(stages.looks)) if done else None,
+            )
+        )
+    return decisions
 
 
-def _within_reach(row: BootValues, stages: Stages, margin: float) -> bool:
+def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[bool]:
     """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
-    return detection_power(shift, float(rank_spread(row.base, row.head, shift)), boots, boots, 2 * ALPHA) >= POWER
+    reached = [False] * len(rows)
+    for indexes, base, head in alike(rows):
+        for index, spread in zip(indexes, rank_spread(base, head, shift), strict=True):
+            reached[index] = detection_power(shift, float(spread), boots, boots, 2 * ALPHA) >= POWER
+    return reached
 
 
 def _confirmed(reached: Mapping[int, _Reached], sharing: Family, look: _Look) -> dict[int, tuple[float, float]]:

@@ -7,6 +7,7 @@ Wolfe, Nonparametric Statistical Methods, sections 3.3 (paired) and 4.3 (two sam
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ def two_samples(base: Values, head: Values) -> Ranked:
 def pairs(base: Values, head: Values) -> Ranked:
     """Arms of logs measured in pairs, both of shape (…, n): the n-th boots of both belong together."""
     within = head - base
-    rows, columns = _upper_triangle(within.shape[-1])
+    rows, columns = every_pair(within.shape[-1], themselves=True)
     averages = (within[..., rows] + within[..., columns]) / 2
     return Ranked(differences=np.sort(averages, axis=-1), tail=signed_rank_tail(within.shape[-1]))
 
@@ -95,5 +96,7 @@ def _positive(differences: Values) -> NDArray[np.int_]:
     return np.asarray((differences > 0).sum(axis=-1))
 
 
-def _upper_triangle(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(n)
+@cache
+def every_pair(n: int, *, themselves: bool = False) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of each pair of n values, the earlier first; also of each with itself if `themselves`."""
+    return np.triu_indices(n, 0 if themselves else 1)

@@ -91,7 +91,7 @@ def test_noisy_values_need_boots_on_both_sides() -> None:
     assert row.verdict == "inconclusive"
     assert (
         row.reason
-        == "3 boots per kernel are too few to decide among 1 row: 5 are the least; about 8 boots per kernel would decide (5 to 35)"
+        == "3 boots per kernel are too few to decide among 1 row: 5 are the least; about 7 boots per kernel would decide (5 to 31)"
     )
     assert row.needs == 8
 

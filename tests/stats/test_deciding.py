@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cliffwatch.stats.boot_values import BootValues, boot_values
+from cliffwatch.stats.boot_values import BootValues, boot_values, related
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import CAREFUL, Family, Look, Stages, confirm
@@ -118,5 +118,4 @@ def test_blocks_of_different_runs_make_no_pairs() -> None:
         base=twins.base, head=twins.head, base_blocks=twins.base_blocks, head_blocks=twins.head_blocks + 10
     )
 
-    assert twins.related()
-    assert not apart.related()
+    assert related([twins, apart]) == [True, False]

@@ -1,4 +1,4 @@
-"""A shift is said only where medians bear it out: ranks also reject for tails, and for spreads of arms of unequal size."""
+"""A shift is said only where trimmed means bear it out: ranks also reject for tails, and for spreads of arms of unequal size."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,15 @@ from cliffwatch.stats.deciding import decide_fixed
 from cliffwatch.stats.power.detection import two_sided_tail
 from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.ranks import two_samples
-from cliffwatch.stats.shape_guard import _median_test, guarded, spread_statistics, spreads_differ
+from cliffwatch.stats.shape_guard import (
+    WHERE_SPREADS_DIFFER,
+    _median_test,
+    _yuen,
+    evidence_share,
+    guarded,
+    spread_statistics,
+    spreads_differ,
+)
 
 QUIET, BOOTS = 0.01, 30
 
@@ -25,7 +33,8 @@ def of(base: Values, head: Values) -> float:
 
 
 def test_a_shift_keeps_its_p_value() -> None:
-    base, head = normal(1), normal(2) + 0.02
+    """Twelve boots leave the trimmed means little to bring."""
+    base, head = normal(11, 12), normal(12, 12) + 0.02
 
     assert not spreads_differ(base, head)
     assert of(base, head) == float(two_samples(base, head).p())
@@ -53,6 +62,33 @@ def test_exchanging_the_sides_changes_no_p_value() -> None:
     for seed in range(20):
         base, head = np.round(normal(seed, 11), 3), np.round(normal(seed + 50, 14, 2 * QUIET) + 0.01, 3)
         assert of(base, head) == pytest.approx(of(head, base))
+
+
+@pytest.mark.parametrize(("n", "m", "wider"), [(5, 5, 1), (8, 12, 3), (21, 21, 1), (30, 18, 2)])
+def test_trimmed_means_are_compared_as_yuen_does(n: int, m: int, wider: float) -> None:
+    base, head = np.sort(normal(3, n)), np.sort(normal(4, m, wider * QUIET) + 0.01)
+    expected = stats.ttest_ind(head, base, equal_var=False, trim=0.2, alternative="greater")
+
+    assert _yuen(base, head, 1.0) == pytest.approx(expected.pvalue, rel=0.02)
+
+
+def test_pairs_are_held_against_the_trimmed_mean_of_their_differences() -> None:
+    within = normal(8, 20) + 0.004
+    winsorized = np.asarray(stats.mstats.winsorize(within, limits=(0.2, 0.2)))
+    error = np.sqrt(winsorized.var(ddof=1) * 19 / (12 * 11))
+    trimmed = 2 * stats.t.sf(stats.trim_mean(within, 0.2) / error, 11)
+    p = guarded(0.0, np.zeros(20), within, sides=2, direction=1.0, in_pairs=True)
+
+    assert p ** evidence_share(20, 20) == pytest.approx(trimmed)
+
+
+def test_the_more_boots_the_more_evidence_trimmed_means_have_to_bring() -> None:
+    """By ranks alone, a tail of head's slower half would be a change of nearly every family of rows with sixty boots."""
+    shares = [evidence_share(boots, boots) for boots in (5, 10, 21, 30, 42, 60)]
+
+    assert shares == sorted(shares)
+    assert shares[0] < 0.01
+    assert 1 < shares[-1] < WHERE_SPREADS_DIFFER
 
 
 def test_the_median_test_is_the_exact_one_of_a_table() -> None:

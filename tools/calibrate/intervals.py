@@ -8,7 +8,7 @@ import numpy as np
 from calibrate.figures import Figure, share
 from calibrate.noise import NOISES, SHAPES, Shape, Values, drifting
 from calibrate.odd_families import printed, serial
-from cliffwatch.stats.boot_values import boot_values
+from cliffwatch.stats.boot_values import boot_values, related
 from cliffwatch.stats.equivalence import equivalent
 from cliffwatch.stats.noise.shapes import two_modes
 from cliffwatch.stats.power.detectable import boots_needed, needs_range
@@ -121,7 +121,7 @@ def drift(repeats: int, seed: int = 0) -> Iterator[Figure]:
             other = positions[np.arange(21), 1 - first] if not blocked else np.arange(21, 42)
             values = drifting(noise[row], 0.02, np.arange(42) / 41)
             arms = boot_values(values[mine], values[other])
-            wrong += float(arms.ranked(in_pairs=arms.related()).p()) <= 0.05
+            wrong += float(arms.ranked(in_pairs=related([arms])[0]).p()) <= 0.05
         yield Figure(
             bar="B7",
             what="21 boots, the host drifts by 2 %, nothing changed, at 5 %: flagged",

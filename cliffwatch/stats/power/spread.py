@@ -1,12 +1,13 @@
 """The spread of a metric, as its rank test has it."""
 
 import math
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 
 from cliffwatch.stats.rank_tables import Values
-from cliffwatch.stats.ranks import sorted_median
+from cliffwatch.stats.ranks import every_pair, sorted_median
 
 _NORMAL = NormalDist()
 
@@ -36,12 +37,17 @@ def paired_spread(base: Values, head: Values, shift: float) -> Values:
 def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> Values:
     """From the share of pairs that lie nearer to each other than `reach`; `plain` where all pairs or none do."""
     ordered = np.sort(boots, axis=-1)
-    first, second = np.triu_indices(ordered.shape[-1], 1)
+    first, second = every_pair(ordered.shape[-1])
     near = (ordered[..., second] - ordered[..., first] < reach).sum(axis=-1)
-    shares = np.arange(1, len(first)) / max(1, len(first))
-    known = np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])
-    spread = shift / (math.sqrt(2) * known[np.minimum(near, len(known) - 1)])
+    spread = shift / (math.sqrt(2) * _normal_distances(len(first))[near])
     return np.where(np.isfinite(spread), spread, plain)
+
+
+@cache
+def _normal_distances(pairs: int) -> Values:
+    """Below which of so many pairs of standard normal values 0, 1, … all lie, over the root of two; unknown for none and for all."""
+    shares = np.arange(1, pairs) / max(1, pairs)
+    return np.array([np.nan, *(_NORMAL.inv_cdf((1 + share) / 2) for share in shares), np.nan])[: pairs + 1]
 
 
 def pooled_spread(base: Values, head: Values) -> Values:
