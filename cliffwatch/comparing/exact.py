@@ -27,6 +27,7 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
     }
     widest = max(sources, key=lambda source: sources[source])
     uncertainty = sources[widest]
+    noisier = _noisier_than_known(row)
     verdict, reason = _verdict(change, uncertainty, widest, threshold, row.traits.better)
     return replace(
         draft,
@@ -36,6 +37,7 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
         mde=max(uncertainty, threshold),
         verdict=verdict,
         reason=reason,
+        notes=(*draft.notes, *noisier),
         steps=(
             f"counted values: medians {draft.base:.6g} and {draft.head:.6g} {row.unit}, change {change:+.4%}",
             f"uncertain by {uncertainty:.4%}, the largest of: "
@@ -43,6 +45,17 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
             f"threshold {100 * threshold:.4g}%: {verdict}, {reason}",
         ),
     )
+
+
+def _noisier_than_known(row: Row) -> tuple[str, ...]:
+    """A note where boots of one kernel differ by more than is known of the case and one printed step; nothing of a file's own word."""
+    if not row.traits.repeatability:
+        return ()
+    known = row.traits.repeatability + max(each.sample.resolution / each.sample.value for each in row.both())
+    spread = max(_spread(row.base), _spread(row.head))
+    if spread <= known:
+        return ()
+    return (f"boots of one kernel differ by {spread:.2%}, more than the {known:.2%} known of this case",)
 
 
 def _verdict(

@@ -93,7 +93,7 @@ def test_noisy_values_need_boots_on_both_sides() -> None:
         row.reason
         == "3 boots per kernel are too few to decide among 1 row: 5 are the least; about 7 boots per kernel would decide (5 to 31)"
     )
-    assert row.needs == 8
+    assert row.needs == 7
 
 
 def test_a_clear_noisy_change_is_a_regression_with_its_interval() -> None:

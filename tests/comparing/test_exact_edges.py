@@ -62,3 +62,14 @@ def test_the_way_to_the_verdict_names_every_source_of_uncertainty_with_its_size(
         ),
         "threshold 1%: regression, beyond the repeatability of 0.100%",
     )
+
+
+def test_a_case_whose_boots_differ_by_more_than_is_known_of_it_says_so() -> None:
+    within, beyond = (
+        judged([100.0, 100.04], [100.0], repeatability=5e-4),
+        judged([100.0, 100.1], [100.0], repeatability=5e-4),
+    )
+
+    assert within.notes == ()
+    assert beyond.notes == ("boots of one kernel differ by 0.10%, more than the 0.05% known of this case",)
+    assert judged([100.0, 100.1], [100.0]).notes == (), "a file that says its values are counted gives no repeatability"

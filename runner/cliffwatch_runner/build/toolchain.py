@@ -3,6 +3,7 @@
 import hashlib
 import re
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,19 +116,42 @@ def _llvm_suffix(choice: ToolChoice) -> str:
     if choice.clang is not None:
         match = re.search(r"clang(-\d+)$", choice.clang)
         return match[1] if match else ""
+    if choice.build_image is not None:
+        return _newest_llvm(_programs_of(choice.build_image))
     whole = next((llvm for llvm in installed_llvms() if llvm.whole), None)
     return whole.suffix if whole is not None else ""
 
 
+def _newest_llvm(programs: Collection[str]) -> str:
+    """The suffix of the newest clang that has llc and llvm-strip beside it; none where only the plain one does, or no clang."""
+    suffixes = {match[1] or "" for program in programs if (match := re.fullmatch(r"clang(-\d+)?", program))}
+    whole = [suffix for suffix in suffixes if {f"llc{suffix}", f"llvm-strip{suffix}"} <= set(programs)]
+    return max(whole, key=lambda suffix: int(suffix.removeprefix("-") or 0), default="")
+
+
+def _programs_of(image: str) -> tuple[str, ...]:
+    """Names of what is on PATH in an image; nothing where it cannot be started, which asking for its tools then says."""
+    listing = 'IFS=:; for folder in $PATH; do ls "$folder" 2>/dev/null; done; true'
+    try:
+        ended = process.run([*_in_image(image), "sh", "-c", listing], deadline=5 * _ASK_SECONDS)
+    except OSError:
+        return ()
+    return tuple(ended.output.split()) if ended.ok else ()
+
+
+def _in_image(image: str) -> list[str]:
+    return [container_engine() or "docker", "run", "--rm", "--network", "none", image]
+
+
 def ask(name: str, program: str, image: str | None = None) -> Tool | Failure:
     """A program with the version that it prints, in the container image where one is named."""
-    engine = [container_engine() or "docker", "run", "--rm", "--network", "none", image] if image else []
+    engine = _in_image(image) if image else []
     try:
         ended = process.run([*engine, program, "--version"], deadline=_ASK_SECONDS * (5 if image else 1))
     except OSError:
-        return _missing(name, program)
+        return _missing(name, program, image)
     if not ended.ok:
-        return _missing(name, program)
+        return _missing(name, program, image)
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
     # LLVM's tools begin with the project's name and print the version on a later line.
     line = next((line for line in lines if version_in(line)), lines[0] if lines else "")
@@ -139,7 +163,13 @@ def installable(name: str) -> str:
     return _PACKAGES.get(name.removeprefix("bpf-"), name)
 
 
-def _missing(name: str, program: str | None = None) -> Failure:
+def _missing(name: str, program: str | None = None, image: str | None = None) -> Failure:
+    if image is not None:
+        return Failure(
+            whose="host",
+            message=f"{program or name} is missing in the image {image}",
+            next_step="build the image with it (images/toolchain has all), or check that the engine starts it",
+        )
     package = installable(name)
     return Failure(
         whose="host",
