@@ -4,8 +4,8 @@ Ranks reject equal centres too where one arm has a tail or, with unequal numbers
 either trimmed means (Yuen, Biometrika 61, 1974; pairs: Tukey and McLaughlin, Sankhya A 25, 1963), which a tail moves less than ranks, with a
 share of the evidence that rises with the number of boots, and with more than the ranks' where the arms' spreads differ (Brown and Forsythe,
 Journal of the American Statistical Association 69, 1974); or the median test (Mood, Introduction to the Theory of Statistics, 1950, chapter 16,
-by the hypergeometric distribution; pairs: the sign test) at the same error, which boots in two modes need, and which alone counts where
-spreads surely differ. Where the numbers of boots differ by more than a fifth, Student's statistic of unequal variances with the degrees of
+by the hypergeometric distribution; pairs: the sign test) at the same error, which boots in two modes need; both where spreads surely
+differ. Where the numbers of boots differ by more than a fifth, Student's statistic of unequal variances with the degrees of
 freedom of the smaller arm (Hsu, Statistical Research Memoirs 2, 1938) has to agree too, which errs on the safe side.
 """
 
@@ -21,7 +21,7 @@ SPREADS_DIFFER = 0.1
 """The error of the test for differing spreads."""
 
 SPREADS_SURELY_DIFFER = 0.01
-"""The error from which on medians alone count: a half that is many times as far out moves even the trimmed mean."""
+"""The error from which on both tests of the centre count: a half that is many times as far out moves even the trimmed mean."""
 
 WHERE_SPREADS_DIFFER = 1.2
 """The share of the ranks' evidence that trimmed means have to bring where spreads differ."""
@@ -58,11 +58,14 @@ def guarded(p: float, base: Values, head: Values, *, sides: int, direction: floa
 
 
 def _centres(base: Values, head: Values, sides: int, direction: float) -> float:
+    """Either test, or both where spreads surely differ."""
+    differ = spreads_differ(base, head)
+    share = WHERE_SPREADS_DIFFER if differ else evidence_share(len(base), len(head))
+    trimmed = _enough(_yuen(base, head, direction), share, sides)
     medians = min(1.0, sides * _median_test(base, head, direction))
-    if spreads_differ(base, head, SPREADS_SURELY_DIFFER):
-        return medians
-    share = WHERE_SPREADS_DIFFER if spreads_differ(base, head) else evidence_share(len(base), len(head))
-    return min(medians, _enough(_yuen(base, head, direction), share, sides))
+    if differ and spreads_differ(base, head, SPREADS_SURELY_DIFFER):
+        return max(trimmed, medians)
+    return min(trimmed, medians)
 
 
 def _centre_of_pairs(within: Values, sides: int, direction: float) -> float:
