@@ -82,7 +82,7 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
     if isinstance(command, click.Group):
         context = click.Context(command)
         for each in command.list_commands(context):
-            inner = command.get_command(context, each)
+            inner = command.resolve_command(context, [each])[1]
             assert inner is not None
             yield from commands(inner, f"{name} {each}")
 

@@ -1,6 +1,11 @@
 """The one `cliffwatch` command, put together from what is installed."""
 
+import ast
+import inspect
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -14,7 +19,8 @@ ENTRY_POINT_GROUP = "cliffwatch.commands"
 class InstalledCommands(click.RichGroup):
     """Finds subcommands in the entry-point group and imports only the one that is called.
 
-    An import of every subcommand would load scipy and the runner for `cliffwatch --version`.
+    An import of every subcommand would load scipy, the runner and the service for `cliffwatch --version`; their help is read from
+    their source.
     """
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
@@ -22,15 +28,45 @@ class InstalledCommands(click.RichGroup):
         return super().main(*arguments, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(entry.name for entry in entry_points(group=ENTRY_POINT_GROUP))
+        return sorted(_installed())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        installed: list[EntryPoint] = list(entry_points(group=ENTRY_POINT_GROUP, name=cmd_name))
-        if not installed:
+        """What help says of a subcommand; `resolve_command` gives the one that runs."""
+        entry = _installed().get(cmd_name)
+        if entry is None:
             return None
-        command = installed[0].load()
-        assert isinstance(command, click.Command), f"entry point {cmd_name} is no command"
-        return command
+        described = _described(entry)
+        return _loaded(entry) if described is None else click.Command(cmd_name, help=described)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        entry = _installed().get(name or "")
+        return name, command if entry is None else _loaded(entry), rest
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _loaded(entry: EntryPoint) -> click.Command:
+    command = entry.load()
+    assert isinstance(command, click.Command), f"entry point {entry.name} is no command"
+    return command
+
+
+def _described(entry: EntryPoint) -> str | None:
+    """The docstring of the function of a command, by its source; None where the source does not say."""
+    spec = find_spec(entry.module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    for statement in ast.parse(Path(spec.origin).read_bytes()).body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == entry.attr:
+            docstring = ast.get_docstring(statement)
+            return None if docstring is None else inspect.cleandoc(docstring).partition("\f")[0]
+    return None
 
 
 @click.group(cls=InstalledCommands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,8 +3,11 @@
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
 
 _CODES = {"strong": "1", "quiet": "2", "worse": "1;31", "better": "1;32", "doubt": "33"}
 _CONTROL = re.compile(
@@ -47,13 +50,17 @@ def visible(text: str) -> str:
 
 def _has_unseen(text: str) -> bool:
     """By a table instead of the expression, which takes ten times as long for a page of three megabytes."""
+    import numpy as np  # noqa: PLC0415 - as long to load as all the rest of a command's help, and only long texts need it
+
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
     return bool(_table()[units].any())
 
 
 @cache
-def _table() -> np.ndarray:
+def _table() -> "NDArray[bool_]":
     """For each unit of UTF-16 whether it is one of these characters, or begins one."""
+    import numpy as np  # noqa: PLC0415 - as above
+
     known = [bool(_UNSEEN.match(chr(unit))) for unit in range(1 << 16)]
     known[0xDB40:0xDB44] = [True] * 4
     return np.array(known)

@@ -1,0 +1,50 @@
+"""What a command loads before it does anything: help of all is read from their source, and nothing loads what it does not need."""
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+from cliffwatch.command.main import ENTRY_POINT_GROUP, main
+
+_LOADED = "import sys; sys.argv = ['cliffwatch', *sys.argv[1:]]\nfrom cliffwatch.command.main import main\ntry:\n    main()\nfinally:\n    print(*sorted(sys.modules), file=sys.stderr)"
+_SERVICE = {"cliffwatch_service.api", "fastapi", "psycopg", "structlog"}
+_RUNNER = {"cliffwatch_runner.build", "cliffwatch_runner.run"}
+
+
+def loaded(*arguments: str) -> set[str]:
+    ended = subprocess.run([sys.executable, "-c", _LOADED, *arguments], check=True, capture_output=True, text=True)
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["suites"], ["suites", "show", "bloom"]])
+def test_a_light_command_loads_no_numbers_no_runner_and_no_service(arguments: list[str]) -> None:
+    assert not loaded(*arguments) & ({"numpy", "scipy"} | _RUNNER | _SERVICE)
+
+
+@pytest.mark.parametrize("name", ["compare", "parse", "doctor", "cache", "submit", "token", "backup"])
+def test_help_of_one_command_loads_no_scipy_and_not_the_others(name: str) -> None:
+    others = _SERVICE - {"psycopg", "structlog"} | {"scipy"}
+
+    assert not loaded(name, "--help") & others
+
+
+def test_a_plain_comparison_loads_no_scipy(tmp_path: Path) -> None:
+    generator = np.random.default_rng(1)
+    for side in ("base", "head"):
+        values = 1000 * np.exp(generator.normal(0, 0.02, 21))
+        (tmp_path / side).write_text("".join(f"BenchmarkM 1 {value:.4f} ns/op\n" for value in values))
+
+    assert "scipy" not in loaded("compare", str(tmp_path / "base"), str(tmp_path / "head"))
+
+
+def test_what_help_says_of_a_command_is_what_the_command_says_of_itself() -> None:
+    context = click.Context(main)
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        listed = main.get_command(context, entry.name)
+        assert listed is not None
+        assert (listed.name, listed.get_short_help_str(200)) == (entry.name, entry.load().get_short_help_str(200))
