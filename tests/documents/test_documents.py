@@ -96,11 +96,7 @@ def test_commands_have_the_options_that_are_named(page: Path) -> None:
     for words in commands(page):
         command: click.Command = main
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-            found = (
-                command.resolve_command(click.Context(command), words[:1])[1]
-                if words[0] in command.list_commands(click.Context(command))
-                else None
-            )
+            found = command.resolve_command(click.Context(command), words[:1])[1]
             assert found is not None, f"there is no `cliffwatch {shlex.join(words)}`"
             command = found
             del words[0]
