@@ -147,6 +147,22 @@ def test_a_line_after_the_summary_does_not_hide_it() -> None:
     assert "errors while it ran" in parsed.problems[0].reason
 
 
+def test_creating_local_storage_is_read_as_linux_7_3_prints_it() -> None:
+    """It counts no allocations any more."""
+    parsed = parse_bench(
+        run_of(
+            "local-storage-create",
+            "Iter   0 (561.195us): creates  134.327k/s (134.327k/prod)",
+            "Iter   1 (-548.841us): creates  134.365k/s (134.365k/prod)",
+            "Iter   2 ( -2.435us): creates  134.315k/s (134.315k/prod)",
+            "Summary: creates  134.303 ± 0.017k/s (134.303k/prod), 268606 total",
+        )
+    )
+
+    assert not parsed.problems
+    assert values(parsed) == {"creates": pytest.approx(134.34), "creates-per-producer": pytest.approx(134.34)}
+
+
 def test_htab_mem_tells_memory_too() -> None:
     parsed = parse_bench(
         run_of(

@@ -136,7 +136,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 @click.option("--cc", help="Compiler of the kernel: gcc or clang, with its version if you like.")
 @click.option("--clang", help="Compiler of bench's BPF programs, such as clang-20.")
 @click.option("--pahole", help="Program that makes BTF.")
-@click.option("--build-image", help="Container image to build in, with its tools.")
+@click.option("--build-image", help="Container image to build in, with its tools; guests run on its file system.")
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once; default: one per CPU.")
 @click.option("--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime.")
 @click.option(
@@ -146,7 +146,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 @click.option(
     "--guest-root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Root file system of the guest, instead of the host's programs.",
+    help="Root file system of the guest; default: that of --build-image, else the host's programs.",
 )
 @click.option(
     "--hang-after",

@@ -2,13 +2,14 @@
 
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
+from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
@@ -71,6 +72,9 @@ def prepare_run(
     tools = check_tools(request, planned.resolved)
     if isinstance(tools, tuple):
         return tools
+    rooted = _with_root_of_image(request, progress, uses)
+    if isinstance(rooted, Failure):
+        return (rooted,)
     settings = BuildSettings(
         cache=request.cache,
         sandbox=tools.sandbox,
@@ -84,11 +88,26 @@ def prepare_run(
     built = build(BuildOrder(planned.resolved, tools, settings, progress), request.bench_from)
     if isinstance(built, tuple):
         return built
-    facts = _facts(request, planned.resolved, built, tools)
+    facts = _facts(rooted, planned.resolved, built, tools)
     if not facts.plan.cases:
         return (_nothing_to_run(facts),)
-    guest = _guest_settings(request, facts, built, tools.guest_sandbox)
+    guest = _guest_settings(rooted, facts, built, tools.guest_sandbox)
     return PreparedRun(out=request.out, facts=facts, guest=guest, progress=progress, stop=stop)
+
+
+def _with_root_of_image(request: RunRequest, progress: Progress, uses: Uses) -> RunRequest | Failure:
+    """Guests run on the file system of the image that bench is built in, unless another one was named."""
+    image = request.tools.build_image
+    if image is None or request.guest_root is not None:
+        return request
+    root = image_root(request.cache, image, uses)
+    if isinstance(root, Failure):
+        return root
+    if root is None:
+        progress.note(
+            f"{image} has no udev, so that guests run on this host's programs; bench may miss its libraries there"
+        )
+    return replace(request, guest_root=root)
 
 
 def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:

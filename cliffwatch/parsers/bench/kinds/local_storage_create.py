@@ -1,4 +1,4 @@
-"""Local storages created a second, and the allocations of one."""
+"""Local storages created a second, and the allocations of one, which linux 7.3 prints no more."""
 
 from collections.abc import Sequence
 
@@ -33,6 +33,17 @@ KIND = Kind(
             named(
                 rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*kmallocs/create",
                 *("creates", "_", "per_prod", "kmallocs"),
+            ),
+        ),
+        LineForm(
+            "iter",
+            named(rf"{ITER}creates\s+{NUMBER}\s*k/s\s*\(\s*{NUMBER}\s*k/prod\)", *("creates", "per_prod")),
+        ),
+        LineForm(
+            "summary",
+            named(
+                rf"Summary:\s*creates\s+{NUMBER}{PLUS_MINUS}k/s\s*\(\s*{NUMBER}\s*k/prod\),\s*{NUMBER}\s*total",
+                *("creates", "_", "per_prod", "_"),
             ),
         ),
         LineForm(

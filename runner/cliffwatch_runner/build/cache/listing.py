@@ -11,11 +11,18 @@ from typing import Literal, get_args
 from cliffwatch_runner.build.cache.uses import MARK, is_used, last_used
 from cliffwatch_runner.sandbox.untrusted_files import disk_bytes
 
-EntryKind = Literal["kernel", "bench", "worktree", "ccache", "mirror", "failure", "leftover"]
+EntryKind = Literal["kernel", "bench", "root", "worktree", "ccache", "mirror", "failure", "leftover"]
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 
-_FOLDERS: Mapping[EntryKind, str] = {"kernel": "kernels", "bench": "benches"}
-LOCKS: Mapping[EntryKind, str] = {"kernel": MARK, "bench": MARK, "worktree": "lock", "ccache": MARK, "mirror": MARK}
+_FOLDERS: Mapping[EntryKind, str] = {"kernel": "kernels", "bench": "benches", "root": "guest-roots"}
+LOCKS: Mapping[EntryKind, str] = {
+    "kernel": MARK,
+    "bench": MARK,
+    "root": MARK,
+    "worktree": "lock",
+    "ccache": MARK,
+    "mirror": MARK,
+}
 """What is locked by those who use an entry of a kind; the other kinds are nobody's any more."""
 
 _PARTS: Mapping[str, str] = {"source": "source", "output": "output"}
@@ -75,7 +82,7 @@ def list_cache(cache: Path, kinds: Sequence[EntryKind] = KINDS) -> Listing:
 
 def _paths(cache: Path, kind: EntryKind) -> Iterator[Path]:
     match kind:
-        case "kernel" | "bench":
+        case "kernel" | "bench" | "root":
             yield from _children(cache / _FOLDERS[kind], hidden=False)
         case "worktree":
             yield from _children(cache / "worktrees", hidden=False)
