@@ -13,12 +13,11 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from calibrate.families import METRICS, staged_family  # noqa: E402
+from calibrate.families import METRICS, published, staged_family  # noqa: E402
 from calibrate.noise import Values, family  # noqa: E402
 
 from cliffwatch.stats.boot_values import boot_values  # noqa: E402
-from cliffwatch.stats.deciding import Staged, decide_staged  # noqa: E402
-from cliffwatch.stats.families import holm  # noqa: E402
+from cliffwatch.stats.deciding import Staged, decide_fixed, decide_staged  # noqa: E402
 from cliffwatch.stats.ranks import two_samples  # noqa: E402
 from cliffwatch.stats.stages import CAREFUL  # noqa: E402
 
@@ -52,7 +51,7 @@ def false_alarms(axes: plt.Axes) -> None:
     sizes = [1, 5, 20, 50, 100, 200]
     plain, ours = [], []
     for size in sizes:
-        flagged = published = 0
+        flagged = false = 0
         for seed in range(REPEATS):
             generator = np.random.default_rng((1, size, seed))
             flagged += bool((two_samples(*_null(generator, size, 21)).p() <= 0.05).any())
@@ -62,9 +61,9 @@ def false_alarms(axes: plt.Axes) -> None:
                 for screened, confirming in zip(zip(*first, strict=True), zip(*fresh, strict=True), strict=True)
             ]
             decided = decide_staged(rows, CAREFUL, margin=0.01)
-            published += any(row.outcome == "changed" for row in decided)
+            false += any(map(published, decided))
         plain.append(100 * flagged / REPEATS)
-        ours.append(100 * published / REPEATS)
+        ours.append(100 * false / REPEATS)
     axes.plot(sizes, plain, "s--", color=ORANGE, label="p < 0.05 in each row")
     axes.plot(sizes, ours, "o-", color=BLUE, label="Cliffwatch")
     axes.set(xlabel="rows in the report", ylabel="reports with a false change, %", ylim=(-2, 102))
@@ -81,15 +80,16 @@ def power(axes: plt.Axes) -> None:
             generator = np.random.default_rng((2, int(1e4 * size), seed))
             shifts = np.zeros(METRICS)
             shifts[0] = np.log1p(size)
-            detected += staged_family(generator, "mixed", shifts, CAREFUL)[0].outcome == "changed"
+            detected += published(staged_family(generator, "mixed", shifts, CAREFUL)[0])
             base, head = _null(generator, METRICS, 21)
-            fixed += holm(two_samples(base, head + shifts[:, None]).p())[0] <= 0.01
+            rows = [boot_values(*arms) for arms in zip(base, head + shifts[:, None], strict=True)]
+            fixed += published(decide_fixed(rows, margin=0.01, alpha=0.01)[0])
         ours.append(100 * detected / REPEATS)
         single.append(100 * fixed / REPEATS)
     percents = [100 * size for size in sizes]
     axes.plot(percents, ours, "o-", color=BLUE, label="21 boots, then 30 of the candidates")
     axes.plot(percents, single, "s--", color=GREY, label="21 boots alone, the same error")
-    axes.set(xlabel="size of the change, % (boots spread by 2 %)", ylabel="found, %", ylim=(-2, 102))
+    axes.set(xlabel="size of the change, % (boots spread by 2 %)", ylabel="detected, %", ylim=(-2, 102))
     axes.legend(frameon=False)
 
 
