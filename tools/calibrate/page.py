@@ -38,7 +38,7 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, 
     ]
     if part > 1:
         lines += [
-            f"**A first look: one draw in {part}.** `make calibrate` has them all, and the neighbours' programs.",
+            f"**One draw in {part}.** `make calibrate` has them all, and the neighbours' programs.",
             "",
         ]
     lines += [f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.", ""]

@@ -48,6 +48,7 @@ _COUNTED = 200
 """Boots up to which the median test's own distribution is counted."""
 
 _CLOSE_ENOUGH = 1e-5
+_NODES = 20
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
@@ -199,15 +200,13 @@ def _both(first: float, second: float, correlation: float) -> float:
     widest = math.asin(correlation)
     together = math.fsum(
         weight * math.exp(-(squares - product * math.sin(angle)) / (2 * math.cos(angle) ** 2))
-        for angle, weight in ((widest * point, widest * weight) for point, weight in _NODES)
+        for angle, weight in ((widest * point, widest * weight) for point, weight in _nodes())
     )
     return first * second + together / (2 * math.pi)
 
 
-def _nodes(count: int) -> list[tuple[float, float]]:
-    """Gauss and Legendre's, from 0 to 1."""
-    points, weights = np.polynomial.legendre.leggauss(count)
+@cache
+def _nodes() -> list[tuple[float, float]]:
+    """Gauss and Legendre's, from 0 to 1. Their module is loaded with the first, as few commands need them."""
+    points, weights = np.polynomial.legendre.leggauss(_NODES)
     return [((float(point) + 1) / 2, float(weight) / 2) for point, weight in zip(points, weights, strict=True)]
-
-
-_NODES = _nodes(20)

@@ -10,20 +10,23 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-import httpx2
-import jwt
 from gidgethub import HTTPException, RateLimitExceeded
 from gidgethub.abc import GitHubAPI
 from gidgethub.sansio import create_headers, decipher_response
 
 from cliffwatch_service.github.app.files import AppFiles
 
+if TYPE_CHECKING:
+    import httpx2
+
 Kind = Literal["gone", "forbidden", "unauthorised", "wrong", "later", "not set up"]
 
-_TIMEOUT = httpx2.Timeout(20.0, connect=10.0)
+_SECONDS = 20.0
+_SECONDS_TO_CONNECT = 10.0
 _LARGEST = 16 << 20
 _MOST_PAGES = 30
 _MOST_REDIRECTS = 2
@@ -65,10 +68,17 @@ class GitHub:
     def __init__(self, api: str, files: AppFiles, now: Callable[[], datetime]) -> None:
         self._api, self._files, self._now = api, files, now
         self._tokens: dict[int, tuple[str, datetime]] = {}
-        self._http = httpx2.Client(timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
+
+    @cached_property
+    def _http(self) -> "httpx2.Client":
+        import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
+        timeout = httpx2.Timeout(_SECONDS, connect=_SECONDS_TO_CONNECT)
+        return httpx2.Client(timeout=timeout, trust_env=False, follow_redirects=False)
 
     def close(self) -> None:
-        self._http.close()
+        if "_http" in self.__dict__:
+            self._http.close()
 
     def without_login(self, method: str, path: str) -> Reply:
         return self._send(method, self._api + path, {}, None)
@@ -78,6 +88,8 @@ class GitHub:
         identity, kept = self._files.identity(), key or self._files.private_key()
         if identity is None or kept is None:
             return GitHubProblem(kind="not set up", status=0, message="no App is set up: run `cliffwatch github setup`")
+        import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
         began = int(self._now().timestamp()) - _SKEW_SECONDS
         claims = {"iat": began, "exp": began + _LASTING_SECONDS, "iss": str(identity.id)}
         headers = create_headers("cliffwatch", jwt=jwt.encode(claims, kept, algorithm="RS256"))
@@ -108,6 +120,8 @@ class GitHub:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
         """The bytes that GitHub answers. Raises ConnectionError where none come, ValueError for an address elsewhere."""
+        import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
         if not self.is_here(url):
             raise ValueError(f"{urlsplit(url).netloc} is not where GitHub is")
         try:
@@ -139,6 +153,8 @@ class GitHub:
         return token
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], body: Any) -> Reply:
+        import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
         for _ in range(_MOST_REDIRECTS + 1):
             try:
                 sent = b"" if body is None else json.dumps(body).encode()
@@ -154,6 +170,8 @@ class GitHub:
 
     def _target(self, url: str, location: str | None) -> str | None:
         """Where an answer sends us; None where that is no address, or one elsewhere."""
+        import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
         try:
             target = None if location is None else str(httpx2.URL(url).join(location))
         except httpx2.InvalidURL:
@@ -162,7 +180,9 @@ class GitHub:
 
     def _whole(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
-    ) -> tuple[int, httpx2.Headers, bytes]:
+    ) -> tuple[int, "httpx2.Headers", bytes]:
+        import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
         content = bytearray()
         kind = {"content-type": "application/json"} if body else {}
         with self._http.stream(method, url, headers={**kind, **headers}, content=body) as response:
@@ -228,7 +248,7 @@ class Installed:
             url = reply.more if isinstance(reply, Answer) else None
 
 
-def _read(status: int, headers: httpx2.Headers, content: bytes, now: datetime) -> Reply:
+def _read(status: int, headers: "httpx2.Headers", content: bytes, now: datetime) -> Reply:
     try:
         body, _, more = decipher_response(status, headers, content)
     except RateLimitExceeded as spent:
@@ -241,7 +261,7 @@ def _read(status: int, headers: httpx2.Headers, content: bytes, now: datetime) -
     return Answer(status=status, body=body, more=more)
 
 
-def _refused(status: int, headers: httpx2.Headers, message: str) -> GitHubProblem:
+def _refused(status: int, headers: "httpx2.Headers", message: str) -> GitHubProblem:
     message = message[:300]
     if status >= 500 or status == 408:
         return _broken(status, message)
@@ -252,7 +272,7 @@ def _refused(status: int, headers: httpx2.Headers, message: str) -> GitHubProble
     return GitHubProblem(kind=kinds.get(status, "wrong"), status=status, message=message)
 
 
-def _waiting(headers: httpx2.Headers, otherwise: float) -> float:
+def _waiting(headers: "httpx2.Headers", otherwise: float) -> float:
     after = headers.get("retry-after", "")
     wait = float(after) if after.isascii() and after.isdecimal() else otherwise
     return min(max(wait, 1.0), _LONGEST_WAIT)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import jwt
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from typing import TYPE_CHECKING, Any
 
 from cliffwatch_service.github.webhooks.looks import is_repository_name
 from cliffwatch_service.refusal import Refusal
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 EVENTS = frozenset({"workflow_run", "push", "workflow_dispatch"})
 """Of the workflows that publish. Those of pull requests are their authors', and `pull_request_target` is used nowhere."""
@@ -46,9 +46,11 @@ class JobIdentity:
 
 
 def read_identity(
-    token: str, key_named: Callable[[str], RSAPublicKey | None], expected: Expected, now: datetime
+    token: str, key_named: "Callable[[str], RSAPublicKey | None]", expected: Expected, now: datetime
 ) -> JobIdentity:
     """The job that an identity token is of. Raises Refusal: 401 for a token that is none, 403 for a job that publishes nothing."""
+    import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
     key = key_named(_name_of_key(token))
     if key is None:
         raise _refused("GitHub signs with no key of that name: ask GitHub for a new one")
@@ -86,6 +88,8 @@ def read_identity(
 
 def _name_of_key(token: str) -> str:
     """Which key it says to be signed with; nothing is fetched for what no key of ours could have signed."""
+    import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
     if len(token) > LARGEST_TOKEN:
         raise _refused(f"it has more than {LARGEST_TOKEN} characters")
     try:

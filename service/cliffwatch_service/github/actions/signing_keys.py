@@ -4,14 +4,14 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
-import jwt
 import structlog
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from cliffwatch_service.refusal import Refusal
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 LASTING = timedelta(hours=1)
 """After which keys are fetched again: one that GitHub withdrew is good here for no longer."""
@@ -22,7 +22,7 @@ BETWEEN_FETCHES = timedelta(minutes=1)
 AFTER_A_FAILURE = timedelta(seconds=10)
 
 _PATH = "/.well-known/jwks"
-_TIMEOUT = httpx2.Timeout(5.0)
+_SECONDS = 5.0
 _LARGEST = 256 << 10
 _MOST_KEYS = 100
 _LEAST_BITS = 2048
@@ -40,7 +40,7 @@ class SigningKeys:
         self._failing = False
         self._lock = threading.Lock()
 
-    def key(self, name: str, issuer: str, now: datetime) -> RSAPublicKey | None:
+    def key(self, name: str, issuer: str, now: datetime) -> "RSAPublicKey | None":
         """The key of this name; None where the issuer has none. Raises Refusal (503) where the issuer cannot be asked."""
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
             raise _away()
@@ -58,6 +58,8 @@ class SigningKeys:
             self._lock.release()
 
     def _fetch(self, address: str, now: datetime) -> None:
+        import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
         try:
             found = _keys_of(_content(address))
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError, RecursionError) as error:
@@ -70,9 +72,11 @@ class SigningKeys:
 
 
 def _content(address: str) -> bytes:
+    import httpx2  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+
     content = bytearray()
     with (
-        httpx2.Client(timeout=_TIMEOUT, trust_env=False, follow_redirects=False) as http,
+        httpx2.Client(timeout=_SECONDS, trust_env=False, follow_redirects=False) as http,
         http.stream("GET", address, headers={"User-Agent": "cliffwatch"}) as response,
     ):
         if response.status_code != 200:
@@ -84,7 +88,7 @@ def _content(address: str) -> bytes:
     return bytes(content)
 
 
-def _keys_of(content: bytes) -> dict[str, RSAPublicKey]:
+def _keys_of(content: bytes) -> "dict[str, RSAPublicKey]":
     """RSA keys for signing; others are no business of ours. Raises ValueError where it holds none."""
     document = json.loads(content)
     listed = document.get("keys") if isinstance(document, dict) else None
@@ -94,7 +98,10 @@ def _keys_of(content: bytes) -> dict[str, RSAPublicKey]:
     return found
 
 
-def _rsa_keys(listed: list[Any]) -> Iterator[tuple[str, RSAPublicKey]]:
+def _rsa_keys(listed: list[Any]) -> "Iterator[tuple[str, RSAPublicKey]]":
+    import jwt  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415 - as above
+
     for each in listed:
         if not isinstance(each, dict) or each.get("kty") != "RSA" or each.get("use", "sig") != "sig" or "d" in each:
             continue

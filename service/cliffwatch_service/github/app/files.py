@@ -7,10 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_service.runtime.settings import Settings
 
@@ -103,6 +99,10 @@ def app_files(settings: Settings) -> AppFiles:
 
 def refused_key(pem: str) -> Failure | None:
     """Why this is no private key of an App."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - 15 MB, which a service without a GitHub App does without
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
+
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
