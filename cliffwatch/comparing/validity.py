@@ -22,7 +22,7 @@ from cliffwatch.comparing.thresholds import (
 )
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey
-from cliffwatch.stats.noise.drifts import Drift, drift, interleaved
+from cliffwatch.stats.noise.drifts import Drift, drifts_of, interleaved
 from cliffwatch.stats.noise.layouts import layout_spread
 
 _SHARED = ("failed", "panic", "timeout")
@@ -106,7 +106,7 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
 
 def judge_drift(draft: Comparison, row: Row, threshold: float) -> Comparison:
     """Says where a host drifted while it measured; arms that did not take turns are then not to be compared."""
-    seen = _drift(row)
+    seen = next(_drifts([row]), None)
     if seen is None or seen.p > DRIFT_P or abs(math.expm1(seen.total)) < threshold:
         return draft
     words = f"the host drifted by {math.expm1(seen.total):+.1%} over the run (p = {seen.p:.1g})"
@@ -153,25 +153,25 @@ def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _drifting(rows: Sequence[Row]) -> Iterator[str]:
-    totals = []
     timed = [row for row in rows if is_timed(row.unit)]
-    for row in timed:
-        seen = _drift(row)
-        if seen is not None and seen.p <= DRIFT_P:
-            totals.append(abs(math.expm1(seen.total)))
+    seen = [each for each in _drifts(timed) if each is not None and each.p <= DRIFT_P]
+    totals = [abs(math.expm1(each.total)) for each in seen]
     if len(totals) > MOST_DRIFTING * len(timed):
         size = f"{100 * float(np.median(totals)):.2g} %"
         yield f"{len(totals)} of {counted(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."
 
 
-def _drift(row: Row) -> Drift | None:
-    """By the order of the boots of each arm."""
-    sides = enumerate((row.base, row.head))
-    ordered = [(each.boot.index, arm, each.sample.value) for arm, side in sides for each in side]
-    if min(value for _, _, value in ordered) <= 0:
-        return None
-    order, arms, values = (np.array(column, dtype=float) for column in zip(*ordered, strict=True))
-    return drift(np.log(values), order, arms)
+def _drifts(rows: Sequence[Row]) -> Iterator[Drift | None]:
+    """By the order of the boots of each arm; rows of the same boots at once."""
+    of_boots: dict[tuple[tuple[int, int], ...], list[list[float]]] = {}
+    for row in rows:
+        places = tuple((each.boot.index, arm) for arm, side in enumerate((row.base, row.head)) for each in side)
+        values = [each.sample.value for each in row.both()]
+        if min(values) > 0:
+            of_boots.setdefault(places, []).append(values)
+    for places, table in of_boots.items():
+        order, arms = (np.array(column, dtype=float) for column in zip(*places, strict=True))
+        yield from drifts_of(np.log(table), order, arms)
 
 
 def judge_layout(draft: Comparison, row: Row) -> Comparison:

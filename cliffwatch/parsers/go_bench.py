@@ -88,7 +88,9 @@ class _Beside:
 
     def result(self, values: Sequence[Value]) -> None:
         """Called before the values of a result are added."""
-        self._settings.setdefault(self.arm, dict(self.config))
+        arm = self.arm
+        if arm not in self._settings:
+            self._settings[arm] = dict(self.config)
         self._last = len(values)
 
     def read(self, comment: str, values: list[Value]) -> None:
@@ -153,10 +155,13 @@ def _tidied(unit: str) -> str:
 
 def _read_result(words: list[str], beside: _Beside, values: list[Value], problems: list[Problem], line: Line) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
-    benchmark, params = _name(words[0].removeprefix("Benchmark"))
+    name = words[0].removeprefix("Benchmark")
+    benchmark, params = _name(name)
+    ours, arm, origin = name.startswith(OURS), beside.arm, beside.origin
     suite = beside.config.get("suite") or beside.config.get("pkg")
     beside.result(values)
-    for amount, unit in zip(words[2::2], words[3::2], strict=True):
+    for place in range(2, len(words), 2):
+        amount, unit = words[place], words[place + 1]
         try:
             value = float(amount)
         except ValueError:
@@ -166,10 +171,8 @@ def _read_result(words: list[str], beside: _Beside, values: list[Value], problem
             problems.append(problem_at(line.number, line.text, reason))
             continue
         metric, shown = metric_of(unit)
-        step = 0.0 if words[0].startswith(f"Benchmark{OURS}") else step_of(amount, unit)
-        values.append(
-            Value(suite, benchmark, metric, shown, value, params, (), step, arm=beside.arm, origin=beside.origin)
-        )
+        step = 0.0 if ours else step_of(amount, unit)
+        values.append(Value(suite, benchmark, metric, shown, value, params, (), step, arm, origin))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,9 +1,12 @@
 """How fine a step the digits of a printed number can show, where its format does not say."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 
 from cliffwatch.parsers.readings import Value
+
+_Row = tuple[object, ...]
 
 _NUMBER = re.compile(r"[+-]?\d*(?:\.(?P<decimals>\d*))?(?:[eE](?P<power>[+-]?\d{1,3}))?")
 _COUNTED = re.compile(r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)")
@@ -17,10 +20,15 @@ def step_of(text: str, unit: str) -> float:
     number = _NUMBER.fullmatch(text)
     if number is None:
         return 0.0
-    decimals = number["decimals"]
+    decimals, power = number.groups()
     if decimals is None and _COUNTED.search(unit.lower()):
         return 0.0
-    return float(f"1e{int(number['power'] or 0) - len(decimals or '')}")
+    return _power_of_ten((int(power) if power else 0) - (len(decimals) if decimals else 0))
+
+
+@cache
+def _power_of_ten(exponent: int) -> float:
+    return float(f"1e{exponent}")
 
 
 def with_finest_steps(values: Sequence[Value]) -> tuple[Value, ...]:
@@ -28,16 +36,26 @@ def with_finest_steps(values: Sequence[Value]) -> tuple[Value, ...]:
 
     Values whose boot is known come with steps of their own.
     """
-    finest: dict[tuple[object, ...], float] = {}
-    rows = [_row(value) if value.origin is None and value.resolution else None for value in values]
-    for row, value in zip(rows, values, strict=True):
-        if row is not None:
-            finest[row] = min(value.resolution, finest.get(row, value.resolution))
-    return tuple(
-        value if row is None or value.resolution == finest[row] else value._replace(resolution=finest[row])
-        for row, value in zip(rows, values, strict=True)
-    )
+    finest: dict[_Row, float] = {}
+    mixed: set[_Row] = set()
+    for value in values:
+        if value.origin is None and value.resolution:
+            row = _row(value)
+            known = finest.setdefault(row, value.resolution)
+            if value.resolution != known:
+                mixed.add(row)
+                finest[row] = min(known, value.resolution)
+    if not mixed:
+        return tuple(values)
+    return tuple(_with_finest(value, finest, mixed) for value in values)
 
 
-def _row(value: Value) -> tuple[object, ...]:
+def _with_finest(value: Value, finest: Mapping[_Row, float], mixed: Collection[_Row]) -> Value:
+    if value.origin is not None or not value.resolution:
+        return value
+    row = _row(value)
+    return value._replace(resolution=finest[row]) if row in mixed else value
+
+
+def _row(value: Value) -> _Row:
     return value.arm, value.suite, value.benchmark, tuple(value.params.items()), value.metric, value.unit

@@ -28,16 +28,24 @@ class Drift:
 
 def drift(values: Values, order: Values, arms: Values) -> Drift | None:
     """Of boots with log `values` at positions `order`, of arms 0 and 1; None of fewer than eight boots or all alike."""
-    if len(values) < _FEWEST:
-        return None
-    parts = [(order[arms == arm], values[arms == arm]) for arm in (0, 1)]
-    if np.ptp(order) == 0 or all(np.ptp(part) == 0 for _, part in parts if len(part)):
-        return None
-    slopes = np.concatenate([slopes_of(positions, part) for positions, part in parts])
-    score = sum(_score(positions, part) for positions, part in parts)
-    variance = sum(_variance(len(part)) for _, part in parts)
-    p = math.erfc(abs(score) / math.sqrt(2 * variance))
-    return Drift(total=float(np.median(slopes)) * float(np.ptp(order)), p=p)
+    return drifts_of(values[None, :], order, arms)[0]
+
+
+def drifts_of(rows: Values, order: Values, arms: Values) -> list[Drift | None]:
+    """The drift of each row, (rows, boots), measured in the same boots."""
+    if rows.shape[-1] < _FEWEST or np.ptp(order) == 0:
+        return [None] * len(rows)
+    places = [np.flatnonzero(arms == arm) for arm in (0, 1)]
+    parts = [(order[place], rows[:, place]) for place in places if len(place)]
+    moving = np.any([np.ptp(part, axis=-1) > 0 for _, part in parts], axis=0)
+    slopes = np.concatenate([slopes_of(positions, part) for positions, part in parts], axis=-1)
+    scores = sum(_scores(positions, part) for positions, part in parts)
+    variance = sum(_variance(len(positions)) for positions, _ in parts)
+    totals = np.median(slopes, axis=-1) * float(np.ptp(order)) if slopes.shape[-1] else np.zeros(len(rows))
+    return [
+        Drift(total=float(total), p=_p(float(score), variance)) if moves else None
+        for total, score, moves in zip(totals, np.atleast_1d(scores), moving, strict=True)
+    ]
 
 
 def interleaved(order: Values, arms: Values) -> bool:
@@ -50,15 +58,15 @@ def interleaved(order: Values, arms: Values) -> bool:
 
 def kendall_p(order: Values, values: Values) -> float:
     """The p-value of Kendall's test by its normal approximation, good from eight values on."""
-    return math.erfc(abs(_score(order, values)) / math.sqrt(2 * _variance(len(values))))
+    return _p(float(_scores(order, values)), _variance(len(values)))
 
 
 def slopes_of(order: Values, values: Values) -> Values:
-    """The slopes between all pairs of values at different positions; their median is the estimate of Theil and Sen."""
+    """The slopes between all pairs of values, (…, n), at different positions; their median is the estimate of Theil and Sen."""
     first, second = _pairs(len(order))
     apart = order[second] != order[first]
     first, second = first[apart], second[apart]
-    return np.asarray((values[second] - values[first]) / (order[second] - order[first]))
+    return np.asarray((values[..., second] - values[..., first]) / (order[second] - order[first]))
 
 
 @lru_cache(maxsize=64)
@@ -66,8 +74,14 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(count, 1)
 
 
-def _score(order: Values, values: Values) -> float:
-    return float(np.sign(np.subtract.outer(order, order) * np.subtract.outer(values, values)).sum() / 2)
+def _scores(order: Values, values: Values) -> Values:
+    first, second = _pairs(len(order))
+    rising = np.sign(order[second] - order[first])
+    return np.asarray((np.sign(values[..., second] - values[..., first]) * rising).sum(axis=-1))
+
+
+def _p(score: float, variance: float) -> float:
+    return math.erfc(abs(score) / math.sqrt(2 * variance))
 
 
 def _variance(count: int) -> float:
