@@ -48,7 +48,7 @@ _COUNTED = 200
 """Boots up to which the median test's own distribution is counted."""
 
 _CLOSE_ENOUGH = 1e-5
-_NODES = 20
+_NODES = 10
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
@@ -74,18 +74,21 @@ def detectable_staged(spread: float, stages: Stages, candidates: int, power: flo
 
 def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:
     """Boots an arm, of one stage, with which a shift is detected with `power`; at most 100,000."""
-
-    def enough(boots: int) -> bool:
-        units = _smallest(boots, boots, alpha, 2, power)
-        return units is not None and units * spread <= shift
-
-    low, high = 1, max(2, least_boots(alpha))
-    while high < _MOST_BOOTS and not enough(high):
-        low, high = high, 2 * high
+    if shift <= 0:
+        return _MOST_BOOTS
+    low, high = 1, _MOST_BOOTS
+    boots = max(2, least_boots(alpha))
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return min(high, _MOST_BOOTS)
+        units = _smallest(boots, boots, alpha, 2, power)
+        excess = None if units is None else units * spread / shift
+        if excess is not None and excess <= 1:
+            high = boots
+        else:
+            low = boots
+        # What is detectable falls with the root of the boots: a step or two, then one more to either side.
+        boots = 2 * boots if excess is None else round(boots * excess**2)
+        boots = min(max(boots, low + 1), high - 1)
+    return high
 
 
 def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
