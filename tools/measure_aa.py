@@ -47,7 +47,7 @@ def main() -> int:
         print(f"{row.difference:9.4%}  {row.boots} boots  {row.case} {row.metric}")
     wrong = [row for run in runs for row in _changes(run)]
     for row in wrong:
-        print(f"a verdict of nothing: {row}")
+        print(f"a false change: {row}")
     if options.write:
         print(f"{_write(repeated)} rows in suites/{FILE}")
     return 1 if wrong else 0

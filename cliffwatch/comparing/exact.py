@@ -55,7 +55,7 @@ def _noisier_than_known(row: Row) -> tuple[str, ...]:
     spread = max(_spread(row.base), _spread(row.head))
     if spread <= known:
         return ()
-    return (f"boots of one kernel differ by {spread:.2%}, more than the {known:.2%} known of this case",)
+    return (f"boots of one kernel differ by {spread:.2%}, more than the {known:.2%} expected of it",)
 
 
 def _verdict(

@@ -39,6 +39,9 @@ families have anything published, with 21, 30, 42 and 60 boots.
 FULL_SHARE = 1.05
 _STEEPNESS = 5
 
+_ROUNDING = 1e-9
+"""Distances that differ by less of themselves are equal: those of two modes can be, but for what subtraction left over."""
+
 UNEQUAL = 0.8
 """Boots of the smaller arm over those of the larger, below which spreads count."""
 
@@ -104,7 +107,9 @@ def spread_statistics(base: Values, head: Values) -> Values:
     ours, theirs = distances(base), distances(head)
     squares = (n * ours.var(axis=-1) + m * theirs.var(axis=-1)) / (n + m - 2)
     apart = theirs.mean(axis=-1) - ours.mean(axis=-1)
-    return np.asarray(apart / np.sqrt(np.maximum(squares * (1 / n + 1 / m), 1e-300)))
+    rounding = _ROUNDING * (theirs.mean(axis=-1) + ours.mean(axis=-1))
+    apart = np.where(np.abs(apart) > rounding, apart, 0.0)
+    return np.asarray(apart / np.sqrt(np.maximum(squares, np.maximum(rounding**2, 1e-300)) * (1 / n + 1 / m)))
 
 
 def distances(arm: Values) -> Values:

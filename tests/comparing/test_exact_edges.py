@@ -71,5 +71,5 @@ def test_a_case_whose_boots_differ_by_more_than_is_known_of_it_says_so() -> None
     )
 
     assert within.notes == ()
-    assert beyond.notes == ("boots of one kernel differ by 0.10%, more than the 0.05% known of this case",)
+    assert beyond.notes == ("boots of one kernel differ by 0.10%, more than the 0.05% expected of it",)
     assert judged([100.0, 100.1], [100.0]).notes == (), "a file that says its values are counted gives no repeatability"

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from cliffwatch.stats.noise.components import components
-from cliffwatch.stats.noise.drifts import drift, interleaved
+from cliffwatch.stats.noise.drifts import drift, drifts_of, interleaved
 from cliffwatch.stats.noise.layouts import layout_spread
 from cliffwatch.stats.noise.shapes import _fisher, two_modes
 
@@ -87,3 +87,17 @@ def test_the_shares_are_compared_by_fishers_exact_test() -> None:
         slow_base, n, slow_head, m = table
         wanted = stats.fisher_exact(np.array([[slow_base, n - slow_base], [slow_head, m - slow_head]]))[1]
         assert _fisher(slow_base, n, slow_head, m) == pytest.approx(wanted)
+
+
+def test_drifts_of_rows_are_those_of_each_row_by_itself() -> None:
+    """Also where so many are asked for that they are taken in parts; a row that never moves has none."""
+    generator = np.random.default_rng(9)
+    order = np.arange(80.0)
+    arms = np.arange(80) % 2
+    rows = generator.normal(0, 0.01, (400, 80)) + np.linspace(0, 0.05, 80) * (np.arange(400) % 3 == 0)[:, None]
+    rows[7] = 0.25
+
+    at_once = drifts_of(rows, order, arms)
+    assert at_once == [drift(row, order, arms) for row in rows]
+    assert at_once[7] is None
+    assert drifts_of(rows, order, np.zeros(80))[0] is not None

@@ -119,3 +119,14 @@ def test_pairs_have_half_the_freedom_of_two_samples_and_detect_as_little_less() 
     assert samples is not None
     assert samples < pairs < 1.15 * samples
     assert detectable_in_pairs(0.01, 5, 0.01) is None
+
+
+@pytest.mark.parametrize("many", [39, 60, 199, 5000])
+def test_one_boot_of_a_side_detects_nothing_however_many_the_other_has(many: int) -> None:
+    assert detectable(0.02, 1, many, 0.05) is None
+    assert published_power(5.0, 1, many, 0.05, 2) == 0.0
+
+
+@pytest.mark.parametrize(("shift", "spread"), [(0.0, 0.02), (1e-170, 0.02), (0.01, math.inf), (0.01, math.nan)])
+def test_what_no_number_of_boots_detects_needs_the_most_that_is_said(shift: float, spread: float) -> None:
+    assert boots_needed(shift, spread, 0.01) == 100_000

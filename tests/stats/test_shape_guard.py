@@ -122,3 +122,11 @@ def test_few_pairs_are_compared_as_two_samples_where_pairs_could_not_decide() ->
 
     assert not row.in_pairs
     assert row.outcome == "changed"
+
+
+def test_two_modes_alike_on_both_sides_are_of_one_spread() -> None:
+    """All distances are equal but for rounding, which is no evidence of anything."""
+    base = np.log(np.repeat([100.0, 102.0], 10))
+    for factor in (1.02, 1.03, 1.07, 1.5):
+        head = np.log(np.repeat([100.0, 102.0], 10) * factor)
+        assert not spreads_differ(base, head)

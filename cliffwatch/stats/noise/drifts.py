@@ -16,6 +16,8 @@ from cliffwatch.stats.ranks import two_samples
 
 SURE = 0.001
 _FEWEST = 8
+_PAIRS_AT_ONCE = 1 << 20
+"""Of values, over all rows that are looked at in one go: some tens of MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,13 @@ def drifts_of(rows: Values, order: Values, arms: Values) -> list[Drift | None]:
     """The drift of each row, (rows, boots), measured in the same boots."""
     if rows.shape[-1] < _FEWEST or np.ptp(order) == 0:
         return [None] * len(rows)
+    at_once = max(1, _PAIRS_AT_ONCE // rows.shape[-1] ** 2)
+    return [
+        each for first in range(0, len(rows), at_once) for each in _drifts(rows[first : first + at_once], order, arms)
+    ]
+
+
+def _drifts(rows: Values, order: Values, arms: Values) -> list[Drift | None]:
     places = [np.flatnonzero(arms == arm) for arm in (0, 1)]
     parts = [(order[place], rows[:, place]) for place in places if len(place)]
     moving = np.any([np.ptp(part, axis=-1) > 0 for _, part in parts], axis=0)

@@ -45,7 +45,7 @@ _NORMAL = NormalDist()
 _MOST_SPREADS = 1e6
 _STEPS = 40
 _COUNTED = 200
-"""Boots up to which the median test's own distribution is counted."""
+"""Boots up to which orders are counted to say whether ranks reach an error; more reach any that is asked for."""
 
 _CLOSE_ENOUGH = 1e-5
 _NODES = 10
@@ -86,7 +86,8 @@ def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER
         else:
             low = boots
         # What is detectable falls with the root of the boots: a step or two, then one more to either side.
-        boots = 2 * boots if excess is None else round(boots * excess**2)
+        wider = 2.0 if excess is None else min(_MOST_BOOTS, excess)
+        boots = round(boots * wider**2)
         boots = min(max(boots, low + 1), high - 1)
     return high
 
@@ -111,7 +112,9 @@ def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> f
     if not sizes_differ(n, m):
         return together
     fewest = min(n, m)
-    critical = t_quantile(2 * alpha / sides, fewest - 1) if fewest > 1 else math.inf
+    if fewest < 2:
+        return 0.0
+    critical = t_quantile(2 * alpha / sides, fewest - 1)
     return min(together, noncentral_tail(critical, fewest - 1, units / math.sqrt(1 / n + 1 / m)))
 
 
@@ -145,7 +148,7 @@ def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
 @cache
 def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float | None:
     """In spreads; None where no shift passes."""
-    if not _reaches(n, m, alpha / sides):
+    if min(n, m) < 2 or not _reaches(n, m, alpha / sides):
         return None
     return _least(lambda units: published_power(units, n, m, alpha, sides), power)
 

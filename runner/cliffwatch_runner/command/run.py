@@ -124,7 +124,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     type=Size(),
     default=KEEP_BUILT_BYTES,
     show_default="5G",
-    help="Size of kernels and benches that the end of the run leaves; the least recently used go first.",
+    help="Size of kernels, benches and guest roots that the end of the run leaves; the least recently used go first.",
 )
 @click.option(
     "--config",

@@ -28,6 +28,7 @@ _ASKED = {
     "ccache": "ccache",
     "bwrap": "bwrap",
 }
+_MOST_STEPS = 200
 _UDEV_DAEMONS = ("usr/lib/systemd/systemd-udevd", "lib/systemd/systemd-udevd", "usr/sbin/udevd", "sbin/udevd")
 
 
@@ -91,7 +92,25 @@ def find_virtme_run() -> Path | None:
 
 
 def find_udev(root: Path = Path("/")) -> Path | None:
-    return next((root / name for name in _UDEV_DAEMONS if (root / name).exists()), None)
+    """Of a root file system, whose links lead where they do in it."""
+    return next((root / name for name in _UDEV_DAEMONS if _is_there(root, name)), None)
+
+
+def _is_there(root: Path, name: str) -> bool:
+    """Whether a path leads to something in a root file system; of more links than Linux follows, not."""
+    left, place = name.split("/")[::-1], root
+    for _ in range(_MOST_STEPS):
+        if not left:
+            return place.exists()
+        part = left.pop()
+        place = (
+            place.parent if part == ".." and place != root else place / part if part not in ("", ".", "..") else place
+        )
+        if place.is_symlink():
+            target = str(place.readlink())
+            left += target.split("/")[::-1]
+            place = root if target.startswith("/") else place.parent
+    return False
 
 
 def container_engine() -> str | None:

@@ -30,6 +30,12 @@ _NEEDED_BYTES = 6 << 30
 _BUILD_SECONDS = 3 * 3600.0
 """Of one command of a build."""
 
+NO_UDEV = Failure(
+    whose="host",
+    message="udev is missing, without which a guest's output is lost",
+    next_step="install udev, in the root file system that --guest-root names if there is one",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedRequest:
@@ -129,7 +135,7 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
         for revision in dict.fromkeys((resolved.base, resolved.head, resolved.bench))
         for failure in unmet(needs_of(resolved.tree.mirror, revision), toolchain, revision)
     ]
-    failures += _boot_tools()
+    failures += _boot_tools(request)
     sandboxes, limits = _sandboxes(request), changed(host_limits(_BUILD_SECONDS), request.limits)
     failures += [each for each in (sandboxes, limits) if isinstance(each, Failure)]
     if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
@@ -160,7 +166,7 @@ def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
     return refused if refused is not None else (sandbox, guest_sandbox)
 
 
-def _boot_tools() -> Sequence[Failure]:
+def _boot_tools(request: RunRequest) -> Sequence[Failure]:
     versions = program_versions()
     wanted = {"qemu": ("QEMU", "qemu-system-x86")}
     missing = [
@@ -170,14 +176,9 @@ def _boot_tools() -> Sequence[Failure]:
     ]
     if find_virtme_run() is None:
         missing.append(Failure(whose="host", message="virtme-ng is missing", next_step="run `make setup`"))
-    if find_udev() is None:
-        missing.append(
-            Failure(
-                whose="host",
-                message="udev is missing, without which a guest's output is lost",
-                next_step="install udev",
-            )
-        )
+    # Of an image it is known when its file system is there.
+    if request.tools.build_image is None and find_udev(request.guest_root or Path("/")) is None:
+        missing.append(NO_UDEV)
     return missing
 
 

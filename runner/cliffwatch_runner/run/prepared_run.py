@@ -14,9 +14,9 @@ from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
-from cliffwatch_runner.host.programs import guest_programs
+from cliffwatch_runner.host.programs import find_udev, guest_programs
 from cliffwatch_runner.plan.plan import CONTROL
-from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, check_tools
+from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, ResolvedRequest, check_tools
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
@@ -72,7 +72,7 @@ def prepare_run(
     tools = check_tools(request, planned.resolved)
     if isinstance(tools, tuple):
         return tools
-    rooted = _with_root_of_image(request, progress, uses)
+    rooted = _with_root_of_image(request, progress, stop, uses)
     if isinstance(rooted, Failure):
         return (rooted,)
     settings = BuildSettings(
@@ -95,14 +95,20 @@ def prepare_run(
     return PreparedRun(out=request.out, facts=facts, guest=guest, progress=progress, stop=stop)
 
 
-def _with_root_of_image(request: RunRequest, progress: Progress, uses: Uses) -> RunRequest | Failure:
+def _with_root_of_image(
+    request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses
+) -> RunRequest | Failure:
     """Guests run on the file system of the image that bench is built in, unless another one was named."""
     image = request.tools.build_image
     if image is None or request.guest_root is not None:
         return request
-    root = image_root(request.cache, image, uses)
+    progress.begin("guest root", f"the file system of {image}")
+    root = image_root(request.cache, image, uses, stop.is_set)
     if isinstance(root, Failure):
         return root
+    progress.end("this host's programs" if root is None else f"of {image}")
+    if root is None and find_udev() is None:
+        return NO_UDEV
     if root is None:
         progress.note(
             f"{image} has no udev, so that guests run on this host's programs; bench may miss its libraries there"
