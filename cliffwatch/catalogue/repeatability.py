@@ -19,7 +19,10 @@ COLUMNS = ("case", "metric", "boots", "difference", "kernel", "emulator", "day")
 MARGIN = 2
 """Further boots differ by more than the few that were measured: times the largest difference seen."""
 
-LEAST = 0.0002
+STEP = 0.0001
+"""To which it is rounded up: what a few boots say has no more digits."""
+
+LEAST = 2 * STEP
 """Of cases whose boots did not differ at all."""
 
 
@@ -32,7 +35,7 @@ class Repeatability:
     def of(self, case: CaseKey, metric: str) -> float | None:
         """What boots of one kernel may differ by; None where the case was not measured."""
         seen = self.differences.get((str(case), metric))
-        return None if seen is None else max(LEAST, MARGIN * seen)
+        return None if seen is None else max(LEAST, math.ceil(MARGIN * seen / STEP) * STEP)
 
 
 NOTHING_MEASURED = Repeatability(differences={})
