@@ -130,3 +130,18 @@ def test_two_modes_alike_on_both_sides_are_of_one_spread() -> None:
     for factor in (1.02, 1.03, 1.07, 1.5):
         head = np.log(np.repeat([100.0, 102.0], 10) * factor)
         assert not spreads_differ(base, head)
+
+
+def test_a_tail_on_one_side_is_no_change_however_many_boots_there_are() -> None:
+    """Sixty boots of an exponential head whose median is base's: of forty families of 200 rows, ranks alone report in one of five."""
+    generator = np.random.default_rng(60)
+    reported = by_ranks = 0
+    for _ in range(40):
+        base = generator.normal(0, QUIET, (200, 60))
+        head = generator.exponential(QUIET, (200, 60)) - QUIET * np.log(2)
+        by_ranks += bool((two_samples(base, head).p() <= 0.01 / 200).any())
+        decisions = decide_fixed([boot_values(*arms) for arms in zip(base, head, strict=True)], margin=0.01, alpha=0.01)
+        reported += any(each.outcome.startswith("changed") for each in decisions)
+
+    assert by_ranks >= 5
+    assert reported <= 2
