@@ -7,15 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import rich_click as click
 
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
-from cliffwatch.failure import Exit, Failure, wrong_usage
-
-if TYPE_CHECKING:
-    from cliffwatch.reports.mail.reply import Reply
+from cliffwatch.failure import Exit, wrong_usage
+from cliffwatch.reports.mail.reply import Reply, read_reply
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
@@ -33,21 +31,19 @@ class ReportOptions:
     all_metrics: bool
     explain: str | None
     colour: Literal["auto", "always", "never"]
-    reply: "Reply | None" = None
+    reply: Reply | None = None
 
 
-def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> "Reply | None":
+def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> Reply | None:
     """The reply that the mail is to be; ends the command where it cannot be one."""
     if in_reply_to is None and mail_from is None:
         return None
-    from cliffwatch.reports.mail.reply import read_reply  # noqa: PLC0415 - a mail alone needs it
-
     reply = (
         read_reply(in_reply_to or "", mail_from or "")
         if format_ == "mail"
         else wrong_usage("--in-reply-to and --mail-from are of a mail", "add --format mail")
     )
-    if not isinstance(reply, Failure):
+    if isinstance(reply, Reply):
         return reply
     click.echo(f"cliffwatch: {reply.message}\n  {reply.next_step}", err=True)
     raise SystemExit(reply.exit)
