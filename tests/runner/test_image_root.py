@@ -1,15 +1,19 @@
 """With `--build-image` guests run on the image's file system: bench needs the libraries that it was linked with."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
+from toy import RecordedProgress, request
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.build.cache.uses import Uses, cache_uses
 from cliffwatch_runner.build.image_root import image_root
+from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.run.prepared_run import _with_root_of_image
 
 ENGINE = """#!/bin/sh
 # As docker is called for it, with images that no container of runs. Podman warns like this.
@@ -133,3 +137,25 @@ def test_an_export_that_was_cut_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_unpacking_ends_when_the_run_is_to_end(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         image_root(tmp_path / "cache", "tools:1", Uses(), lambda: True)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_root_that_was_named_wins_over_the_images(tmp_path: Path) -> None:
+    named = tmp_path / "named"
+    for guest_root, expected in ((named, named), (None, tmp_path / "cache" / "guest-roots" / TOOLS[:32] / "root")):
+        tools = ToolChoice(cc=None, clang=None, pahole=None, build_image="tools:1")
+        wanted = request(tmp_path, tmp_path, tools=tools, guest_root=guest_root)
+        rooted = _with_root_of_image(wanted, RecordedProgress(), threading.Event(), Uses())
+
+        assert not isinstance(rooted, Failure)
+        assert rooted.guest_root == expected
+
+
+def test_that_guests_run_on_the_hosts_programs_is_said(files: Path, tmp_path: Path) -> None:
+    (files / "usr/lib/systemd/systemd-udevd").unlink()
+    tools, progress = ToolChoice(cc=None, clang=None, pahole=None, build_image="tools:1"), RecordedProgress()
+    rooted = _with_root_of_image(request(tmp_path, tmp_path, tools=tools), progress, threading.Event(), Uses())
+
+    assert not isinstance(rooted, Failure)
+    assert rooted.guest_root is None
+    assert any("guests run on this host's programs" in line for line in progress.lines)
