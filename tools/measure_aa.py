@@ -135,7 +135,7 @@ def _changes(run: Run) -> Iterator[str]:
 
 def _write(repeated: Sequence[Repeated]) -> int:
     catalogue, file = load_catalogue(), suites_folder() / FILE
-    known = list(csv.DictReader(file.open())) if file.exists() else []
+    known = list(csv.DictReader(file.read_text().splitlines())) if file.exists() else []
     rows = {(row["case"], row["metric"]): row for row in known}
     for row in repeated:
         benchmark = catalogue.benchmark(row.case.partition("/")[0])
