@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cliffwatch.samples import CaseKey, Mode
 
@@ -25,6 +23,6 @@ def series_digest(case: CaseKey, metric: str, unit: str, platform: str, mode: Mo
     return digest_of(["series", case.suite, case.benchmark, case.params, metric, unit, platform, mode])
 
 
-def run_digest(record: Mapping[str, Any], host: str) -> str:
-    """Of one carrying out of a plan: its identity, when it began and the host. Raises KeyError where run.json lacks one."""
-    return digest_of(["run", record["identity"], record["created"], host])
+def run_digest(identity: str, created: str, host: str) -> str:
+    """Of one carrying out of a plan: its identity, when it began, as run.json has both, and the host."""
+    return digest_of(["run", identity, created, host])

@@ -1,15 +1,16 @@
 """Makes the side of a comparison from whatever a person names: a run, an arm of one, or a file."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.run_record import StagesRecord
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Value
-from cliffwatch.results import COMPARED, notable_of, read_run, stages_from_json
+from cliffwatch.results import COMPARED, read_run
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
 
@@ -95,17 +96,20 @@ def import_file(path: Path) -> ImportedFile | Failure:
 
 def _notable(settings: Mapping[str, str]) -> float | None:
     """The threshold that the file says; None where it says none, or nonsense."""
+    notable = _fraction(settings.get("notable", ""))
+    return notable if notable is not None and 0 <= notable <= 1 else None
+
+
+def _fraction(text: str) -> float | None:
     try:
-        return notable_of({"plan": settings})
+        return float(text)
     except ValueError:
         return None
 
 
 def _stages(settings: Mapping[str, str]) -> Stages | None:
-    try:
-        return stages_from_json(json.loads(settings.get("stages", "null")))
-    except (KeyError, TypeError, ValueError, RecursionError):
-        return None
+    stages = read_as(settings.get("stages", "").encode(), StagesRecord)
+    return None if isinstance(stages, Wrong) else stages.stages
 
 
 def read_text(path: Path) -> str | Failure:

@@ -138,8 +138,8 @@ class Running:
         """A job of what a run measures, asked for by the service itself, and taken by its host, with a token of its own unless
         another is named.
         """
-        arms, target = run.record["arms"], (run.record["platform"], run.record["mode"])
-        base, head = (arms[name]["facts"]["commit"] for name in ("base", "head"))
+        target = run.record["platform"], run.record["mode"]
+        base, head = (arm["facts"]["commit"] for arm in run.record["arms"][:2])
         asked = Asked(
             tree=run.record["tree"],
             base=base,

@@ -54,7 +54,7 @@ def run_of(
     ]
     record = {
         "format": "cliffwatch-run",
-        "format_version": 1,
+        "format_version": 2,
         "cliffwatch_version": "0.1.0",
         "created": created,
         "status": "complete",
@@ -64,10 +64,10 @@ def run_of(
         "profile": "standard",
         "suites": ["local-storage"],
         "tree": "https://git.example.org/bpf-next.git",
-        "arms": {
-            name: _arm(commit, (parents or {}).get(commit, ()), config)
+        "arms": [
+            {"name": name, **_arm(commit, (parents or {}).get(commit, ()), config)}
             for name, commit in (("base", base), ("head", head))
-        },
+        ],
         "bench": {"from": "head", "digest": "b" * 32, "source_digest": "d" * 32, "fixed_seed": False},
         "config_digest": config,
         "toolchain": {"gcc": "gcc 12.2.0"},
@@ -75,14 +75,24 @@ def run_of(
         "plan": {
             "seed": seed,
             "stages": None,
-            "cases": [{**key, "argv": [key["benchmark"]]} for key in keys],
+            "cases": [{**key, "argv": [key["benchmark"]], "guest": {"cpus": 4, "memory_mib": None}} for key in keys],
             "boots": planned,
         },
         "left_out": [],
         "host": {"cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x830107c"]}, "load_average": [0.1, 0.2, 0.3]},
         "notes": [],
     }
-    return MadeRun(record=record, host=host, logs=logs, digest=run_digest(record, host))
+    return MadeRun(record=record, host=host, logs=logs, digest=record_digest(record, host))
+
+
+def record_digest(record: Mapping[str, Any], host: str) -> str:
+    return run_digest(record["identity"], record["created"], host)
+
+
+def arm_of(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """An arm of run.json."""
+    found: dict[str, Any] = next(arm for arm in record["arms"] if arm["name"] == name)
+    return found
 
 
 def _case(index: int) -> dict[str, Any]:

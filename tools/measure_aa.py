@@ -94,7 +94,7 @@ def _read(folder: Path) -> Run:
     run = read_run(folder)
     if isinstance(run, Failure):
         sys.exit(f"{run.message}\n  {run.next_step}")
-    if run.record["mode"] != "icount" or len({arm.facts["kernel"] for arm in run.arms.values()}) > 1:
+    if run.record.mode != "icount" or len({arm.facts["kernel"] for arm in run.arms.values()}) > 1:
         sys.exit(f"{folder}: this needs a run in icount mode whose kernels are the same")
     return run
 
@@ -112,7 +112,7 @@ def _repeated(runs: Sequence[Run]) -> Iterator[Repeated]:
             key = str(sample.case), sample.metric
             values.setdefault(key, []).append(sample.value)
             steps[key] = max(steps.get(key, 0.0), sample.resolution)
-    day = max(str(run.record["created"]) for run in runs)[:10]
+    day = max(run.record.created for run in runs)[:10]
     for (case, metric), each in values.items():
         if len(each) > 1 and min(each) >= 0:
             apart = max(0.0, max(each) - min(each) - steps[case, metric])
@@ -121,7 +121,7 @@ def _repeated(runs: Sequence[Run]) -> Iterator[Repeated]:
 
 
 def _emulator(run: Run) -> str:
-    return f"QEMU {run.record['host']['programs']['qemu']}"
+    return f"QEMU {(run.record.host or {})['programs']['qemu']}"
 
 
 def _changes(run: Run) -> Iterator[str]:

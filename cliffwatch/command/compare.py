@@ -136,7 +136,7 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
 
 def _blame(run: Run) -> Exit | None:
     """Whether an arm could not be measured, and whose fault that was."""
-    whose = {(arm.get("failure") or {}).get("whose") for arm in run.record["arms"].values()}
+    whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None}
     if "host" in whose:
         return Exit.HOST_FAILED
     died = any(

@@ -9,7 +9,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch.results import notable_of, read_run
+from cliffwatch.results import read_run
 
 
 @click.command()
@@ -29,7 +29,7 @@ def export(run: Path, format_: str, arm: tuple[str, ...]) -> NoReturn:  # noqa: 
         click.echo(f"cliffwatch: {run} has no arm '{min(unknown)}'; choose among: {', '.join(run_read.arms)}", err=True)
         raise SystemExit(Exit.USAGE)
     arms = [each for name, each in run_read.arms.items() if not arm or name in arm]
-    settings = run_settings(notable_of(run_read.record), run_read.stages)
+    settings = run_settings(run_read.record.plan.notable, run_read.stages)
     of_run = tuple(run_read.arms.values())
     click.echo(go_bench_report(arms, load_catalogue().traits, settings=settings, of_run=of_run), nl=False)
     raise SystemExit(Exit.DONE)

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from cliffwatch.comparing.comparison import Comparison, Verdict
+from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Row, blank
 from cliffwatch.comparing.thresholds import Method
+from cliffwatch.formats.comparison import Verdict
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
 
 _FAILED = ("failed", "panic", "timeout")

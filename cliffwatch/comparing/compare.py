@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
 from cliffwatch.comparing.digits import judge_digits
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
@@ -22,6 +22,7 @@ from cliffwatch.comparing.validity import (
     without_failed_boots,
 )
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import Control
 from cliffwatch.samples import Arm, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 

@@ -14,7 +14,7 @@ from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.results import Run, notable_of
+from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Boot
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
@@ -51,7 +51,7 @@ def sides_of_run(run: Run) -> Sides:
         head=run.arms["head"],
         control=run.arms.get("control"),
         stages=run.stages,
-        notable=notable_of(run.record),
+        notable=run.record.plan.notable,
         one_run=True,
     )
 

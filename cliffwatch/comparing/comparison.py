@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from cliffwatch.formats.comparison import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
 
-Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"]
 VERDICTS: tuple[Verdict, ...] = (
     "regression",
     "improvement",
@@ -80,47 +79,6 @@ class SideFacts:
     label: str
     facts: Mapping[str, str]
     boots: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mean:
-    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are too few."""
-
-    metric: str
-    unit: str
-    rows: int
-    change: float
-    ci_low: float | None
-    ci_high: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
-    """Base against itself under another name: rows of which the method would have published something, of how many.
-
-    `largest` is the largest difference, as a fraction: what no change looks like on this host.
-    """
-
-    rows: int
-    published: int
-    largest: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
-    """A benchmark over one numeric parameter: the course and the breakpoints of each side's curve, in words.
-
-    `base_breakpoint` and `head_breakpoint` are the last parameter value on the first course and the first surely off it, of the
-    breakpoint with most weight; None where the curve has no breakpoint.
-    """
-
-    suite: str
-    benchmark: str
-    parameter: str
-    metric: str
-    words: str
-    base_breakpoint: tuple[float, float] | None
-    head_breakpoint: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

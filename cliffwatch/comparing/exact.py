@@ -3,10 +3,11 @@
 import statistics
 from dataclasses import replace
 
-from cliffwatch.comparing.comparison import Comparison, Verdict
+from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.digits import ONE_STEP
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.comparing.thresholds import direction
+from cliffwatch.formats.comparison import Verdict
 from cliffwatch.samples import Better, Sample
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cliffwatch.comparing.comparison import Mean
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
+from cliffwatch.formats.comparison import Mean
 from cliffwatch.stats.means import mean_ratio
 from cliffwatch.stats.rank_tables import Values
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cliffwatch.comparing.comparison import CHANGES, Comparison, Verdict
+from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Measurement, Row
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
 from cliffwatch.counting import counted
+from cliffwatch.formats.comparison import Verdict
 from cliffwatch.samples import Better, Stage
 from cliffwatch.stats.boot_values import Blocks, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged

@@ -1,6 +1,6 @@
 """What readers get first: which verdicts are reported, how rows are grouped, filtered and sorted, what a set could detect.
 
-Works on rows of Comparison JSON (docs/formats.md) as they are, so that pages of thousands of rows decide like every report.
+Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that pages decide like every report.
 """
 
 import re
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from cliffwatch.comparing.comparison import CHANGES, TROUBLED, Comparison
-from cliffwatch.comparing.thresholds import LIKELY, NOISY, is_real
+from cliffwatch.comparing.thresholds import LIKELY, is_real
+from cliffwatch.formats.comparison import ComparisonRow
 
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
@@ -96,24 +97,16 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
 
 
-def likely(row: Comparison | Mapping[str, Any]) -> bool:
+def likely(row: Comparison | ComparisonRow) -> bool:
     """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely, and it is no small one."""
-    names = ("verdict", "p", "change", "threshold")
-    verdict, p, change, threshold = (
-        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row.get(name) for name in names)
-    )
-    if verdict != "inconclusive" or p is None or change is None:
+    if row.verdict != "inconclusive" or row.p is None or row.change is None:
         return False
-    return bool(p <= LIKELY and abs(change) >= (NOISY if threshold is None else threshold))
+    return row.p <= LIKELY and abs(row.change) >= row.threshold
 
 
-def beyond_noise(row: Comparison | Mapping[str, Any]) -> bool:
+def beyond_noise(row: Comparison | ComparisonRow) -> bool:
     """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
-    names = ("verdict", "q", "ci_low", "ci_high", "p")
-    verdict, q, low, high, p = (
-        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row.get(name) for name in names)
-    )
-    return is_real(verdict=str(verdict), q=q, ci_low=low, ci_high=high, counted=p is None)
+    return is_real(verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None)
 
 
 Standing = Literal["both", "regression", "trouble", "changed", "improvement", "unchanged", "inconclusive"]
@@ -140,18 +133,16 @@ class Detectable:
     largest: float
 
 
-def detectable(rows: Iterable[Mapping[str, Any]]) -> Detectable | None:
+def detectable(rows: Iterable[Comparison | ComparisonRow]) -> Detectable | None:
     """Of the unchanged rows that decide their case; None where none has a minimum detectable effect."""
-    effects = [
-        row["mde"] for row in rows if row["primary"] and row["verdict"] == "unchanged" and row["mde"] is not None
-    ]
+    effects = [row.mde for row in rows if row.primary and row.verdict == "unchanged" and row.mde is not None]
     return Detectable(statistics.median(effects), max(effects)) if effects else None
 
 
-def reported_reach(rows: Iterable[Mapping[str, Any]]) -> list[float]:
+def reported_reach(rows: Iterable[ComparisonRow]) -> list[float]:
     """How far the intervals of reported rows reach from zero, the nearest first."""
     return sorted(
-        max(abs(row["ci_low"]), abs(row["ci_high"]))
+        max(abs(row.ci_low), abs(row.ci_high))
         for row in rows
-        if row["verdict"] in CHANGES and row["ci_low"] is not None and row["ci_high"] is not None
+        if row.verdict in CHANGES and row.ci_low is not None and row.ci_high is not None
     )

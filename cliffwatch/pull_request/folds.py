@@ -10,6 +10,7 @@ from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import detectable
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, PullRequestState
 from cliffwatch.pull_request.table import cell_text
@@ -17,7 +18,7 @@ from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import Across, across
 from cliffwatch.reports.context import NO_CONTEXT, SIGHT, trials
-from cliffwatch.reports.json_report import comparison_to_json
+from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
 from cliffwatch.reports.text import text_report
 
@@ -148,7 +149,7 @@ def _still_open(row: Comparison) -> str:
 def _sight(progress: Measured) -> str:
     compared = progress.compared
     words = [SIGHT[compared.mode]] if compared.mode is not None else []
-    shown = detectable([comparison_to_json(row) for row in compared.primary_rows()])
+    shown = detectable(compared.primary_rows())
     if shown is not None:
         median, largest = figures.size(shown.median), figures.size(shown.largest)
         worst = "" if median == largest else f" (median; the worst {largest})"
@@ -218,7 +219,7 @@ def _since(before: Mapping[Any, Across], now: Mapping[Any, Across]) -> dict[str,
 
 def _rows_of_earlier(state: PullRequestState, earlier: EarlierVersion) -> Mapping[Any, Across]:
     compared = [earlier.compared.get((each.platform, each.mode)) for each, _ in state.measured()]
-    rows = [[comparison_to_json(row) for row in each.primary_rows()] if each is not None else [] for each in compared]
+    rows = [[comparison_row(row) for row in each.primary_rows()] if each is not None else [] for each in compared]
     return {_key(row): row for row in across(rows)}
 
 
@@ -227,10 +228,10 @@ def _key(row: Across) -> tuple[str, str, tuple[tuple[str, str], ...], str]:
 
 
 def _verdicts(row: Across) -> set[str]:
-    return {cell["verdict"] for cell in row.cells if cell is not None}
+    return {cell.verdict for cell in row.cells if cell is not None}
 
 
-def _short(cell: Mapping[str, Any] | None) -> str:
+def _short(cell: ComparisonRow | None) -> str:
     return cell_text(cell).partition(" [")[0]
 
 

@@ -1,14 +1,14 @@
 """What a pull request is shown of its comparisons: rows over all targets, and which of them are news."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.comparing.ordering import CHANGED, ORDER
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
 from cliffwatch.reports.across import Across, Target, across, targets_named
-from cliffwatch.reports.json_report import comparison_to_json
+from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.samples import CaseKey
 
 
@@ -41,17 +41,17 @@ class News:
             if any(row_key(row) in self.measured[index].confirmed for index in _with(row, "regression"))
         ]
 
-    def largest(self) -> tuple[Mapping[str, Any], Target] | None:
+    def largest(self) -> tuple[ComparisonRow, Target] | None:
         """The row of the largest regression, else of the largest improvement, and where it is."""
         for verdict in CHANGES:
             found = [
                 (cell, self.targets[index])
                 for row in self.rows
                 for index in _with(row, verdict)
-                if (cell := row.cells[index]) is not None and cell["change"] is not None
+                if (cell := row.cells[index]) is not None and cell.change is not None
             ]
             if found:
-                return max(found, key=lambda each: abs(each[0]["change"]))
+                return max(found, key=lambda each: abs(each[0].change or 0.0))
         return None
 
     def _of_failed_arm(self, row: Across) -> bool:
@@ -62,7 +62,7 @@ class News:
 
 
 def _with(row: Across, verdict: str) -> list[int]:
-    return [index for index, cell in enumerate(row.cells) if cell is not None and cell["verdict"] == verdict]
+    return [index for index, cell in enumerate(row.cells) if cell is not None and cell.verdict == verdict]
 
 
 def row_key(row: Across) -> RowKey:
@@ -72,7 +72,7 @@ def row_key(row: Across) -> RowKey:
 def news_of(state: PullRequestState) -> News:
     measured = state.measured()
     named = zip(state.targets, _named(state.targets), strict=True)
-    rows = [[comparison_to_json(row) for row in each.compared.primary_rows()] for _, each in measured]
+    rows = [[comparison_row(row) for row in each.compared.primary_rows()] for _, each in measured]
     return News(
         targets=tuple(name for each, name in named if isinstance(each.progress, Measured)),
         measured=tuple(each for _, each in measured),

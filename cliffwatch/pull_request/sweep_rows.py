@@ -66,7 +66,7 @@ def _runs(rows: Sequence[Across], wanted: set[int]) -> Iterator[tuple[Across, ..
 
 
 def _kind(row: Across) -> tuple[str | None, ...]:
-    return (row.verdict, *(cell["verdict"] if cell is not None else None for cell in row.cells))
+    return (row.verdict, *(cell.verdict if cell is not None else None for cell in row.cells))
 
 
 def _lines(rows: tuple[Across, ...], parameter: str, others: Mapping[str, str]) -> list[Line]:

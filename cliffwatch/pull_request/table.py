@@ -1,12 +1,12 @@
 """The table of a comment: a column for each target, a line for each case or stretch of a sweep that is news."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from cliffwatch.comparing.comparison import CHANGES, ComparisonSet, Control
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.counting import counted
+from cliffwatch.formats.comparison import ComparisonRow, Control
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures
@@ -52,7 +52,7 @@ def news_table(news: News, rows: Sequence[Across], *, most: int, skip: int = 0) 
 
 def table_legend(rows: Sequence[Across]) -> str:
     """What the signs of a table of these rows mean."""
-    changed = any(cell["verdict"] == "changed" for row in rows for cell in row.cells if cell is not None)
+    changed = any(cell.verdict == "changed" for row in rows for cell in row.cells if cell is not None)
     return f"{_LEGEND} ≠ changed: nobody said which way is better." if changed else _LEGEND
 
 
@@ -84,32 +84,33 @@ def _title(kind: _Kind) -> str:
     return f"{code(benchmark)} {said}".strip()
 
 
-def _cell(cells: Sequence[Mapping[str, Any] | None]) -> str:
+def _cell(cells: Sequence[ComparisonRow | None]) -> str:
     if len(cells) == 1:
         return cell_text(cells[0])
     known = [cell for cell in cells if cell is not None]
-    verdicts = {cell["verdict"] for cell in known}
+    verdicts = {cell.verdict for cell in known}
     if len(known) < len(cells) or len(verdicts) != 1:
         return "-"
     (verdict,) = verdicts
     if verdict not in CHANGES:
         return "~" if verdict == "unchanged" else figures.marked(verdict)
-    low, high = min(cell["change"] for cell in known), max(cell["change"] for cell in known)
+    changes = [cell.change for cell in known if cell.change is not None]
+    low, high = min(changes), max(changes)
     return f"{figures.SIGNS[verdict]} {100 * low:+.1f} to {100 * high:+.1f} %"
 
 
-def cell_text(cell: Mapping[str, Any] | None) -> str:
+def cell_text(cell: ComparisonRow | None) -> str:
     """`▲ +4.81 % [4.76, 4.86]`: a change with its interval; `~` within the noise; the verdict where there is no change."""
     if cell is None:
         return "-"
-    if cell["verdict"] == "unchanged":
-        return figures.percent(cell["change"]) if beyond_noise(cell) else figures.NOT_SIGNIFICANT
-    if cell["verdict"] not in CHANGES or cell["change"] is None:
-        return figures.marked(cell["verdict"])
-    low, high = cell["ci_low"], cell["ci_high"]
+    if cell.verdict == "unchanged":
+        return figures.percent(cell.change) if beyond_noise(cell) else figures.NOT_SIGNIFICANT
+    if cell.verdict not in CHANGES or cell.change is None:
+        return figures.marked(cell.verdict)
+    low, high = cell.ci_low, cell.ci_high
     # A digit more than the interval is wide says nothing.
     digits = 2 if low is None or high is None or high - low < 0.002 else 1
-    text = f"{figures.SIGNS[cell['verdict']]} {100 * cell['change']:+.{digits}f} %"
+    text = f"{figures.SIGNS[cell.verdict]} {100 * cell.change:+.{digits}f} %"
     return text if low is None or high is None else f"{text} [{100 * low:.{digits}f}, {100 * high:.{digits}f}]"
 
 

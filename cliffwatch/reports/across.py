@@ -1,15 +1,16 @@
 """Comparisons of the same two kernels on several targets (platform and mode), side by side: one row a case.
 
-Works on the rows of Comparison JSON (docs/formats.md) as they are, thousands of them, without making objects of each.
+Works on the rows of Comparison JSON (docs/formats.md).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.ordering import ORDER, likely
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.samples import Mode
 
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 
@@ -19,7 +20,7 @@ class Target:
     """Where something was measured; `name` is what people read."""
 
     platform: str
-    mode: str
+    mode: Mode
     name: str
 
 
@@ -35,7 +36,7 @@ class Across:
     params: Mapping[str, str]
     metric: str
     unit: str
-    cells: tuple[Mapping[str, Any] | None, ...]
+    cells: tuple[ComparisonRow | None, ...]
     verdict: str
     where: tuple[int, ...]
 
@@ -49,12 +50,10 @@ class Across:
     def size(self) -> float:
         """The largest change that is reported; without one the largest difference at all."""
         changes = [
-            abs(cell["change"])
-            for cell in self.cells
-            if cell and cell["verdict"] in CHANGES and cell["change"] is not None
+            abs(cell.change) for cell in self.cells if cell and cell.verdict in CHANGES and cell.change is not None
         ]
         return max(
-            changes or [abs(cell["change"]) for cell in self.cells if cell and cell["change"] is not None], default=0.0
+            changes or [abs(cell.change) for cell in self.cells if cell and cell.change is not None], default=0.0
         )
 
     @property
@@ -63,14 +62,14 @@ class Across:
         return max((_least(cell) for cell in self.cells if cell), default=0.0)
 
 
-def _least(row: Mapping[str, Any]) -> float:
-    low, high = row["ci_low"], row["ci_high"]
+def _least(row: ComparisonRow) -> float:
+    low, high = row.ci_low, row.ci_high
     if low is None or high is None or low <= 0 <= high:
         return 0.0
     return float(min(abs(low), abs(high)))
 
 
-def targets_named(pairs: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
+def targets_named(pairs: Sequence[tuple[str, Mode]]) -> tuple[Target, ...]:
     """Targets with the shortest names that tell them apart: the platform, with its mode where it has two."""
     platforms = Counter(platform for platform, _ in pairs)
     modes = {mode for _, mode in pairs}
@@ -80,13 +79,13 @@ def targets_named(pairs: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
     )
 
 
-def across(rows: Sequence[Iterable[Mapping[str, Any]]], *, all_metrics: bool = False) -> list[Across]:
+def across(rows: Sequence[Iterable[ComparisonRow]], *, all_metrics: bool = False) -> list[Across]:
     """Of each target's rows the primary ones, or all, in the order in which they first come."""
-    by_key: dict[Key, list[Mapping[str, Any] | None]] = {}
+    by_key: dict[Key, list[ComparisonRow | None]] = {}
     for index, of_target in enumerate(rows):
         for row in of_target:
-            if row["primary"] or all_metrics:
-                key = (row["suite"], row["benchmark"], tuple(row["params"].items()), row["metric"], row["unit"])
+            if row.primary or all_metrics:
+                key = (row.suite, row.benchmark, tuple(row.params.items()), row.metric, row.unit)
                 cells = by_key.get(key)
                 if cells is None:
                     cells = by_key[key] = [None] * len(rows)
@@ -97,8 +96,8 @@ def across(rows: Sequence[Iterable[Mapping[str, Any]]], *, all_metrics: bool = F
     ]
 
 
-def _verdict(cells: Sequence[Mapping[str, Any] | None]) -> tuple[str, tuple[int, ...]]:
-    verdicts = [cell["verdict"] if cell else None for cell in cells]
+def _verdict(cells: Sequence[ComparisonRow | None]) -> tuple[str, tuple[int, ...]]:
+    verdicts = [cell.verdict if cell else None for cell in cells]
     if {"regression", "improvement"} <= set(verdicts) or ("changed" in verdicts and _opposite(cells)):
         return "disagree", tuple(index for index, verdict in enumerate(verdicts) if verdict in CHANGES)
     if verdicts[0] and verdicts.count(verdicts[0]) == len(verdicts):
@@ -107,9 +106,9 @@ def _verdict(cells: Sequence[Mapping[str, Any] | None]) -> tuple[str, tuple[int,
     return worst, tuple(index for index, verdict in enumerate(verdicts) if verdict == worst)
 
 
-def _opposite(cells: Sequence[Mapping[str, Any] | None]) -> bool:
+def _opposite(cells: Sequence[ComparisonRow | None]) -> bool:
     """Whether targets report changes of one metric to both sides."""
-    changes = [cell["change"] for cell in cells if cell and cell["verdict"] in CHANGES and cell["change"] is not None]
+    changes = [cell.change for cell in cells if cell and cell.verdict in CHANGES and cell.change is not None]
     return min(changes, default=0.0) < 0 < max(changes, default=0.0)
 
 
@@ -128,7 +127,7 @@ def whereabouts(row: Across, targets: Sequence[Target]) -> str:
 def _alone(row: Across) -> bool:
     """Whether every target that does not show the verdict is unchanged."""
     others = [cell for index, cell in enumerate(row.cells) if index not in row.where]
-    return all(cell is not None and cell["verdict"] == "unchanged" for cell in others)
+    return all(cell is not None and cell.verdict == "unchanged" for cell in others)
 
 
 _NAMES = {

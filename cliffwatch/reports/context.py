@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.counting import counted
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Mode
 
@@ -49,35 +49,31 @@ def context_of_arm(arm: Arm) -> ReportContext:
     return ReportContext(setting=tuple(filter(None, setting)), notes=(), failures=(), folder=None)
 
 
-def context_of_record(record: Mapping[str, Any], folder: str | None) -> ReportContext:
+def context_of_record(record: RunRecord, folder: str | None) -> ReportContext:
     """The context of a run.json; what it lacks is left out."""
     return ReportContext(
         setting=_setting(record),
-        notes=tuple(str(note) for note in record.get("notes", ())),
+        notes=record.notes,
         failures=_failures(record),
         folder=folder,
     )
 
 
-def _setting(record: Mapping[str, Any]) -> tuple[str, ...]:
-    toolchain = record.get("toolchain") or {}
-    compiler = toolchain.get("gcc") or toolchain.get("clang")
-    config = record.get("config_digest")
-    bench = record.get("bench") or {}
+def _setting(record: RunRecord) -> tuple[str, ...]:
+    toolchain, bench = record.toolchain_facts, record.bench
     facts = [
-        f"config {config[:12]}" if config else "",
-        str(compiler) if compiler else "",
-        f"bench of {bench.get('from', '?')} ({bench['source_digest'][:12]})" if bench.get("source_digest") else "",
+        f"config {record.config_digest[:12]}" if record.config_digest else "",
+        toolchain.gcc or toolchain.clang or "",
+        f"bench of {bench.from_ or '?'} ({bench.source_digest[:12]})" if bench and bench.source_digest else "",
     ]
     return tuple(fact for fact in facts if fact)
 
 
-def _failures(record: Mapping[str, Any]) -> tuple[ArmFailure, ...]:
-    failures = ((name, arm.get("failure")) for name, arm in record.get("arms", {}).items())
+def _failures(record: RunRecord) -> tuple[ArmFailure, ...]:
     return tuple(
-        ArmFailure(arm=name, message=str(failure.get("message", "")), evidence=str(failure.get("evidence", "")))
-        for name, failure in failures
-        if failure
+        ArmFailure(arm=arm.name, message=arm.failure.message, evidence=arm.failure.evidence)
+        for arm in record.arms
+        if arm.failure is not None
     )
 
 

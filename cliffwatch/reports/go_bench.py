@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import stages_record
 from cliffwatch.parsers.go_bench import unit_of
 from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
 from cliffwatch.reports.styles import visible
-from cliffwatch.results import stages_to_json
 from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Stages
 
@@ -38,5 +39,5 @@ def run_settings(notable: float | None, stages: Stages | None, *, one_run: bool 
     if notable is not None:
         settings["notable"] = repr(notable)
     if stages is not None:
-        settings["stages"] = json.dumps(stages_to_json(stages))
+        settings["stages"] = json.dumps(as_json(stages_record(stages)))
     return settings

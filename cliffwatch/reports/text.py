@@ -4,9 +4,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet, Verdict
+from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
+from cliffwatch.formats.comparison import Verdict
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ

@@ -85,7 +85,7 @@ def test_a_target_is_measured_and_the_fork_leaves_nothing_in_the_cache(repositor
     assert "5 regressions, 2 unchanged of 7 cases" in ended.output
     measured = read_run(repository.parent / "results")
     assert isinstance(measured, Run)
-    assert (measured.record["platform"], measured.record["mode"]) == ("emulated-x86-64", "icount")
+    assert (measured.record.platform, measured.record.mode) == ("emulated-x86-64", "icount")
     assert not list((repository.parent / "cache").glob("worktrees/*followed*"))
 
 

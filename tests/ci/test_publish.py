@@ -133,7 +133,12 @@ def test_a_newer_push_or_a_closed_pull_request_is_not_spoken_of(
 
 
 def set_commit(arm: str, commit: str) -> Callable[[dict[str, Any]], object]:
-    return lambda record: record["arms"][arm]["facts"].update(commit=commit)
+    return lambda record: arm_of(record, arm)["facts"].update(commit=commit)
+
+
+def arm_of(record: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(arm for arm in record["arms"] if arm["name"] == name)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -141,11 +146,12 @@ def set_commit(arm: str, commit: str) -> Callable[[dict[str, Any]], object]:
     [
         (set_commit("head", "9" * 40), "its head is another commit than the workflow ran for"),
         (set_commit("base", "9" * 40), "its base is not the merge base"),
-        (set_commit("head", "v6.12"), "its base and head are no commits"),
+        (set_commit("head", "v6.12"), "it holds no run that can be read"),
         (lambda record: record.update(platform="amd-rome"), "it is of another target"),
         (lambda record: record.update(mode="walltime"), "it is of another target"),
-        (lambda record: record["arms"].pop("base"), "it has no base and head"),
-        (lambda record: record.update(arms=[]), "it has no base and head"),
+        (lambda record: record["arms"].remove(arm_of(record, "base")), "it has no base and head"),
+        (lambda record: record.update(arms=[]), "it holds no run that can be read"),
+        (lambda record: arm_of(record, "base")["facts"].pop("commit"), "its base and head are no commits"),
         (lambda record: record.update(plan="::set-output"), "it holds no run that can be read"),
         (lambda record: record.update(format="other"), "it holds no run that can be read"),
     ],
@@ -179,7 +185,7 @@ def test_a_base_that_is_no_commit_is_asked_nobody(
     ended = publish(github, tmp_path, workflow_run(pull, event="push", head_branch="master"))
 
     assert ended.exit_code == 2
-    assert "its base and head are no commits" in ended.output
+    assert "it holds no run that can be read" in ended.output
     assert len(tree.checks) == 1
 
 
@@ -219,7 +225,7 @@ def test_hostile_text_is_no_command_to_the_runner(
 ) -> None:
     def shout(record: dict[str, Any]) -> None:
         record["notes"] = ["::error::x\n::add-path::/tmp\r::stop-commands::y ##[add-path]z"]
-        record["arms"]["head"]["label"] = "\n::set-output name=a::b"
+        arm_of(record, "head")["label"] = "\n::set-output name=a::b"
 
     tree.artifacts[1] = (RUN, ARTIFACT, zipped(measured, tmp_path, shout))
     tree.artifacts[2] = (

@@ -17,10 +17,11 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import Method
+from cliffwatch.formats.comparison import ComparisonDocument
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch.reports.json_report import comparison_set_to_json
+from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Look, Stages
 
@@ -79,10 +80,10 @@ def test_a_round_trip_changes_no_row(tmp_path: Path, mode: Mode, notable: float 
     (tmp_path / "run.txt").write_text(go_bench_report(arms, traits, settings=run_settings(notable, stages)))
     back = imported(tmp_path / "run.txt")
 
-    def written(found: list[Arm], method: Method) -> dict[str, object]:
+    def written(found: list[Arm], method: Method) -> ComparisonDocument:
         compared = compare(found[0], found[1], traits, method, control=found[2])
         assert isinstance(compared, ComparisonSet)
-        return comparison_set_to_json(compared, NO_CONTEXT)
+        return comparison_document(compared, NO_CONTEXT)
 
     assert (back.notable, back.stages, back.one_run) == (notable, stages, True)
     assert [replace(each, assumed={}) for each in back.arms.values()] == arms

@@ -2,9 +2,11 @@
 
 import pytest
 from arms import SEQ_GET, arm
+from made_documents import made_arm, made_record
 
 from cliffwatch.comparing.environment_differences import case_traits
 from cliffwatch.comparing.validity import too_many_failed
+from cliffwatch.formats.run_record import BenchRecord
 from cliffwatch.results import comparable_environment
 from cliffwatch.samples import Arm, Boot, CaseOutcome, MetricTraits
 
@@ -54,28 +56,29 @@ def test_noisy_values_keep_their_traits_on_several_cpus() -> None:
 
 
 def test_processor_and_microcode_must_be_equal_where_they_are_not_emulated() -> None:
-    walltime = comparable_environment({"mode": "walltime", "host": HOST}, {})
+    walltime = comparable_environment(made_record(mode="walltime", host=HOST), None)
 
     assert walltime == {"processor": "AMD EPYC 7502", "microcode": "0x8301055/0x830107c"}
-    assert comparable_environment({"mode": "icount", "host": HOST}, {}) == {}
+    assert comparable_environment(made_record(mode="icount", host=HOST), None) == {}
 
 
 def test_what_a_host_does_not_record_of_its_processor_is_not_compared() -> None:
-    assert comparable_environment({"mode": "walltime", "host": {"cpu": {"microcode": []}}}, {}) == {}
+    assert comparable_environment(made_record(mode="walltime", host={"cpu": {"microcode": []}}), None) == {}
 
 
 def test_config_compiler_bench_and_guest_must_be_equal_in_both_modes() -> None:
-    record = {
-        "mode": "icount",
-        "toolchain": {"gcc": "gcc 14.2.0", "clang": "clang 19"},
-        "bench": {"source_digest": "b"},
-        "guest": {"memory": 1, "cpus": 2},
-    }
+    record = made_record(
+        mode="icount",
+        toolchain={"gcc": "gcc 14.2.0", "clang": "clang 19"},
+        bench=BenchRecord(source_digest="b" * 32),
+        guest={"memory": 1, "cpus": 2},
+    )
 
-    assert comparable_environment(record, {"facts": {"config": "c"}}) == {
-        "config": "c",
+    assert comparable_environment(record, made_arm(config="c" * 64)) == {
+        "config": "c" * 64,
         "compiler": "gcc 14.2.0",
-        "bench": "b",
+        "bench": "b" * 32,
         "guest": '{"cpus": 2, "memory": 1}',
     }
-    assert comparable_environment({"toolchain": {"clang": "clang 19"}}, {}) == {"compiler": "clang 19"}
+    other = made_record(mode="icount", toolchain={"clang": "clang 19"})
+    assert comparable_environment(other, made_arm()) == {"compiler": "clang 19"}

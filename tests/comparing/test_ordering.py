@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from made_documents import made_row
 
 from cliffwatch.comparing import ordering
 from cliffwatch.comparing.comparison import VERDICTS
@@ -17,6 +18,7 @@ from cliffwatch.comparing.ordering import (
     passes,
     standing,
 )
+from cliffwatch.formats.comparison import ComparisonRow
 
 
 @dataclass
@@ -37,18 +39,8 @@ class Sortable:
         return "likely" if self.more_than_chance else self.verdict
 
 
-def row(verdict: str = "unchanged", **fields: Any) -> dict[str, Any]:
-    return {
-        "verdict": verdict,
-        "primary": True,
-        "mde": None,
-        "change": 0.02,
-        "p": None,
-        "q": None,
-        "ci_low": 0.01,
-        "ci_high": 0.03,
-        **fields,
-    }
+def row(verdict: str = "unchanged", **fields: Any) -> ComparisonRow:
+    return made_row(**({"verdict": verdict, "change": 0.02, "ci_low": 0.01, "ci_high": 0.03} | fields))
 
 
 def test_every_verdict_is_in_one_group_and_has_its_turn() -> None:

@@ -14,8 +14,8 @@ from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.reports.context import NO_CONTEXT
-from cliffwatch.reports.json_reading import comparison_set_from_json
-from cliffwatch.reports.json_report import comparison_set_to_json
+from cliffwatch.reports.json_reading import comparison_set_of
+from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
 
 ROWS, BOOTS, SPREAD = 30, 21, 0.004
@@ -144,12 +144,9 @@ def test_counted_values_know_no_drift() -> None:
 
 def test_warnings_are_in_documents_and_come_back_from_them() -> None:
     seen = compared(side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE), one_run=False)
-    document = comparison_set_to_json(seen, NO_CONTEXT)
-    assert document["warnings"] == list(seen.warnings)
-    rows = document.pop("comparisons")
-    assert comparison_set_from_json(document, rows).warnings == seen.warnings  # type: ignore[arg-type]
-    del document["warnings"]
-    assert comparison_set_from_json(document, rows).warnings == ()  # type: ignore[arg-type]
+    document = comparison_document(seen, NO_CONTEXT)
+    assert document.warnings == seen.warnings
+    assert comparison_set_of(document, document.comparisons).warnings == seen.warnings
 
 
 @pytest.mark.parametrize("format_", ["text", "commit", "markdown", "mail", "html", "json"])

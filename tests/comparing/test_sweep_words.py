@@ -7,7 +7,8 @@ import pytest
 from arms import arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import ComparisonSet, Sweep
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.comparison import Sweep
 from cliffwatch.samples import CaseKey
 
 PARAMETERS = tuple(2**power for power in range(10))

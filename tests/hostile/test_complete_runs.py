@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from service_runs import MadeRun, boots_of, commit_of, put_all, record_of, run_of
+from service_runs import MadeRun, arm_of, boots_of, commit_of, put_all, record_of, run_of
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -20,12 +20,12 @@ def put_record(http: Any, run: MadeRun, change: Change | None = None, status: st
 
 
 CHANGES: dict[str, Change] = {
-    "another head": lambda record: record["arms"]["head"]["facts"].update(commit=commit_of("evil")),
-    "another base": lambda record: record["arms"]["base"]["facts"].update(commit=commit_of("evil")),
-    "another kernel": lambda record: record["arms"]["head"]["facts"].update(kernel="e" * 32),
-    "another label": lambda record: record["arms"]["head"].update(label="cafe (bpf: evil)"),
-    "an arm more": lambda record: record["arms"].update(third=record["arms"]["head"]),
-    "an arm less": lambda record: record["arms"].pop("base"),
+    "another head": lambda record: arm_of(record, "head")["facts"].update(commit=commit_of("evil")),
+    "another base": lambda record: arm_of(record, "base")["facts"].update(commit=commit_of("evil")),
+    "another kernel": lambda record: arm_of(record, "head")["facts"].update(kernel="e" * 32),
+    "another label": lambda record: arm_of(record, "head").update(label="cafe (bpf: evil)"),
+    "an arm more": lambda record: record["arms"].append({**arm_of(record, "head"), "name": "third"}),
+    "an arm less": lambda record: record["arms"].remove(arm_of(record, "base")),
     "another platform": lambda record: record.update(platform="elsewhere"),
     "another mode": lambda record: record.update(mode="icount"),
     "another tree": lambda record: record.update(tree="https://git.example.org/evil.git"),

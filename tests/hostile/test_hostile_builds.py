@@ -179,10 +179,10 @@ def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
     assert_kept(secret, tmp_path)
     assert isinstance(ended, Run)
     if output.name == "bench":
-        assert any("bench is of base" in note for note in ended.record["notes"])
+        assert any("bench is of base" in note for note in ended.record.notes)
     if not of_bench:
         # What our own steps make anew is as good as ever; what the tree's have replaced is its failure.
-        failure = ended.record["arms"]["head"].get("failure")
+        failure = ended.record.arm_by_name["head"].failure
         assert (failure is None) == (output.name == "btf"), failure
         assert failure is None or failure["whose"] == "kernel"
 
@@ -200,9 +200,9 @@ def test_what_stands_in_the_place_of_an_output_is_in_no_other_trees_way(
     honest = run_toy(request(repository, tmp_path, out=tmp_path / "honest"))
 
     assert isinstance(hostile, Run)
-    assert "System.map in its output is" in hostile.record["arms"]["head"]["failure"]["message"]
+    assert "System.map in its output is" in hostile.record.arm_by_name["head"].failure.message
     assert isinstance(honest, Run)
-    assert honest.record["arms"]["head"].get("failure") is None
+    assert honest.record.arm_by_name["head"].failure is None
 
 
 def test_a_build_that_writes_into_its_source_gets_a_copy_of_it(repository: Path, tmp_path: Path, secret: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_tree_that_only_notes_something_in_its_source_is_measured(repository: 
     run = run_toy(request(repository, tmp_path))
 
     assert isinstance(run, Run)
-    assert run.record["arms"]["head"].get("failure") is None
+    assert run.record.arm_by_name["head"].failure is None
 
 
 def test_a_tree_with_a_name_of_ours_is_refused(repository: Path, tmp_path: Path, secret: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_tree_with_a_name_of_ours_is_refused(repository: Path, tmp_path: Path,
     run = run_toy(request(repository, tmp_path))
 
     assert isinstance(run, Run)
-    assert "has a .cliffwatch of its own" in run.record["arms"]["head"]["failure"]["message"]
+    assert "has a .cliffwatch of its own" in run.record.arm_by_name["head"].failure.message
     assert_kept(secret, tmp_path)
 
 
@@ -321,7 +321,7 @@ def test_a_log_without_end_is_kept_in_part_and_the_error_at_its_end_is_shown(rep
     run = run_toy(request(repository, tmp_path))
 
     assert isinstance(run, Run)
-    assert "at the very end" in run.record["arms"]["head"]["failure"]["evidence"]
+    assert "at the very end" in run.record.arm_by_name["head"].failure.evidence
     assert (worktree(tmp_path) / "build.log").stat().st_size < 20 << 20
     assert all(path.stat().st_size < 20 << 20 for path in (tmp_path / "cache" / "failures").iterdir())
 

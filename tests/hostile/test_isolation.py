@@ -27,7 +27,7 @@ ended = toy.run_toy(toy.request(toy.toy_repository(folder), folder, isolation=sy
 if isinstance(ended, tuple):
     print("refused:", ended[0].message, "|", ended[0].next_step)
 else:
-    print("measured:", ended.record["status"], "|", ended.record["isolation"])
+    print("measured:", ended.record.status, "|", ended.record.isolation)
 """
 
 WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'

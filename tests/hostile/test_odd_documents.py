@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
-from service_runs import boots_of, commit_of, put_all, record_of, run_of
+from service_runs import arm_of, boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.ingest import free_form
 from cliffwatch_service.ingest.boot_document import packed, unpacked
@@ -90,7 +90,7 @@ def test_an_odd_boot_is_refused(running: Any, path: tuple[str, ...]) -> None:
 )
 def test_an_odd_record_is_refused(running: Any, path: tuple[str, ...]) -> None:
     run = run_of(boots=1, cases=1)
-    run.record["arms"]["head"]["failure"] = {"message": "it does not build"}
+    arm_of(run.record, "head")["failure"] = {"message": "it does not build"}
     with running.http("upload") as http:
         for value in ODD.values():
             sent = send(http, "PUT", f"/runs/{run.digest}", marked(record_of(run), "record", *path), value)
@@ -144,7 +144,7 @@ TIMES = [
 def test_a_commit_may_be_written_at_any_time(running: Any, moment: str) -> None:
     """Whoever writes a commit writes its dates: such a run is measured and shown, its date is not known."""
     run = run_of(boots=1, cases=1)
-    run.record["arms"]["head"]["facts"].update(author_date=moment, commit_date=moment)
+    arm_of(run.record, "head")["facts"].update(author_date=moment, commit_date=moment)
     with running.http("upload") as http:
         put_all(http, run)
     running.do_tasks()
@@ -200,7 +200,7 @@ def test_what_a_terminal_would_obey_is_stored_as_text(running: Any) -> None:
     """A tree's own words come into logs, labels and reasons: they are no reason to refuse a result, and no commands."""
     run = run_of(boots=1, cases=1)
     run.record["notes"] = ["\x1b]0;owned\x07 red \x1b[31m, tab\t, end\n"]
-    run.record["arms"]["head"]["facts"]["subject"] = "bpf: \x9b31m\x1b[2J"
+    arm_of(run.record, "head")["facts"]["subject"] = "bpf: \x9b31m\x1b[2J"
     number, body = next(iter(boots_of(run)))
     body["environment"] = {"cmdline \x1b": "\x1b[2J"}
     body["problems"] = [{"text": "\x1bc"}]
@@ -288,7 +288,7 @@ def test_a_record_with_anything_anywhere_breaks_no_page(running: Any) -> None:
     """Each place of run.json holds each odd value in turn: what is taken can be read everywhere."""
     example = run_of(boots=1, cases=1)
     example.record["left_out"] = [{**example.record["plan"]["cases"][0], "status": "unsupported", "reason": "x"}]
-    example.record["arms"]["head"]["failure"] = {"whose": "kernel", "message": "m", "next_step": "n", "evidence": "e"}
+    arm_of(example.record, "head")["failure"] = {"whose": "kernel", "message": "m", "next_step": "n", "evidence": "e"}
     taken = 0
     with running.http("upload") as http:
         for number, where in enumerate(paths(example.record)):

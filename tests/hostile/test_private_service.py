@@ -7,9 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from service_runs import boots_of, put_all, record_of, run_of
+from service_runs import arm_of, boots_of, put_all, record_digest, record_of, run_of
 
-from cliffwatch.identities import run_digest
 from cliffwatch_service.postgres.roles import APPLICATION
 
 COMMAND = str(Path(sys.executable).with_name("cliffwatch"))
@@ -150,7 +149,7 @@ def test_names_with_a_newline_are_no_names(running: Any) -> None:
     run = run_of(boots=1, cases=1)
     with running.http("upload") as http:
         put_all(http, run)
-        commit = run.record["arms"]["head"]["facts"]["commit"]
+        commit = arm_of(run.record, "head")["facts"]["commit"]
         assert http.get(f"/api/v1/revisions/{commit}").status_code == 200
         for path in (
             f"/api/v1/revisions/{commit}{NEWLINE}",
@@ -164,7 +163,7 @@ def test_names_with_a_newline_are_no_names(running: Any) -> None:
 def test_what_a_host_says_turns_no_page_around(running: Any) -> None:
     """Escape sequences and marks that turn the reading direction, in a subject, a label and a benchmark's reason."""
     run = run_of(boots=1, cases=1)
-    for arm in run.record["arms"].values():
+    for arm in run.record["arms"]:
         arm["facts"]["subject"] = "bpf: \u202egnp.exe \x1b[31mred\x1b]0;title\x07 \u2066x"
         arm["label"] = "a \u202e\x1b[2J"
     made = run_of_record(run)
@@ -178,7 +177,7 @@ def test_what_a_host_says_turns_no_page_around(running: Any) -> None:
 
 
 def run_of_record(run: Any) -> str:
-    return run_digest(run.record, run.host)
+    return record_digest(run.record, run.host)
 
 
 def test_a_first_start_bears_another_command_beside_it(tmp_path: Path) -> None:

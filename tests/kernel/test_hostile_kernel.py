@@ -29,8 +29,9 @@ def test_a_kernel_whose_build_tries_to_get_out_is_no_kernel_and_hurts_nothing(so
 
     assert ended.returncode == 3, ended.stdout + ended.stderr
     record = json.loads((tmp_path / "results" / "run.json").read_text())
-    assert record["arms"]["base"].get("failure") is None
-    failure = record["arms"]["head"]["failure"]
+    base, head = record["arms"]
+    assert base["failure"] is None
+    failure = head["failure"]
     assert "System.map in its output is a link" in failure["message"], failure
     assert Path("/proc/sys/kernel/core_pattern").read_text() == core_pattern
     (noted,) = [

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, Control, SideFacts
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import Control
 from cliffwatch.pull_request.state import (
     Booting,
     Building,

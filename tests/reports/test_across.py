@@ -3,27 +3,21 @@
 from typing import Any
 
 import pytest
+from made_documents import made_row
 
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.across import across, facets, sentence_across, targets_named, whereabouts
 
 BOTH = targets_named([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
 
 
-def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other: Any) -> dict[str, Any]:
+def row(verdict: str, *, value: str = "1", change: float | None = 0.05, **other: Any) -> ComparisonRow:
     half = 0.01
-    return {
-        "suite": "local-storage",
-        "benchmark": "seq-get",
-        "params": {"nr_maps": value},
-        "metric": "hits-latency",
-        "unit": "ns/op",
-        "primary": True,
-        "verdict": verdict,
-        "change": change,
+    bounds = {
         "ci_low": None if change is None else change - half,
         "ci_high": None if change is None else change + half,
-        **other,
     }
+    return made_row(verdict=verdict, params={"nr_maps": value}, change=change, **(bounds | other))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from toy import change, request, run_toy
 
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.results import Run
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
@@ -20,17 +21,18 @@ def test_every_file_of_a_run_fits_its_schema(repository: Path, tmp_path: Path, b
     run = run_toy(request(repository, tmp_path, suites=("local-storage", "lpm-trie")))
     assert isinstance(run, Run)
 
-    jsonschema.validate(
-        json.loads((run.path / "run.json").read_text()), json.loads((SCHEMAS / "run.schema.json").read_text())
-    )
-    of_boot = json.loads((SCHEMAS / "boot.schema.json").read_text())
-    for name in ("boot.json", "samples.json", "environment.json"):
-        for path in run.path.glob(f"boots/*/{name}"):
-            jsonschema.validate(json.loads(path.read_text()), {**of_boot, "$ref": f"#/$defs/{name}"})
+    fits("run", run.path / "run.json")
+    for name in ("boot", "samples", "environment"):
+        for path in run.path.glob(f"boots/*/{name}.json"):
+            fits(name, path)
+
+
+def fits(schema: str, path: Path) -> None:
+    jsonschema.validate(json.loads(path.read_text()), json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
 
 
 def test_every_key_of_run_json_is_explained() -> None:
     text = FORMATS.read_text()
-    keys = json.loads((SCHEMAS / "run.schema.json").read_text())["properties"]
+    keys = RunRecord.__struct_fields__
 
     assert [key for key in keys if f"`{key}`" not in text] == []

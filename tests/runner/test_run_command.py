@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from toy import change
 
 from cliffwatch.command.main import main
+from cliffwatch.formats.values import Part
 from cliffwatch_runner.build import toolchain
 from cliffwatch_runner.results import files
 
@@ -242,15 +243,15 @@ def test_a_configuration_that_kconfig_drops_is_told(repository: Path) -> None:
 def test_a_full_disk_is_the_hosts_failure_and_keeps_what_is_done(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = files.write_json
+    write = files.write_document
 
-    def full(path: Path, content: dict[str, object]) -> None:
+    def full(path: Path, content: Part) -> None:
         if path.name == "samples.json" and path.parent.name.startswith("004"):
             raise OSError(errno.ENOSPC, "No space left on device")
         write(path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "write_json", full)
+        patched.setattr(files, "write_document", full)
         ended = run(repository, "--boots", 2)
         assert ended.exit_code == 4
         assert "the disk is full" in ended.stderr

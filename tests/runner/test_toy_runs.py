@@ -54,9 +54,9 @@ def test_a_slower_head_is_measured_beside_its_base(repository: Path, tmp_path: P
         for arm in ("base", "head")
     }
     assert latency == {"base": {200.0}, "head": {200.0, 250.0}}
-    assert run.record["status"] == "complete"
-    assert run.record["arms"]["head"]["label"].endswith("(bpf: Make it slow)")
-    assert run.record["isolation"] == "built without network and without your home (bubblewrap)"
+    assert run.record.status == "complete"
+    assert run.record.arm_by_name["head"].label.endswith("(bpf: Make it slow)")
+    assert run.record.isolation == "built without network and without your home (bubblewrap)"
 
 
 def test_a_kernel_is_built_once(repository: Path, tmp_path: Path) -> None:
@@ -76,13 +76,13 @@ def test_a_head_that_does_not_build_leaves_base_measured_and_shows_its_first_err
     change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Forget a semicolon")
     run = good(run_toy(request(repository, tmp_path)))
 
-    broken = run.record["arms"]["head"]["failure"]
-    assert broken["whose"] == "kernel"
-    assert broken["evidence"].splitlines()[0].startswith("kernel/bpf/core.c: In function")
-    assert "error: expected ';' before '}' token" in broken["evidence"].replace("\u2018", "'").replace("\u2019", "'")
+    broken = run.record.arm_by_name["head"].failure
+    assert broken.whose == "kernel"
+    assert broken.evidence.splitlines()[0].startswith("kernel/bpf/core.c: In function")
+    assert "error: expected ';' before '}' token" in broken.evidence.replace("\u2018", "'").replace("\u2019", "'")
     assert len(run.arms["base"].boots) == 1
     assert run.arms["head"].boots == ()
-    assert "bench is of base, as that of head does not build" in run.record["notes"]
+    assert "bench is of base, as that of head does not build" in run.record.notes
     assert len(list((tmp_path / "cache" / "failures").iterdir())) == 1
 
 
@@ -90,9 +90,9 @@ def test_a_panic_at_boot_is_the_kernels_failure_with_its_console(repository: Pat
     change(repository, "behaviour", "panic-at-boot\n", "bpf: Break the boot")
     run = good(run_toy(request(repository, tmp_path)))
 
-    broken = run.record["arms"]["head"]["failure"]
-    assert (broken["whose"], broken["message"]) == ("kernel", "the kernel panics before it can be measured")
-    assert "VFS: Unable to mount root fs" in broken["evidence"]
+    broken = run.record.arm_by_name["head"].failure
+    assert (broken.whose, broken.message) == ("kernel", "the kernel panics before it can be measured")
+    assert "VFS: Unable to mount root fs" in broken.evidence
     assert set(statuses(run, "base").values()) == {"ok"}
 
 
@@ -137,7 +137,7 @@ def test_a_host_too_busy_to_run_a_guest_is_at_fault_itself_and_the_boot_is_done_
     assert [path.parent.name for path in (tmp_path / "results" / "boots").glob("*/boot.json")] == ["001-base"]
 
     run = good(run_toy(request(repository, tmp_path, hang_after=1.5)))
-    assert run.record["status"] == "complete"
+    assert run.record.status == "complete"
     assert statuses(run, "head")["local-storage-cache-hashmap-control/10"] == "timeout"
     assert (run.path / "boots" / "002-head.interrupted-1").is_dir()
 
@@ -157,8 +157,8 @@ def test_a_guest_that_is_not_fit_is_refused(repository: Path, tmp_path: Path) ->
     change(repository, "behaviour", "debug\n", "Turn KASAN on")
     run = good(run_toy(request(repository, tmp_path)))
 
-    assert "CONFIG_KASAN" in run.record["arms"]["head"]["failure"]["message"]
-    assert run.record["arms"]["head"]["failure"]["whose"] == "kernel"
+    assert "CONFIG_KASAN" in run.record.arm_by_name["head"].failure.message
+    assert run.record.arm_by_name["head"].failure.whose == "kernel"
 
 
 def test_garbage_is_a_failed_case_and_no_crash(repository: Path, tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_a_plan_is_the_same_for_the_same_seed(repository: Path, tmp_path: Path) 
     two = good(run_toy(request(repository, tmp_path, boots=3, out=tmp_path / "two")))
     other = good(run_toy(request(repository, tmp_path, boots=3, seed=2, out=tmp_path / "three")))
 
-    assert one.record["plan"] == two.record["plan"]
-    assert one.record["plan"] != other.record["plan"]
+    assert one.record.plan == two.record.plan
+    assert one.record.plan != other.record.plan
 
 
 def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Path, tmp_path: Path) -> None:
@@ -199,14 +199,14 @@ def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Pat
 
     run = good(run_toy(request(repository, tmp_path, boots=6), Impatient(), stop))
     done = {path.parent.name: path.stat().st_mtime_ns for path in (run.path / "boots").glob("*/boot.json")}
-    assert run.record["status"] == "incomplete"
+    assert run.record.status == "incomplete"
     assert 0 < len(done) < 12
 
     progress = RecordedProgress()
     run = good(run_toy(request(repository, tmp_path, boots=6), progress))
     again = {path.parent.name: path.stat().st_mtime_ns for path in (run.path / "boots").glob("*/boot.json")}
 
-    assert run.record["status"] == "complete"
+    assert run.record.status == "complete"
     assert len(again) == 12
     assert {name: again[name] for name in done} == done
     assert any(f"{len(done)} of 12 boots are done" in line for line in progress.lines)
@@ -246,7 +246,7 @@ def test_a_result_directory_of_a_newer_format_is_not_misread(repository: Path, t
 
     problem = read_run(run.path)
     assert isinstance(problem, Failure)
-    assert problem.message == f"{run.path}: the results are of format 99; this Cliffwatch reads up to 1"
+    assert problem.message == f"{run.path}: the results are of format 99; this Cliffwatch reads up to 2"
     assert "format 99" in failure(run_toy(request(repository, tmp_path))).message
 
 
@@ -267,7 +267,7 @@ def test_a_suite_that_the_tree_is_too_old_for_is_said_to_be(repository: Path, tm
 def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Path, tmp_path: Path) -> None:
     run = good(run_toy(request(repository, tmp_path, suites=("local-storage", "strncmp"))))
 
-    reasons = {row["benchmark"]: (row["status"], row["reason"]) for row in run.record["left_out"]}
+    reasons = {row.benchmark: (row.status, row.reason) for row in run.record.left_out}
     assert reasons["strncmp-helper"][0] == "failed"
     assert "came with linux 5.17" in reasons["strncmp-helper"][1]
 
@@ -315,8 +315,8 @@ def test_the_threshold_that_was_asked_for_decides_what_is_confirmed(repository: 
         for notable, out in ((None, tmp_path / "default"), (0.6, tmp_path / "by-60"))
     )
 
-    assert by_default.record["plan"]["notable"] is None
-    assert by_60.record["plan"]["notable"] == 0.6
+    assert by_default.record.plan.notable is None
+    assert by_60.record.plan.notable == 0.6
     assert len(by_default.arms["head"].boots) == 16
     assert len(by_60.arms["head"].boots) == 10
 
@@ -327,9 +327,9 @@ def test_a_run_goes_on_under_its_threshold_unless_another_is_given(
 ) -> None:
     stop = threading.Event()
     first = good(run_toy(request(repository, tmp_path, boots=6, notable=0.3), Impatient(stop), stop))
-    assert first.record["status"] == "incomplete"
+    assert first.record.status == "incomplete"
     resumed = good(run_toy(request(repository, tmp_path, boots=6, notable=again)))
 
-    assert resumed.record["status"] == "complete"
-    assert resumed.record["identity"] == first.record["identity"]
-    assert resumed.record["plan"]["notable"] == then
+    assert resumed.record.status == "complete"
+    assert resumed.record.identity == first.record.identity
+    assert resumed.record.plan.notable == then

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from service_runs import boots_of, commit_of, put_all, record_of, run_of
+from service_runs import arm_of, boots_of, commit_of, put_all, record_digest, record_of, run_of
 
 from cliffwatch_service.access.tokens import make_token
 
@@ -186,14 +186,13 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_sql_and_html_are_text_like_any_other(running: Any, text: str) -> None:
     run = run_of(boots=1, cases=1)
-    run.record["arms"]["head"]["label"] = text
-    run.record["arms"]["head"]["facts"]["subject"] = text
+    arm_of(run.record, "head")["label"] = text
+    arm_of(run.record, "head")["facts"]["subject"] = text
     run.record["notes"] = [text]
     host = " ".join(text.split())  # a name is one line
     body = {**record_of(run), "host": host}
-    from cliffwatch.identities import run_digest  # noqa: PLC0415
 
-    digest = run_digest(run.record, host)
+    digest = record_digest(run.record, host)
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{digest}", json=body).raise_for_status()
         for name in ("platform", "mode", "suite", "benchmark"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import toy
-from service_runs import record_of, run_of
+from service_runs import arm_of, record_of, run_of
 
 from cliffwatch_service.history.follow import MOST_COMMITS, Wish, poll, wishes
 from cliffwatch_service.store import follows
@@ -115,14 +115,14 @@ def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
     head = toy.git(repository, "rev-parse", "HEAD")
     run = run_of(boots=1, cases=1)
     lies = {"commit": head, "subject": "bpf: a lie", "author": "Nobody", "release": "9.9.9", "parents": ["f" * 40]}
-    run.record["arms"]["head"]["facts"].update(lies)
+    arm_of(run.record, "head")["facts"].update(lies)
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
         assert running.get(f"/revisions/{head}")["subject"] == "bpf: a lie"
     number = follow(running, url)
     look(running, number, tmp_path)
     other = run_of(boots=1, cases=1, seed=2)
-    other.record["arms"]["head"]["facts"].update(lies)
+    arm_of(other.record, "head")["facts"].update(lies)
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{other.digest}", json=record_of(other)).raise_for_status()
     known = running.get(f"/revisions/{head}")

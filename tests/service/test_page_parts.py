@@ -5,7 +5,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from made_documents import made_arm, made_record, made_row
 
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.run_record import PlannedCaseRecord, PlanRecord
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.curves import SweepPoint, curve
@@ -22,9 +25,10 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def interval(
-    low: float | None, change: float | None, high: float | None, verdict: str = "regression"
-) -> dict[str, Any]:
-    return {"ci_low": low, "change": change, "ci_high": high, "verdict": verdict, "base": 100.0, "head": 105.0}
+    low: float | None, change: float | None, high: float | None, verdict: str = "regression", **more: Any
+) -> ComparisonRow:
+    members = {"ci_low": low, "change": change, "ci_high": high, "verdict": verdict, "base": 100.0, "head": 105.0}
+    return made_row(**(members | more))
 
 
 def test_bars_share_a_scale_that_one_outlier_does_not_spoil() -> None:
@@ -61,9 +65,9 @@ def test_a_sweep_of_thousands_is_drawn_by_a_hundred_and_keeps_its_ends() -> None
     assert [side for side, *_ in drawn.breakpoints] == ["base"]
 
 
-def sweep_point(value: float, **changed: Any) -> SweepPoint:
-    row = {**interval(0.04, 0.05, 0.06), "unit": "ns/op", **changed}
-    return SweepPoint(value, row, 0.01, f"suite/case/nr_maps={value:g}?metric=latency")
+def sweep_point(value: float, base: float = 100.0, head: float = 105.0) -> SweepPoint:
+    row = interval(0.04, 0.05, 0.06, base=base, head=head)
+    return SweepPoint(value, base, head, row, f"suite/case/nr_maps={value:g}?metric=latency")
 
 
 def test_a_sweep_draws_head_against_base_where_a_log_axis_hides_it() -> None:
@@ -128,9 +132,11 @@ def test_a_search_is_for_words_in_any_order() -> None:
 
 
 def test_the_kernels_log_comes_first_and_every_output_says_its_case() -> None:
-    case = {"suite": "local-storage", "benchmark": "local-storage-cache-seq-get", "params": {"nr_maps": "16"}}
+    params = {"nr_maps": "16"}
+    case = PlannedCaseRecord(suite="local-storage", benchmark="local-storage-cache-seq-get", params=params, argv=())
+    record = made_record(plan=PlanRecord(seed=1, cases=(case,), boots=()))
     names = ["1/000-local-storage-cache-seq-get.out", "1/002-other.out", "1/console", "1/dmesg"]
-    outputs = outputs_of([{"name": name, "size": 1} for name in names], {"plan": {"cases": [case]}})
+    outputs = outputs_of([{"name": name, "size": 1} for name in names], record)
     assert [(file["name"], of_case) for file, of_case in outputs] == [
         ("1/dmesg", None),
         ("1/002-other.out", None),
@@ -161,8 +167,10 @@ def test_the_format_comes_from_the_suffix_then_from_accept(pair: str, accept: st
 
 
 def test_conditions_that_differ_come_first() -> None:
-    ours = {"arms": {"base": {"facts": {"config": "a"}}}, "host": {"cpu": {"microcode": ["0x1"]}}}
-    theirs = {"arms": {"head": {"facts": {"config": "a"}}}, "host": {"cpu": {"microcode": ["0x2"]}}}
+    ours, theirs = (
+        made_record(arms=(made_arm(name, config="a" * 64),), host={"cpu": {"microcode": [microcode]}})
+        for name, microcode in (("base", "0x1"), ("head", "0x2"))
+    )
     items = conditions(ours, "base", theirs, "head")
     assert [(each.item, each.same) for each in items] == [("host cpu microcode", False), ("kernel config", True)]
 

@@ -29,8 +29,7 @@ def test_two_revisions_are_compared_in_the_run_that_measured_both(running: Any) 
 
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
     assert compared["targets"][0]["runs"] == [run.digest]
-    assert compared["base"]["commit"] == commit_of("base")
-    assert compared["head"]["commit"] == commit_of("head")
+    assert [arm["facts"]["commit"] for arm in compared["arms"]] == [commit_of("base"), commit_of("head")]
 
 
 def test_revisions_of_two_runs_are_compared_when_asked(running: Any) -> None:
@@ -64,7 +63,7 @@ def test_the_nearest_measured_ancestor_is_named(running: Any) -> None:
     upload(running, run_of(boots=8, cases=3, base="elsewhere", head="three", parents=parents, shift=0.1, seed=2))
 
     compared = running.get(f"/comparisons/nearest...{commit_of('three')}")
-    assert compared["base"]["commit"] == commit_of("one")
+    assert compared["arms"][0]["facts"]["commit"] == commit_of("one")
     assert compared["targets"][0]["distance"] == 2
     assert row_of(compared, "local-storage-cache-seq-get")["verdict"] == "regression"
 

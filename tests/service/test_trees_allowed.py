@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_runs import put_all, run_of
+from service_runs import put_all, record_digest, run_of
 from test_jobs import asked, offer
 
-from cliffwatch.identities import run_digest
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings, read_settings
 from cliffwatch_service.store import follows, trees
@@ -112,7 +111,7 @@ def test_credentials_that_were_stored_before_they_were_refused_are_not_shown(run
     tree = f"https://user:{SECRET}@example.org/x"
     made_run = run_of(boots=1, cases=1, shift=0.0)
     record = {**made_run.record, "tree": tree}
-    run = replace(made_run, record=record, digest=run_digest(record, made_run.host))
+    run = replace(made_run, record=record, digest=record_digest(record, made_run.host))
     with running.http("upload") as http:
         put_all(http, run)
     made = ask(running, "https://example.org/x").json()

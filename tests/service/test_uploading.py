@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_runs import boots_of, put_all, record_of, run_of
+from service_runs import boots_of, put_all, record_digest, record_of, run_of
 
-from cliffwatch.identities import run_digest
 from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Unreached
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 
@@ -49,7 +48,7 @@ def test_an_interrupted_upload_goes_on(running: Any, data: Path, tmp_path: Path)
     late.with_suffix(".later").rename(late)
 
     assert upload_run(client, folder, "emulator-1") == Uploaded(
-        run=run_digest(json.loads((folder / "run.json").read_text()), "emulator-1"), sent=1
+        run=record_digest(json.loads((folder / "run.json").read_text()), "emulator-1"), sent=1
     )
 
 

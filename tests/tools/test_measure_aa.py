@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from arms import SEQ_GET, arm
+from made_documents import made_record
 
 from cliffwatch.results import Run
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import measure_aa
 
-RECORD = {"created": "2026-11-22T17:50:50+00:00", "host": {"programs": {"qemu": "7.2.22"}}}
+RECORD = made_record(created="2026-11-22T17:50:50+00:00", host={"programs": {"qemu": "7.2.22"}})
 
 
 def run_of(base: Sequence[float], head: Sequence[float], *, resolution: float = 0.0, release: str = "6.12.117") -> Run:

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from cliffwatch.formats.uploads import BootUpload, boot_upload_of
 from cliffwatch.identities import case_digest, digest_of, run_digest, series_digest
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.ingest.boot_document import pack, packed
@@ -178,17 +179,18 @@ def record_of(target: tuple[str, str], chosen: list[CaseKey], head: int) -> dict
         for block in range(BOOTS)
         for index, arm in enumerate(("base", "head"))
     ]
-    arms = {
-        arm: {
+    arms = [
+        {
+            "name": arm,
             "label": commit_of(number)[:12],
             "facts": {"commit": commit_of(number), "kernel": commit_of(number)[:32]},
             "failure": None,
         }
         for arm, number in (("base", head - 1), ("head", head))
-    }
+    ]
     return {
         "format": "cliffwatch-run",
-        "format_version": 1,
+        "format_version": 2,
         "cliffwatch_version": "0.1.0",
         "created": "2026-11-21T10:00:00+00:00",
         "status": "complete",
@@ -237,9 +239,10 @@ def boot_upload(chosen: list[CaseKey], number: int, seed: int) -> dict[str, Any]
 
 
 def document_of(target: tuple[str, str], chosen: list[CaseKey]) -> bytes:
-    upload = boot_upload(chosen, 1, len(target[0]))
-    ordered = sorted(upload["samples"], key=lambda each: (each["benchmark"], tuple(each["params"].items())))
-    return pack(upload, ordered)
+    raw = boot_upload(chosen, 1, len(target[0]))
+    upload = boot_upload_of(raw)
+    assert isinstance(upload, BootUpload), upload
+    return pack(raw, upload, sorted(upload.samples, key=lambda each: each.key))
 
 
 def _inbox(connection: psycopg.Connection[Any]) -> None:
@@ -268,5 +271,5 @@ def runs_to_send(
             **record_of(target, chosen, 10_000_000 + number),
             "identity": digest_of(["sent", target, host, number]),
         }
-        yield run_digest(record, host), record
+        yield run_digest(record["identity"], record["created"], host), record
         number += 1

@@ -61,7 +61,7 @@ def main() -> None:
         "platform": given("--platform"),
         "mode": mode,
         "tree": given("--tree"),
-        "arms": {"base": arm(base, [], record["arms"]["base"]), "head": arm(head, [base], record["arms"]["head"])},
+        "arms": [arm(base, [], record["arms"][0]), arm(head, [base], record["arms"][1])],
     }
     record["plan"]["seed"] = seed
     write(out / "run.json", record)

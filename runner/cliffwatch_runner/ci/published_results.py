@@ -108,7 +108,7 @@ def checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
         return refused(f"its run cannot be read: {ascii(str(error))[:200]}")
     if isinstance(run, Failure):
         return refused("it holds no run that can be read")
-    if (run.record.get("platform"), run.record.get("mode")) != (target.platform, target.mode):
+    if (run.record.platform, run.record.mode) != (target.platform, target.mode):
         return refused("it is of another target than its name says")
     if not {"base", "head"} <= run.arms.keys():
         return refused("it has no base and head")

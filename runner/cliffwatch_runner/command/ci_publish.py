@@ -13,7 +13,6 @@ from cliffwatch.failure import Exit, Failure
 from cliffwatch.pull_request.comment import sticky_comment
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, Policy, read_policy
 from cliffwatch.results import read_run
-from cliffwatch.samples import Mode
 from cliffwatch_runner.ci.artifact import ArtifactName
 from cliffwatch_runner.ci.github_api import API, GitHubReader
 from cliffwatch_runner.ci.job_identity import NO_TOKEN, IdentityRequest, job_token, read_identity_request
@@ -180,5 +179,4 @@ def _local(folder: Path) -> Result:
     run = read_run(folder)
     if isinstance(run, Failure):
         return Result(target=ArtifactName(platform="unknown", mode="icount"), run=None, compared=None, failure=run)
-    mode: Mode = "walltime" if run.record.get("mode") == "walltime" else "icount"
-    return compared_result(ArtifactName(platform=str(run.record.get("platform")), mode=mode), run)
+    return compared_result(ArtifactName(platform=run.record.platform, mode=run.record.mode), run)

@@ -4,6 +4,8 @@ import hashlib
 import re
 from collections.abc import Mapping
 
+from cliffwatch.formats.boot_record import EnvironmentRecord
+
 _HEADING = re.compile(r"==> (/\S+) <==")
 _CLOCK_TICKS_PER_SECOND = 100
 
@@ -21,36 +23,37 @@ def parse_facts(text: str) -> Mapping[str, str]:
     return {path: "\n".join(lines).strip() for path, lines in facts.items()}
 
 
-def guest_environment(facts_text: str, config: str, stat_after: str) -> dict[str, object]:
+def guest_environment(facts_text: str, config: str, stat_after: str, *, parts: int) -> EnvironmentRecord:
     """The environment record of one boot (docs/formats.md); what the guest did not show is null.
 
-    `config` is the kernel's own /proc/config.gz, unpacked; `stat_after` its /proc/stat after the last case.
+    `parts` are the starts of the guest in it; `config` is the kernel's own /proc/config.gz, unpacked; `stat_after` its /proc/stat after the last case.
     """
     facts = parse_facts(facts_text)
     cpu = _first_processor(facts.get("/proc/cpuinfo", ""))
-    return {
-        "kernel": facts.get("/proc/version"),
-        "command_line": facts.get("/proc/cmdline"),
-        "cpu_model": cpu.get("model name"),
-        "cpu_flags_hypervisor": "hypervisor" in cpu.get("flags", "").split(),
-        "microcode": cpu.get("microcode"),
-        "cpus": len(re.findall(r"^processor", facts.get("/proc/cpuinfo", ""), re.MULTILINE)) or None,
-        "memory_kib": _number(facts.get("/proc/meminfo", ""), r"MemTotal:\s+(\d+)"),
-        "clocksource": facts.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "root_file_system": _root_file_system(facts.get("/proc/mounts", "")),
-        "host_bridge": facts.get("/sys/bus/pci/devices/0000:00:00.0/device"),
-        "bpf_jit_enable": facts.get("/proc/sys/net/core/bpf_jit_enable"),
-        "bpf_jit_harden": facts.get("/proc/sys/net/core/bpf_jit_harden"),
-        "bpf_stats_enabled": facts.get("/proc/sys/kernel/bpf_stats_enabled"),
-        "randomize_va_space": facts.get("/proc/sys/kernel/randomize_va_space"),
-        "transparent_hugepage": facts.get("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "lsm": facts.get("/sys/kernel/security/lsm"),
-        "tainted": facts.get("/proc/sys/kernel/tainted"),
-        "load_average": facts.get("/proc/loadavg"),
-        "vulnerabilities": _vulnerabilities(facts),
-        "config_sha256": hashlib.sha256(config.encode()).hexdigest() if config else None,
-        "steal_seconds": _steal(facts.get("/proc/stat", ""), stat_after),
-    }
+    return EnvironmentRecord(
+        parts=parts,
+        kernel=facts.get("/proc/version"),
+        command_line=facts.get("/proc/cmdline"),
+        cpu_model=cpu.get("model name"),
+        cpu_flags_hypervisor="hypervisor" in cpu.get("flags", "").split(),
+        microcode=cpu.get("microcode"),
+        cpus=len(re.findall(r"^processor", facts.get("/proc/cpuinfo", ""), re.MULTILINE)) or None,
+        memory_kib=_number(facts.get("/proc/meminfo", ""), r"MemTotal:\s+(\d+)"),
+        clocksource=facts.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        root_file_system=_root_file_system(facts.get("/proc/mounts", "")),
+        host_bridge=facts.get("/sys/bus/pci/devices/0000:00:00.0/device"),
+        bpf_jit_enable=facts.get("/proc/sys/net/core/bpf_jit_enable"),
+        bpf_jit_harden=facts.get("/proc/sys/net/core/bpf_jit_harden"),
+        bpf_stats_enabled=facts.get("/proc/sys/kernel/bpf_stats_enabled"),
+        randomize_va_space=facts.get("/proc/sys/kernel/randomize_va_space"),
+        transparent_hugepage=facts.get("/sys/kernel/mm/transparent_hugepage/enabled"),
+        lsm=facts.get("/sys/kernel/security/lsm"),
+        tainted=facts.get("/proc/sys/kernel/tainted"),
+        load_average=facts.get("/proc/loadavg"),
+        vulnerabilities=_vulnerabilities(facts),
+        config_sha256=hashlib.sha256(config.encode()).hexdigest() if config else None,
+        steal_seconds=_steal(facts.get("/proc/stat", ""), stat_after),
+    )
 
 
 def _first_processor(cpuinfo: str) -> dict[str, str]:

@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from cliffwatch.results import FORMAT_VERSION, case_to_json, sample_to_json
+from cliffwatch.formats.boot_record import (
+    BootRecord,
+    EnvironmentRecord,
+    PartRecord,
+    ProblemRecord,
+    SampleRecord,
+    SamplesRecord,
+    SplatRecord,
+    sample_record,
+)
+from cliffwatch.formats.reading import written
+from cliffwatch.formats.values import OutcomeRecord, Part, outcome_record
+from cliffwatch.parsers.readings import Problem
+from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.guest.environment import guest_environment
 from cliffwatch_runner.guest.files import read_guest_file
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
@@ -14,12 +27,20 @@ from cliffwatch_runner.results.outcomes import CaseResult, PartEnd
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:
+    """A file of what no document's type describes."""
+    _write(path, f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode())
+
+
+def write_document(path: Path, document: Part) -> None:
+    _write(path, written(document))
+
+
+def _write(path: Path, content: bytes) -> None:
     """Writes a file that is either there whole or not at all, also after a crash of the host."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.writing")
-    with temporary.open("w") as file:
-        json.dump(content, file, indent=1, allow_nan=False)
-        file.write("\n")
+    with temporary.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
@@ -45,46 +66,52 @@ def write_boot(
 ) -> None:
     """Writes environment.json and samples.json of a boot and, last, boot.json."""
     results = {index: result for part in parts for index, result in part.results.items()}
-    write_json(home / "environment.json", _environment(home, len(parts)))
-    write_json(home / "samples.json", _samples(plan, boot, results))
-    write_json(
-        home / "boot.json",
-        {
-            "format_version": FORMAT_VERSION,
-            "index": boot.index,
-            "block": boot.block,
-            "arm": boot.arm,
-            "stage": boot.stage,
-            "began": began.isoformat(),
-            "ended": ended.isoformat(),
-            "status": _boot_status(boot, results, parts),
-            "parts": [_part(part) for part in parts],
-        },
+    write_document(home / "environment.json", _environment(home, len(parts)))
+    write_document(home / "samples.json", _samples(plan, boot, results))
+    about = BootRecord(
+        index=boot.index,
+        block=boot.block,
+        arm=boot.arm,
+        stage=boot.stage,
+        began=began.isoformat(),
+        ended=ended.isoformat(),
+        status=_boot_status(boot, results, parts),
+        parts=tuple(map(_part, parts)),
     )
+    write_document(home / "boot.json", about)
 
 
-def _environment(home: Path, parts: int) -> dict[str, object]:
+def _environment(home: Path, parts: int) -> EnvironmentRecord:
     texts = [read_guest_file(home / "1", f"guest/{name}") or "" for name in ("facts", "config", "stat-after")]
-    return {"format_version": FORMAT_VERSION, "parts": parts, **guest_environment(*texts)}
+    return guest_environment(*texts, parts=parts)
 
 
-def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult]) -> dict[str, object]:
-    samples: list[object] = []
-    outcomes: list[object] = []
-    problems: list[object] = []
+def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult]) -> SamplesRecord:
+    samples: list[SampleRecord] = []
+    outcomes: list[OutcomeRecord] = []
+    problems: list[ProblemRecord] = []
     for index in boot.cases:
         case = plan.cases[index].key
         result = results.get(index)
         if result is None:
-            outcomes.append({**case_to_json(case), "status": "not-run", "reason": "the guest did not get to it"})
+            missed = CaseOutcome(case=case, status="not-run", reason="the guest did not get to it")
+            outcomes.append(outcome_record(missed))
             continue
-        outcomes.append({**case_to_json(case), "status": result.outcome.status, "reason": result.outcome.reason})
-        samples += [sample_to_json(sample) for sample in result.samples]
-        problems += [
-            {**case_to_json(case), "line": problem.line, "text": problem.text, "reason": problem.reason}
-            for problem in result.problems
-        ]
-    return {"format_version": FORMAT_VERSION, "samples": samples, "outcomes": outcomes, "problems": problems}
+        outcomes.append(outcome_record(result.outcome))
+        samples += map(sample_record, result.samples)
+        problems += [_problem(case, problem) for problem in result.problems]
+    return SamplesRecord(samples=tuple(samples), outcomes=tuple(outcomes), problems=tuple(problems))
+
+
+def _problem(case: CaseKey, problem: Problem) -> ProblemRecord:
+    return ProblemRecord(
+        suite=case.suite,
+        benchmark=case.benchmark,
+        params=dict(case.params),
+        line=problem.line,
+        text=problem.text,
+        reason=problem.reason,
+    )
 
 
 def _boot_status(boot: PlannedBoot, results: Mapping[int, CaseResult], parts: Sequence[PartEnd]) -> str:
@@ -93,13 +120,13 @@ def _boot_status(boot: PlannedBoot, results: Mapping[int, CaseResult], parts: Se
     return parts[-1].end.status if parts else "stopped"
 
 
-def _part(part: PartEnd) -> dict[str, object]:
+def _part(part: PartEnd) -> PartRecord:
     end = part.end
-    return {
-        "status": end.status,
-        "seconds": round(end.seconds, 3),
-        "last_case": end.last_case,
-        "evidence": end.evidence[-8000:],
-        "splats": [{"title": splat.title, "text": splat.text, "case": splat.case} for splat in end.splats[:20]],
-        "unexpected_files": list(end.unexpected_files),
-    }
+    return PartRecord(
+        status=end.status,
+        seconds=round(end.seconds, 3),
+        last_case=end.last_case,
+        evidence=end.evidence[-8000:],
+        splats=tuple(SplatRecord(title=each.title, text=each.text, case=each.case) for each in end.splats[:20]),
+        unexpected_files=end.unexpected_files,
+    )

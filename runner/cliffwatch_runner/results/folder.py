@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run, notable_of, read_run
+from cliffwatch.results import Run, read_run
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
 
@@ -33,8 +33,8 @@ def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | 
         if not (path / "run.json").exists():
             return ResultFolder(path=path, done=False, resumed=False)
         run = read_run(path)
-        ours = not isinstance(run, Failure) and run.record.get("identity") == identity
-        if ours and not isinstance(run, Failure) and run.record.get("status") != "complete":
+        ours = not isinstance(run, Failure) and run.record.identity == identity
+        if ours and not isinstance(run, Failure) and run.record.status != "complete":
             return _resumed(path, run, done=False)
         number += 1
 
@@ -45,16 +45,14 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
     run = read_run(out)
     if isinstance(run, Failure):
         return Failure(whose="usage", message=run.message, next_step="name another folder with --out")
-    if run.record.get("identity") != identity:
+    if run.record.identity != identity:
         return Failure(
             whose="usage",
             message=f"{out} holds another run (other revisions, cases, plan, tools or guest)",
             next_step="name another folder with --out",
         )
-    return _resumed(out, run, done=run.record.get("status") == "complete")
+    return _resumed(out, run, done=run.record.status == "complete")
 
 
 def _resumed(path: Path, run: Run, *, done: bool) -> ResultFolder:
-    return ResultFolder(
-        path=path, done=done, resumed=True, created=run.record.get("created"), notable=notable_of(run.record)
-    )
+    return ResultFolder(path=path, done=done, resumed=True, created=run.record.created, notable=run.record.plan.notable)

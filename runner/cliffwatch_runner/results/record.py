@@ -4,11 +4,26 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import cliffwatch
 from cliffwatch.failure import Failure
-from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json, stages_to_json
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import (
+    FORMAT,
+    FORMAT_VERSION,
+    ArmFacts,
+    ArmRecord,
+    BenchRecord,
+    CaseGuest,
+    FailureRecord,
+    PlannedBootRecord,
+    PlannedCaseRecord,
+    PlanRecord,
+    RunRecord,
+    RunStatus,
+    stages_record,
+)
+from cliffwatch.formats.values import FreeJson, outcome_record
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.build.bench import BenchProgram
 from cliffwatch_runner.build.kernel import Kernel
@@ -60,7 +75,7 @@ def identity(facts: RunFacts) -> str:
         "mode": facts.mode,
         "platform": facts.platform,
         "guest": facts.shape.record(),
-        "plan": _measured_plan(replace(facts.plan, boots=screen)),
+        "plan": _measured(replace(facts.plan, boots=screen), facts.shape),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -69,91 +84,104 @@ def _kernel_digest(arm: BuiltArm) -> str:
     return arm.kernel.digest if isinstance(arm.kernel, Kernel) else "failed"
 
 
-def record(facts: RunFacts, *, created: str, status: str, failures: Mapping[str, Failure]) -> dict[str, Any]:
+_LONGEST_EVIDENCE = 8000
+
+
+def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
     """run.json. `failures` are of arms whose kernel built and gave nothing in any boot."""
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "cliffwatch_version": cliffwatch.__version__,
-        "created": created,
-        "status": status,
-        "identity": identity(facts),
-        "mode": facts.mode,
-        "platform": facts.platform,
-        "profile": facts.profile,
-        "suites": list(facts.suites),
-        "tree": facts.tree,
-        "arms": {name: _arm(name, arm, failures) for name, arm in facts.arms.items()},
-        "bench": {
-            "from": facts.bench_from,
-            "digest": facts.bench.digest,
-            "source_digest": facts.bench.source_digest,
-            "fixed_seed": facts.mode == "icount",
-        },
-        "config_digest": facts.config_digest,
-        "toolchain": dict(facts.toolchain),
-        "isolation": facts.isolation,
-        "guest": facts.shape.record(),
-        "plan": {**_measured_plan(facts.plan), "notable": facts.plan.notable},
-        "left_out": [
-            {**case_to_json(each.case), "status": each.status, "reason": each.reason} for each in facts.left_out
-        ],
-        "host": dict(facts.host),
-        "notes": list(facts.notes),
-    }
+    return RunRecord(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        cliffwatch_version=cliffwatch.__version__,
+        created=created,
+        status=status,
+        identity=identity(facts),
+        mode=facts.mode,
+        platform=facts.platform,
+        profile=facts.profile,
+        suites=facts.suites,
+        tree=facts.tree,
+        arms=tuple(_arm(name, arm, failures) for name, arm in facts.arms.items()),
+        bench=BenchRecord(
+            from_=facts.bench_from,
+            digest=facts.bench.digest,
+            source_digest=facts.bench.source_digest,
+            fixed_seed=facts.mode == "icount",
+        ),
+        config_digest=facts.config_digest,
+        toolchain=dict(facts.toolchain),
+        isolation=facts.isolation,
+        guest=facts.shape.record(),
+        plan=_plan(facts.plan, facts.shape),
+        left_out=tuple(map(outcome_record, facts.left_out)),
+        host=dict(facts.host),
+        notes=facts.notes,
+    )
 
 
-def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> dict[str, Any]:
+def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> ArmRecord:
     revision = arm.revision
     failure = arm.kernel if isinstance(arm.kernel, Failure) else failures.get(name)
     kernel = arm.kernel if isinstance(arm.kernel, Kernel) else None
-    return {
-        "label": f"{revision.short} ({revision.subject})",
-        "facts": {
-            "commit": revision.commit,
-            "tree": revision.tree,
-            "release": revision.release,
-            "subject": revision.subject,
-            "author": revision.author,
-            "author_date": revision.author_date,
-            "commit_date": revision.commit_date,
-            "parents": list(revision.parents),
-            **({"kernel": kernel.digest, "config": kernel.config_digest} if kernel else {}),
-        },
-        "config_notes": list(kernel.notes) if kernel else [],
-        "failure": None
-        if failure is None
-        else {
-            "whose": failure.whose,
-            "message": failure.message,
-            "next_step": failure.next_step,
-            "evidence": failure.evidence[:8000],
-        },
-    }
+    return ArmRecord(
+        name=name,
+        label=f"{revision.short} ({revision.subject})",
+        facts=ArmFacts(
+            commit=revision.commit,
+            tree=revision.tree,
+            release=revision.release,
+            subject=revision.subject,
+            author=revision.author or None,
+            author_date=revision.author_date or None,
+            commit_date=revision.commit_date or None,
+            parents=revision.parents,
+            kernel=kernel.digest if kernel else None,
+            config=kernel.config_digest if kernel else None,
+        ),
+        config_notes=kernel.notes if kernel else (),
+        failure=None if failure is None else _failure(failure),
+    )
 
 
-def _measured_plan(plan: Plan) -> dict[str, Any]:
-    return {
-        "seed": plan.seed,
-        "stages": stages_to_json(plan.stages),
-        "cases": [
-            {
-                **case_to_json(case.key),
-                "argv": list(case.argv),
-                "warmup": case.warmup,
-                "duration": case.duration,
-                "deadline": case.deadline,
-            }
+def _failure(failure: Failure) -> FailureRecord:
+    return FailureRecord(
+        whose=failure.whose,
+        message=failure.message,
+        next_step=failure.next_step,
+        evidence=failure.evidence[:_LONGEST_EVIDENCE],
+    )
+
+
+def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
+    guest = CaseGuest(cpus=shape.cpus, memory_mib=shape.memory_mib)
+    return PlanRecord(
+        seed=plan.seed,
+        notable=plan.notable,
+        stages=stages_record(plan.stages),
+        cases=tuple(
+            PlannedCaseRecord(
+                suite=case.key.suite,
+                benchmark=case.key.benchmark,
+                params=dict(case.key.params),
+                argv=case.argv,
+                warmup=case.warmup,
+                duration=case.duration,
+                deadline=case.deadline,
+                guest=guest,
+            )
             for case in plan.cases
-        ],
-        "boots": [
-            {
-                "index": boot.index,
-                "block": boot.block,
-                "arm": boot.arm,
-                "stage": boot.stage,
-                "cases": list(boot.cases),
-            }
+        ),
+        boots=tuple(
+            PlannedBootRecord(index=boot.index, block=boot.block, arm=boot.arm, stage=boot.stage, cases=boot.cases)
             for boot in plan.boots
-        ],
-    }
+        ),
+    )
+
+
+def _measured(plan: Plan, shape: GuestShape) -> FreeJson:
+    """What of a plan decides what is measured. The guest is in the identity as a whole."""
+    content: FreeJson = as_json(_plan(plan, shape))
+    del content["notable"]
+    for case in content["cases"]:
+        del case["guest"]
+    return content

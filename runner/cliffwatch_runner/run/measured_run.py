@@ -7,12 +7,13 @@ from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
+from cliffwatch.formats.run_record import RunStatus
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.host.lock import host_lock
 from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
 from cliffwatch_runner.plan.plan import Plan
-from cliffwatch_runner.results.files import finished_boot, write_json
+from cliffwatch_runner.results.files import finished_boot, write_document
 from cliffwatch_runner.results.folder import ResultFolder, choose_folder
 from cliffwatch_runner.results.record import RunFacts, identity, record
 from cliffwatch_runner.run.arm_failures import arm_failures
@@ -39,8 +40,10 @@ class _Record:
     folder: Path
     created: str
 
-    def write(self, facts: RunFacts, status: str = "running", failures: Mapping[str, Failure] = _NO_FAILURES) -> None:
-        write_json(self.folder / "run.json", record(facts, created=self.created, status=status, failures=failures))
+    def write(
+        self, facts: RunFacts, status: RunStatus = "running", failures: Mapping[str, Failure] = _NO_FAILURES
+    ) -> None:
+        write_document(self.folder / "run.json", record(facts, created=self.created, status=status, failures=failures))
 
 
 def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
@@ -70,7 +73,7 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     measured = _measured_on_locked_host(run, written)
     if isinstance(measured, Failure):
         return (measured,)
-    status = "incomplete" if run.stop.is_set() else "complete"
+    status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
 

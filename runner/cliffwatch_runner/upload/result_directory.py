@@ -48,7 +48,7 @@ def upload_run(
     """
     try:
         record = _read(folder, "run.json")
-        run = run_digest(record, host)
+        run = run_digest(record["identity"], record["created"], host)
     except _DAMAGED as error:
         return _damaged("run.json", error)
     reply = client.put(f"/runs/{run}", json.dumps({"host": host, "record": record, "job": job}).encode())

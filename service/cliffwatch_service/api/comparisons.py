@@ -9,7 +9,7 @@ from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import ComparisonListed, RevisionComparison, RunComparison
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.compare.document import comparison_document, document_tag, spliced
+from cliffwatch_service.compare.document import comparison_document, document_tag, run_document
 from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
@@ -68,8 +68,7 @@ def compare_revisions(
         tag = document_tag(compared)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
-        more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, head_row["commit"], compared, **more)
+        body = comparison_document(connection, head_row["commit"], compared, demonstration=service.demonstration())
     return answer_bytes(request, body, JSON, tag=tag)
 
 
@@ -93,7 +92,5 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
             raise Refusal(
                 404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
             )
-        body = spliced(
-            {**stored["summary"], "comparison": stored["digest"]}, [comparisons.rows_of(connection, stored["id"])]
-        )
+        body = run_document(connection, stored, row["platform"], row["mode"])
     return answer_bytes(request, body, JSON, tag=stored["digest"])

@@ -1,58 +1,48 @@
-"""Bodies that are checked as bytes, for speed, and described in OpenAPI all the same."""
+"""Bodies that are checked as documents, and described in OpenAPI all the same."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+import msgspec
 import orjson
 from fastapi import Request
-from pydantic import TypeAdapter, ValidationError
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.http.bodies import body_content
-from cliffwatch_service.http.problems import invalid
 from cliffwatch_service.ingest.free_form import plain, refuse_odd
 from cliffwatch_service.refusal import Refusal
 
 T = TypeVar("T")
 
-_described: dict[str, TypeAdapter[Any]] = {}
+_described: dict[str, type[msgspec.Struct]] = {}
 
 
-def described(name: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
+def described(kind: type[msgspec.Struct]) -> FreeJson:
     """The `openapi_extra` of an endpoint that takes such a body."""
-    _described[name] = adapter
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    _described[kind.__name__] = kind
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-def schemas() -> dict[str, Any]:
+def schemas() -> FreeJson:
     """The schemas of all described bodies and of what they are made of."""
-    by_name: dict[str, Any] = {}
-    for name, adapter in _described.items():
-        schema = adapter.json_schema(ref_template="#/components/schemas/{model}")
-        by_name.update(schema.pop("$defs", {}))
-        by_name[name] = schema
+    _, by_name = msgspec.json.schema_components(_described.values(), ref_template="#/components/schemas/{name}")
     return by_name
 
 
-def checked(adapter: TypeAdapter[T], body: bytes, *, typed: frozenset[str] = frozenset()) -> tuple[Any, T]:
+def checked(
+    typed_of: Callable[[FreeJson], T], body: bytes, *, typed: frozenset[str] = frozenset()
+) -> tuple[FreeJson, T]:
     """The body as it is stored, and as its type. Its members but the `typed` ones, which hold nothing free, are made fit
-    for storing. Raises Refusal with the paths of what is wrong.
+    for storing. Raises Refusal with the place of what is wrong.
     """
     raw = plain_json(body)
-    free = {name: value for name, value in raw.items() if name not in typed} if isinstance(raw, dict) else {}
+    if not isinstance(raw, dict):
+        raise Refusal(422, "invalid request", "the document: it holds no object")
+    free = {name: value for name, value in raw.items() if name not in typed}
     refuse_odd(free)
-    upload = _validated(adapter, body)
-    fit = plain(free)
-    if fit == free:
-        return raw, upload
-    raw = {**raw, **fit}
-    return raw, _validated(adapter, orjson.dumps(raw))
-
-
-def _validated(adapter: TypeAdapter[T], body: bytes) -> T:
-    try:
-        return adapter.validate_json(body, strict=True)
-    except ValidationError as error:
-        raise invalid(error.errors(include_url=False, include_context=False, include_input=False)) from None
+    fit = {**raw, **plain(free)}
+    return fit, typed_of(fit)
 
 
 def plain_json(body: bytes) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from cliffwatch.samples import Mode
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api.answers import answer, answer_pieces
@@ -17,7 +18,7 @@ from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.import_files import ImportedAs, ImportResult, import_file
-from cliffwatch_service.ingest.uploads import LINE
+from cliffwatch_service.ingest.request_fields import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
 
@@ -49,7 +50,7 @@ async def upload_file(
     large: LargeHere,
     caller: Allowed,
     platform: Annotated[str, Query(min_length=1, max_length=180, pattern=LINE)],
-    mode: Annotated[str, Query(pattern="^(walltime|icount)$")],
+    mode: Mode,
     name: Annotated[str, Query(min_length=1, max_length=200, pattern=LINE, description="What people call it")],
     revision: Annotated[str | None, Query(pattern="^[0-9a-f]{40}$", description="The commit that was measured")] = None,
 ) -> Response:

@@ -12,7 +12,7 @@ from cliffwatch_service.api.models.work import Followed, FollowEnded
 from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.history.follow import Policy, follow_branch, unfollow
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
-from cliffwatch_service.ingest.uploads import Name
+from cliffwatch_service.ingest.request_fields import Name
 from cliffwatch_service.jobs.trees_allowed import refuse_address
 from cliffwatch_service.store import follows
 

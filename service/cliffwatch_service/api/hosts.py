@@ -13,7 +13,7 @@ from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Beat, HostListed, JobState, Kept, Work
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
-from cliffwatch_service.ingest.uploads import Count, Name
+from cliffwatch_service.ingest.request_fields import Count, Name
 from cliffwatch_service.jobs.leases import JobOutcome, Offer, add_events, complete, heartbeat, offer
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store import queue

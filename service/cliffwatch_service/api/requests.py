@@ -16,7 +16,7 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Serv
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.ingest.free_form import Prose
-from cliffwatch_service.ingest.uploads import Commit, Name
+from cliffwatch_service.ingest.request_fields import Commit, Name
 from cliffwatch_service.jobs.estimates import expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
 from cliffwatch_service.jobs.requests import PRIORITIES, Asked, Priority, ask, request_named

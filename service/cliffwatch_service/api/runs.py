@@ -8,6 +8,9 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.uploads import BootUpload, RunUpload
+from cliffwatch.formats.values import MOST_BOOTS
 from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
@@ -25,7 +28,7 @@ from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.ingest import Stored, put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw, raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.ingest.uploads import BOOT, MOST_BOOTS, RUN
+from cliffwatch_service.ingest.uploads import boot_upload, run_upload
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, runs
 
@@ -44,7 +47,7 @@ def _stored(request: Request, stored: Stored) -> Response:
 @router.put(
     "/runs/{run}",
     summary="Upload run.json, or a later state of it",
-    openapi_extra=described("RunUpload", RUN),
+    openapi_extra=described(RunUpload),
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_run(
@@ -54,10 +57,10 @@ async def upload_run(
 
 
 def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored:
-    raw, upload = checked(RUN, body)
+    raw, upload = checked(run_upload, body)
     now = service.now()
     with service.transaction() as connection:
-        refuse_host_name(connection, caller, upload["host"], now)
+        refuse_host_name(connection, caller, upload.host, now)
         refuse_run_over_quota(connection, service.settings, caller, run, now)
         keep = partial(put_run, connection, run, upload, raw["record"], by=caller, now=now)
         return within_quota(connection, service.settings, caller, len(body), now, keep)
@@ -66,7 +69,7 @@ def _keep_run(service: Service, caller: Caller, run: str, body: bytes) -> Stored
 @router.put(
     "/runs/{run}/boots/{number}",
     summary="Upload a boot with all its samples",
-    openapi_extra=described("BootUpload", BOOT),
+    openapi_extra=described(BootUpload),
     responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
 )
 async def upload_boot(
@@ -82,7 +85,7 @@ async def upload_boot(
 
 
 def _keep_boot(service: Service, caller: Caller, run: str, number: int, body: bytes) -> Stored:
-    raw, upload = checked(BOOT, body, typed=frozenset({"samples", "outcomes"}))
+    raw, upload = checked(boot_upload, body, typed=frozenset({"samples", "outcomes"}))
     now = service.now()
     with service.transaction() as connection:
         keep = partial(put_boot, connection, service.columns, run, number, upload, raw, by=caller, now=now)
@@ -156,7 +159,7 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> 
         "mode": row["mode"],
         "created": row["created"],
         "received": row["received"],
-        "record": stored_record(row),
+        "record": as_json(stored_record(row)),
         "boots": stored_boots,
     }
     return answer(request, content)

@@ -13,7 +13,7 @@ from cliffwatch_service.api.models.work import AuditEntry, Task, Token, TokenMad
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.ingest.free_form import Moment
-from cliffwatch_service.ingest.uploads import Name
+from cliffwatch_service.ingest.request_fields import Name
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import background, tokens
 

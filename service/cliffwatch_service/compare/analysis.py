@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import orjson
+import msgspec
 from psycopg import Connection
 
 from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
-from cliffwatch.reports.json_report import comparison_set_to_json
-from cliffwatch.results import arm_from_json, notable_of, plan_order, stages_from_json
+from cliffwatch.reports.json_report import comparison_document
+from cliffwatch.results import arm_of_record, plan_order
 from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.ingest.boot_document import boot_of, columns_of, packed
@@ -39,7 +42,7 @@ class StoredArm:
     arm: Arm
     row: Mapping[str, Any]
     run: Mapping[str, Any]
-    record: Mapping[str, Any]
+    record: RunRecord
 
 
 def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[str, Any]) -> StoredArm:
@@ -50,7 +53,8 @@ def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[s
     keys = keys_of(connection, [each["columns_id"] for each in rows])
     columns = {number: columns_of(own, order) for number, own in keys.items()}
     loaded = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
-    return StoredArm(arm=arm_from_json(row["name"], record, loaded), row=row, run=run, record=record)
+    about = record.arm_by_name[row["name"]]
+    return StoredArm(arm=arm_of_record(record, about, loaded), row=row, run=run, record=record)
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
@@ -129,8 +133,9 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparison
     inputs = _inputs(connection, base_id, head_id)
     base, head = _load(connection, base_id), _load(connection, head_id)
     compared = _compared(base, head, _control(connection, base, head))
-    summary = comparison_set_to_json(compared, context_of_record(head.record, None))
-    rows = summary.pop("comparisons")
+    document = comparison_document(compared, context_of_record(head.record, None))
+    summary: FreeJson = as_json(document)
+    del summary["comparisons"]
     return comparisons.ComparisonRecord(
         digest=digest_of(["comparison", base.run["digest"], head.run["digest"], inputs, METHOD_VERSION]),
         platform=base.run["platform"],
@@ -143,7 +148,7 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparison
         method_version=METHOD_VERSION,
         counts={str(name): count for name, count in compared.counts().items()},
         summary=summary,
-        rows=packed(orjson.dumps(rows)),
+        rows=packed(msgspec.json.encode(document.comparisons)),
         indexed=_indexed_rows(connection, compared, base.run),
     )
 
@@ -166,8 +171,8 @@ def _control(connection: Connection[Any], base: StoredArm, head: StoredArm) -> A
 def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
     sides = Sides(base=base.arm, head=head.arm)
     if base.run["id"] == head.run["id"]:
-        stages = stages_from_json(base.record["plan"].get("stages"))
-        sides = replace(sides, control=control, stages=stages, notable=notable_of(base.record), one_run=True)
+        record = base.record
+        sides = replace(sides, control=control, stages=record.stages, notable=record.plan.notable, one_run=True)
     compared = compare_run(sides)
     if isinstance(compared, Failure):
         raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")

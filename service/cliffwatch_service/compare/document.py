@@ -1,59 +1,103 @@
 """Comparison JSON of several targets in one document (docs/formats.md), from what is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import orjson
+import msgspec
 from psycopg import Connection
 
+from cliffwatch.formats.comparison import (
+    FORMAT,
+    FORMAT_VERSION,
+    RevisionComparison,
+    RunComparison,
+    SideRecord,
+    TargetRecord,
+)
 from cliffwatch.identities import digest_of
-from cliffwatch.reports.json_report import FORMAT_VERSION
+from cliffwatch.samples import Mode
 from cliffwatch_service.compare.pairing import Answer
+from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.store import comparisons
 
 
 def document_tag(answers: Sequence[Answer]) -> str:
     """The identity of what these comparisons say."""
-    return digest_of([each.comparison["digest"] for each in answers])
+    return digest_of([FORMAT_VERSION, *(each.comparison["digest"] for each in answers)])
 
 
-def comparison_document(connection: Connection[Any], head: str, answers: Sequence[Answer], **more: Any) -> bytes:
-    """The rows are stored as they are answered, so a comparison of thousands is put together without being read. `more` are
-    members of the document besides.
+def comparison_document(
+    connection: Connection[Any], head: str, answers: Sequence[Answer], *, demonstration: bool
+) -> bytes:
+    """Comparison JSON of two revisions. The rows are stored as they are answered, so a comparison of thousands is put together
+    without being read.
     """
+    document = RevisionComparison(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        method_version=answers[0].comparison["method_version"],
+        arms=(_base(answers), _at(answers[0].summary.head, head)),
+        targets=tuple(map(_target, answers)),
+        comparisons=(),
+        demonstration=demonstration,
+    )
+    return spliced(msgspec.json.encode(document), [_rows(connection, each) for each in answers])
+
+
+def _base(answers: Sequence[Answer]) -> SideRecord | None:
+    """None where the targets have different ones."""
     bases = {each.target.base["commit"] for each in answers}
-    first = answers[0].comparison["summary"]
-    summary = {
-        "format": "cliffwatch-comparison",
-        "format_version": FORMAT_VERSION,
-        "method_version": answers[0].comparison["method_version"],
-        "base": {**first["base"], "commit": answers[0].target.base["commit"]} if len(bases) == 1 else None,
-        "head": {**first["head"], "commit": head},
-        "targets": [_target(each) for each in answers],
-        **more,
-    }
-    return spliced(summary, [comparisons.rows_of(connection, each.comparison["id"]) for each in answers])
+    return _at(answers[0].summary.base, bases.pop()) if len(bases) == 1 else None
 
 
-def _target(answer: Answer) -> dict[str, Any]:
-    summary = answer.comparison["summary"]
-    return {
-        "platform": answer.target.platform,
-        "mode": answer.target.mode,
-        "base": answer.target.base["commit"],
-        "distance": answer.target.distance,
-        "comparison": answer.comparison["digest"],
-        "runs": answer.runs,
-        "counts": answer.comparison["counts"],
-        "made": answer.comparison["made"],
-        **{name: summary[name] for name in ("notable", "failures", "means", "control", "sweeps", "left_out")},
-        "warnings": summary.get("warnings", []),
-    }
+def _at(side: SideRecord, commit: str) -> SideRecord:
+    return msgspec.structs.replace(side, facts={**side.facts, "commit": commit})
 
 
-def spliced(summary: Mapping[str, Any], rows: Sequence[bytes]) -> bytes:
-    """A summary with the stored arrays of rows as its `comparisons`."""
-    opened = orjson.dumps(summary, option=orjson.OPT_UTC_Z)[:-1]
-    arrays = [unpacked(each)[1:-1] for each in rows]
-    return opened + b',"comparisons":[' + b",".join(array for array in arrays if array) + b"]}"
+def _target(answer: Answer) -> TargetRecord:
+    summary, row = answer.summary, answer.comparison
+    return TargetRecord(
+        platform=answer.target.platform,
+        mode=answer.target.mode,
+        base=answer.target.base["commit"],
+        distance=answer.target.distance,
+        comparison=row["digest"],
+        runs=answer.runs,
+        counts=row["counts"],
+        made=row["made"],
+        notable=summary.notable,
+        alpha=summary.alpha,
+        warnings=summary.warnings,
+        failures=summary.failures,
+        means=summary.means,
+        control=summary.control,
+        sweeps=summary.sweeps,
+        left_out=summary.left_out,
+    )
+
+
+def _rows(connection: Connection[Any], answer: Answer) -> bytes:
+    return rows_text(connection, answer.comparison)
+
+
+def rows_text(connection: Connection[Any], stored: Any) -> bytes:
+    """The rows of a stored comparison as JSON: as they are where this version wrote them, else in its form."""
+    if stored["summary"].get("format_version") == FORMAT_VERSION:
+        return unpacked(comparisons.rows_of(connection, stored["id"]))
+    return msgspec.json.encode(stored_rows(connection, stored["id"], stored["summary"]["notable"]))
+
+
+def run_document(connection: Connection[Any], stored: Any, platform: str, mode: Mode) -> bytes:
+    """Comparison JSON of a run's own arms, from the row of the stored comparison."""
+    summary = stored_summary(stored["summary"], platform, mode)
+    members = {name: getattr(summary, name) for name in summary.__struct_fields__}
+    document = RunComparison(**members, comparisons=(), comparison=stored["digest"])
+    return spliced(msgspec.json.encode(document), [rows_text(connection, stored)])
+
+
+def spliced(document: bytes, rows: Sequence[bytes]) -> bytes:
+    """A document without rows, with these arrays of them as its `comparisons`."""
+    arrays = [each[1:-1] for each in rows]
+    joined = b",".join(array for array in arrays if array)
+    return document.replace(b'"comparisons":[]', b'"comparisons":[' + joined + b"]", 1)

@@ -17,7 +17,6 @@ from psycopg import Connection
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch.results import notable_of, stages_from_json
 from cliffwatch_service.compare.analysis import load_arm
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
@@ -82,7 +81,7 @@ def _go_bench(transaction: Transaction, run: Mapping[str, Any]) -> Iterator[byte
     with transaction() as connection:
         arms = [load_arm(connection, run, row).arm for row in runs.arms_of(connection, run["id"])]
     record = stored_record(run)
-    settings = run_settings(notable_of(record), stages_from_json(record["plan"].get("stages")))
+    settings = run_settings(record.plan.notable, record.stages)
     text = go_bench_report(arms, load_catalogue().traits, settings=settings).encode()
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]

@@ -9,8 +9,11 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.comparison import ComparisonSummary
+from cliffwatch.samples import Mode
 from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
+from cliffwatch_service.compare.stored import stored_summary
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import ancestry, comparisons, runs, trees
 
@@ -26,7 +29,7 @@ class TargetBase:
     """One platform and mode, and the base that answers there: `distance` commits before head where it was looked for."""
 
     platform: str
-    mode: str
+    mode: Mode
     base: Mapping[str, Any]
     distance: int | None
 
@@ -47,6 +50,7 @@ class Answer:
 
     target: TargetBase
     comparison: Mapping[str, Any]
+    summary: ComparisonSummary
     runs: tuple[str, ...]
     base_arm: int
     head_arm: int
@@ -142,7 +146,7 @@ def _lacking(
     connection: Connection[Any],
     base: Mapping[str, Any] | None,
     head: Mapping[str, Any],
-    targets: Sequence[tuple[str, str]],
+    targets: Sequence[tuple[str, Mode]],
 ) -> str:
     there = _listed(targets)
     if base is None:
@@ -159,12 +163,12 @@ def _lacking(
     )
 
 
-def _listed(targets: Sequence[tuple[str, str]]) -> str:
+def _listed(targets: Sequence[tuple[str, Mode]]) -> str:
     return " and ".join(f"{platform} ({mode})" for platform, mode in targets)
 
 
 def _target(
-    connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: str
+    connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: Mode
 ) -> TargetBase | None:
     if base is not None:
         return TargetBase(platform, mode, base, None)
@@ -231,7 +235,7 @@ def _of_arms(
 def known(connection: Connection[Any], pair: Pair) -> Answer | None:
     """The answer that is stored; None where the comparison has still to be made."""
     stored = stored_comparison(connection, pair.base_arm, pair.head_arm)
-    return None if stored is None else Answer(pair.target, stored, pair.runs, pair.base_arm, pair.head_arm)
+    return None if stored is None else _answer(pair, stored)
 
 
 def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
@@ -239,4 +243,9 @@ def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
     identity = keep_compared(connection, pair.base_arm, pair.head_arm, now, turn=_one_at_a_time)
     row = comparisons.comparison_by_id(connection, identity)
     assert row is not None
-    return Answer(pair.target, row, pair.runs, pair.base_arm, pair.head_arm)
+    return _answer(pair, row)
+
+
+def _answer(pair: Pair, row: Mapping[str, Any]) -> Answer:
+    summary = stored_summary(row["summary"], pair.target.platform, pair.target.mode)
+    return Answer(pair.target, row, summary, pair.runs, pair.base_arm, pair.head_arm)

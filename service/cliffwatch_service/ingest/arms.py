@@ -1,58 +1,64 @@
 """The arms of an uploaded run: which revision and kernel each is of."""
 
-from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import ArmRecord, RunRecord
 from cliffwatch_service.ingest.free_form import storable
-from cliffwatch_service.ingest.uploads import ArmRecord, RunUpload
 from cliffwatch_service.store import runs, trees
 
 
-def keep_arms(
-    connection: Connection[Any], run_id: int, upload: RunUpload, raw: Mapping[str, Any], *, of_history: bool
-) -> None:
-    record = upload["record"]
-    for name, arm in record["arms"].items():
-        facts = arm["facts"]
+def keep_arms(connection: Connection[Any], run_id: int, record: RunRecord, *, of_history: bool) -> None:
+    for arm in record.arms:
+        facts = arm.facts
         revision = None
-        if "commit" in facts:
-            revision = _keep_revision(connection, arm, of_history=of_history)
-            if "kernel" in facts:
-                toolchain = raw.get("toolchain") or {}
-                runs.keep_kernel(connection, facts["kernel"], revision, facts.get("config"), toolchain)
+        if facts.commit is not None:
+            revision = _keep_revision(connection, arm, facts.commit, of_history=of_history)
+            if facts.kernel is not None:
+                runs.keep_kernel(connection, facts.kernel, revision, facts.config, record.toolchain or {})
         runs.keep_arm(
             connection,
             run_id,
-            name,
+            arm.name,
             revision_id=revision,
-            kernel=facts.get("kernel") if revision is not None else None,
-            label=arm["label"],
-            failure=arm.get("failure"),
+            kernel=facts.kernel if revision is not None else None,
+            label=arm.label,
+            failure=None if arm.failure is None else as_json(arm.failure),
         )
 
 
-def _keep_revision(connection: Connection[Any], arm: ArmRecord, *, of_history: bool) -> int:
+def _keep_revision(connection: Connection[Any], arm: ArmRecord, commit: str, *, of_history: bool) -> int:
     """The revision that an arm names. Of one on a branch the service's own git knows all, and only runs of history add to it."""
-    facts = arm["facts"]
-    known = None if of_history else trees.revision_on_a_branch(connection, facts["commit"])
+    facts = arm.facts
+    known = None if of_history else trees.revision_on_a_branch(connection, commit)
     if known is not None:
         return known
     return trees.keep_revision(
         connection,
         trees.RevisionFacts(
-            commit=facts["commit"],
-            tree_hash=facts.get("tree"),
-            parents=facts.get("parents", ()),
-            author=facts.get("author"),
-            authored=storable(facts.get("author_date")),
-            committed=storable(facts.get("commit_date")),
-            subject=facts.get("subject") or _subject(arm["label"]),
-            patch_id=facts.get("patch_id"),
-            release=facts.get("release"),
+            commit=commit,
+            tree_hash=facts.tree,
+            parents=facts.parents,
+            author=facts.author,
+            authored=_date(facts.author_date),
+            committed=_date(facts.commit_date),
+            subject=facts.subject or _subject(arm.label),
+            patch_id=facts.patch_id,
+            release=facts.release,
         ),
     )
+
+
+def _date(text: str | None) -> datetime | None:
+    """A commit's date; None where it says none that can be stored."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return storable(moment) if moment.tzinfo is not None else None
 
 
 def _subject(label: str) -> str | None:

@@ -6,12 +6,15 @@ more than that the case was measured, and per sample its readings (null where th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import orjson
 import zstandard
 
-from cliffwatch.results import case_to_json
+from cliffwatch.formats.boot_record import SampleRecord
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.uploads import BootUpload
+from cliffwatch.formats.values import FreeJson, OutcomeRecord, Part, Stage, outcome_record
 from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
 from cliffwatch_service.ingest.free_form import plain_text
 
@@ -19,7 +22,6 @@ Key = tuple[CaseKey, str, str]
 """Case, metric and unit of a column."""
 
 _LEVEL = 3
-_OUTCOME = ("suite", "benchmark", "params", "status", "reason")
 
 
 def packed(content: bytes) -> bytes:
@@ -35,22 +37,36 @@ def unpacked_size(head: bytes) -> int:
     return zstandard.frame_content_size(head)
 
 
-def pack(raw: Mapping[str, Any], ordered: Sequence[Mapping[str, Any]]) -> bytes:
-    """`raw` is the upload, `ordered` its samples in the order of their columns."""
-    measured = {_case(each) for each in ordered}
+def pack(raw: FreeJson, upload: BootUpload, ordered: Sequence[SampleRecord]) -> bytes:
+    """`raw` is the upload as it came, `ordered` its samples in the order of their columns."""
+    measured = {each.key for each in ordered}
     content = {name: value for name, value in raw.items() if name not in ("samples", "outcomes")}
     content["outcomes"] = [
-        {**{name: each[name] for name in _OUTCOME}, "reason": plain_text(each["reason"])}
-        for each in raw["outcomes"]
-        if each["status"] != "ok" or _case(each) not in measured
+        as_json(msgspec.structs.replace(each, reason=plain_text(each.reason)))
+        for each in upload.outcomes
+        if each.status != "ok" or each.key not in measured
     ]
-    content["readings"] = [None if each["readings"] == [each["value"]] else each["readings"] for each in ordered]
-    content["resolutions"] = [each["resolution"] for each in ordered]
+    content["readings"] = [None if each.readings == (each.value,) else each.readings for each in ordered]
+    content["resolutions"] = [each.resolution for each in ordered]
     return packed(orjson.dumps(content))
 
 
-def _case(row: Mapping[str, Any]) -> CaseKey:
-    return CaseKey(row["suite"], row["benchmark"], tuple(row["params"].items()))
+class _About(Part, frozen=True, kw_only=True):
+    """What of boot.json a comparison needs."""
+
+    index: int
+    block: int
+    stage: Stage | None = None
+    layout: str | None = None
+
+
+class _Stored(Part, frozen=True, kw_only=True):
+    """A boot as it is packed: readings are null where they are the sample alone."""
+
+    boot: _About
+    outcomes: tuple[OutcomeRecord, ...]
+    readings: tuple[tuple[float, ...] | None, ...]
+    resolutions: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,58 +86,59 @@ def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
 
 def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
     """The boot for a comparison, its samples in the plan's order."""
-    content = orjson.loads(unpacked(document))
-    about = content["boot"]
+    stored = msgspec.json.decode(unpacked(document), type=_Stored)
     samples = [
         Sample(
             case=case,
             metric=metric,
             unit=unit,
             value=value,
-            readings=(value,) if readings is None else tuple(readings),
+            readings=(value,) if readings is None else readings,
             resolution=resolution,
         )
         for (case, metric, unit), value, readings, resolution in zip(
-            columns.keys, values, content["readings"], content["resolutions"], strict=True
+            columns.keys, values, stored.readings, stored.resolutions, strict=True
         )
     ]
     return Boot(
-        index=about["index"],
-        block=about["block"],
-        stage="confirm" if about.get("stage") == "confirm" else "screen",
-        layout=about.get("layout"),
+        index=stored.boot.index,
+        block=stored.boot.block,
+        stage=stored.boot.stage or "screen",
+        layout=stored.boot.layout,
         samples=tuple(samples[position] for position in columns.positions),
-        outcomes=tuple(_outcomes(content, columns.measured)),
+        outcomes=tuple(_outcomes(stored.outcomes, columns.measured)),
     )
 
 
-def _outcomes(content: Mapping[str, Any], measured: Mapping[CaseKey, CaseOutcome]) -> list[CaseOutcome]:
-    stored = [
-        CaseOutcome(case=_case(each), status=each["status"], reason=each["reason"]) for each in content["outcomes"]
-    ]
+def _outcomes(stored: Sequence[OutcomeRecord], measured: Mapping[CaseKey, CaseOutcome]) -> list[CaseOutcome]:
     if not stored:
         return list(measured.values())
-    known = {each.case for each in stored}
-    return [*stored, *(outcome for case, outcome in measured.items() if case not in known)]
+    outcomes = [each.outcome for each in stored]
+    known = {each.case for each in outcomes}
+    return [*outcomes, *(outcome for case, outcome in measured.items() if case not in known)]
 
 
-def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> dict[str, Any]:
+def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> FreeJson:
     """The boot in the form in which it was uploaded; its samples in the order of their columns."""
-    content: dict[str, Any] = orjson.loads(unpacked(document))
-    readings, resolutions = content.pop("readings"), content.pop("resolutions")
-    content["outcomes"] = [
-        {**case_to_json(each.case), "status": each.status, "reason": each.reason}
-        for each in _outcomes(content, columns_of(keys, {}).measured)
-    ]
+    text = unpacked(document)
+    stored = msgspec.json.decode(text, type=_Stored)
+    content: FreeJson = orjson.loads(text)
+    del content["readings"], content["resolutions"]
+    outcomes = _outcomes(stored.outcomes, columns_of(keys, {}).measured)
+    content["outcomes"] = [as_json(outcome_record(each)) for each in outcomes]
     content["samples"] = [
         {
-            **case_to_json(case),
+            "suite": case.suite,
+            "benchmark": case.benchmark,
+            "params": dict(case.params),
             "metric": metric,
             "unit": unit,
             "value": value,
-            "readings": [value] if of_sample is None else of_sample,
+            "readings": (value,) if of_sample is None else of_sample,
             "resolution": resolution,
         }
-        for (case, metric, unit), value, of_sample, resolution in zip(keys, values, readings, resolutions, strict=True)
+        for (case, metric, unit), value, of_sample, resolution in zip(
+            keys, values, stored.readings, stored.resolutions, strict=True
+        )
     ]
     return content

@@ -8,6 +8,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.identities import case_digest, digest_of, series_digest
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.ingest.boot_document import Key
@@ -63,25 +64,20 @@ class ColumnsKnown:
 
 
 def columns_for(
-    connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]
-) -> tuple[int, list[Mapping[str, Any]]]:
+    connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], samples: Sequence[SampleRecord]
+) -> tuple[int, list[SampleRecord]]:
     """The id of the samples' columns, and the samples in its order. Raises Refusal for a series that is there twice.
 
     Boots run their cases in an order of their own, so samples are put into one order first; as a rule the run's last boot
     had the same columns.
     """
-    keys = [
-        (each["suite"], each["benchmark"], tuple(each["params"].items()), each["metric"], each["unit"])
-        for each in samples
-    ]
+    keys = [(each.suite, each.benchmark, tuple(each.params.items()), each.metric, each.unit) for each in samples]
     last = known.columns(run["digest"])
     if last is not None and len(last[1]) == len(keys):
         positions = [last[1].get(key, -1) for key in keys]
         if len(set(positions)) == len(positions) and -1 not in positions:
-            ordered: list[Mapping[str, Any]] = [{}] * len(samples)
-            for position, each in zip(positions, samples, strict=True):
-                ordered[position] = each
-            return last[0], ordered
+            of_position = dict(zip(positions, samples, strict=True))
+            return last[0], [of_position[position] for position in range(len(samples))]
     order = sorted(range(len(keys)), key=keys.__getitem__)
     _refuse_doubles([keys[position] for position in order])
     return _kept(connection, known, run, [keys[position] for position in order]), [

@@ -1,8 +1,10 @@
 """Which runs measured under the same conditions: the identity of an environment, and its epoch."""
 
-from collections.abc import Mapping
 from typing import Any
 
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of
 from cliffwatch.results import comparable_environment
 
@@ -12,9 +14,15 @@ PASSING = frozenset(
 """What changes from minute to minute and says nothing of the numbers; kept with the run, no part of any identity."""
 
 
-def environment_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+def environment_facts(record: RunRecord) -> FreeJson:
     """What of run.json stays the same while nobody changes the host, the tools or the guest."""
-    facts = {name: record.get(name) for name in ("toolchain", "guest", "bench", "host", "config_digest")}
+    facts = {
+        "toolchain": record.toolchain,
+        "guest": record.guest,
+        "bench": as_json(record.bench),
+        "host": record.host,
+        "config_digest": record.config_digest,
+    }
     return {name: _lasting(value) for name, value in facts.items() if value}
 
 
@@ -24,11 +32,9 @@ def _lasting(value: Any) -> Any:
     return [_lasting(each) for each in value] if isinstance(value, list) else value
 
 
-def epoch_of(record: Mapping[str, Any]) -> str:
+def epoch_of(record: RunRecord) -> str:
     """Equal where numbers may be compared: another config, compiler, bench source, guest, processor or microcode is another."""
-    arm: Mapping[str, Any] = next(
-        (arm for arm in record["arms"].values() if arm.get("facts", {}).get("config")), {"facts": {}}
-    )
-    known = comparable_environment(record, arm)
-    known.setdefault("config", str(record.get("config_digest")))
-    return digest_of(["epoch", record["mode"], known])
+    built = next((arm for arm in record.arms if arm.facts.config is not None), None)
+    known = comparable_environment(record, built)
+    known.setdefault("config", str(record.config_digest))
+    return digest_of(["epoch", record.mode, known])

@@ -1,24 +1,34 @@
 """Takes in a file of an import format as a run of one arm: its n-th value of a metric is its n-th boot's sample."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from psycopg import Connection
 
 import cliffwatch
+from cliffwatch.formats.boot_record import BootRecord, sample_record
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import (
+    FORMAT,
+    FORMAT_VERSION,
+    ArmFacts,
+    ArmRecord,
+    PlannedBootRecord,
+    PlannedCaseRecord,
+    PlanRecord,
+    RunRecord,
+)
+from cliffwatch.formats.uploads import BootUpload, RunUpload
 from cliffwatch.identities import digest_of, run_digest
 from cliffwatch.importing import arms_from_parsed
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.results import FORMAT, FORMAT_VERSION, case_to_json, sample_to_json
-from cliffwatch.samples import Arm, CaseKey
+from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch_service.access.authorisation import IMPORTS
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import content_digest, put_boot, put_run
-from cliffwatch_service.ingest.uploads import BootUpload, RunUpload
+from cliffwatch_service.ingest.uploads import as_sent, boot_upload
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import queue, runs
 
@@ -31,7 +41,7 @@ class ImportedAs:
 
     name: str
     platform: str
-    mode: str
+    mode: Mode
     commit: str | None
 
 
@@ -73,59 +83,51 @@ def import_file(
     if stored is not None:
         return ImportResult(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
     record = _record(arm, about, identity, now)
-    digest = run_digest(record, host_name)
-    upload = {"host": host_name, "record": {**record, "created": now}, "job": None}
-    put_run(connection, digest, cast("RunUpload", upload), record, by=by, now=now, any_case=True)
-    for boot in record["plan"]["boots"]:
-        content = _boot(arm, boot["index"], now)
-        raw = json.loads(json.dumps(content))
-        typed = {**content, "boot": {**content["boot"], "began": now, "ended": now}}
-        put_boot(connection, known, digest, boot["index"], cast("BootUpload", typed), raw, by=by, now=now)
+    digest = run_digest(record.identity, record.created, host_name)
+    upload = RunUpload(host=host_name, record=record)
+    put_run(connection, digest, upload, as_json(record), by=by, now=now, any_case=True)
+    for boot in arm.boots:
+        raw = as_sent(as_json(_boot(boot, now)))
+        put_boot(connection, known, digest, boot.index, boot_upload(raw), raw, by=by, now=now)
     return ImportResult(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 
 
-def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> dict[str, Any]:
+def _record(arm: Arm, about: ImportedAs, identity: str, now: datetime) -> RunRecord:
     cases: dict[CaseKey, None] = dict.fromkeys(sample.case for boot in arm.boots for sample in boot.samples)
-    facts: Mapping[str, Any] = {} if about.commit is None else {"commit": about.commit}
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "cliffwatch_version": cliffwatch.__version__,
-        "created": now.isoformat(),
-        "status": "complete",
-        "identity": identity,
-        "mode": about.mode,
-        "platform": about.platform,
-        "suites": sorted({case.suite for case in cases}),
-        "tree": "",
-        "arms": {ARM: {"label": about.name, "facts": facts, "failure": None}},
-        "plan": {
-            "seed": 0,
-            "stages": None,
-            "cases": [{**case_to_json(case), "argv": []} for case in cases],
-            "boots": [
-                {"index": boot.index, "block": boot.block, "arm": ARM, "stage": boot.stage} for boot in arm.boots
-            ],
-        },
-        "left_out": [],
-        "notes": [f"imported from {about.name}"],
-    }
+    return RunRecord(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        cliffwatch_version=cliffwatch.__version__,
+        created=now.isoformat(),
+        status="complete",
+        identity=identity,
+        mode=about.mode,
+        platform=about.platform,
+        suites=tuple(sorted({case.suite for case in cases})),
+        tree="",
+        arms=(ArmRecord(name=ARM, label=about.name, facts=ArmFacts(commit=about.commit)),),
+        plan=PlanRecord(
+            seed=0,
+            cases=tuple(
+                PlannedCaseRecord(suite=case.suite, benchmark=case.benchmark, params=dict(case.params), argv=())
+                for case in cases
+            ),
+            boots=tuple(
+                PlannedBootRecord(index=boot.index, block=boot.block, arm=ARM, stage=boot.stage) for boot in arm.boots
+            ),
+        ),
+        notes=(f"imported from {about.name}",),
+    )
 
 
-def _boot(arm: Arm, number: int, now: datetime) -> dict[str, Any]:
-    boot = next(boot for boot in arm.boots if boot.index == number)
-    about = {
-        "index": number,
-        "block": boot.block,
-        "arm": ARM,
-        "stage": boot.stage,
-        "began": now.isoformat(),
-        "ended": now.isoformat(),
-        "status": "complete",
-    }
-    return {
-        "boot": about,
-        "environment": {},
-        "samples": [sample_to_json(each) for each in boot.samples],
-        "outcomes": [],
-    }
+def _boot(boot: Boot, now: datetime) -> BootUpload:
+    about = BootRecord(
+        index=boot.index,
+        block=boot.block,
+        arm=ARM,
+        stage=boot.stage,
+        began=now.isoformat(),
+        ended=now.isoformat(),
+        status="complete",
+    )
+    return BootUpload(boot=about, samples=tuple(map(sample_record, boot.samples)), outcomes=())

@@ -11,6 +11,9 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.uploads import BootUpload, RunUpload
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of, run_digest
 from cliffwatch_service.access.authorisation import refuse_foreign_run
 from cliffwatch_service.access.tokens import Caller
@@ -22,7 +25,7 @@ from cliffwatch_service.ingest.plan import plan_of, refuse_other_boot, refuse_un
 from cliffwatch_service.ingest.provenance import is_of_history, lease_of_upload
 from cliffwatch_service.ingest.run_states import refuse_another_record
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.ingest.uploads import BootUpload, RunRecord, RunUpload
+from cliffwatch_service.ingest.uploads import time_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background, boots, leases, queue, runs
 
@@ -45,7 +48,7 @@ def put_run(
     connection: Connection[Any],
     digest: str,
     upload: RunUpload,
-    raw: Mapping[str, Any],
+    raw: FreeJson,
     *,
     by: Caller,
     now: datetime,
@@ -57,7 +60,7 @@ def put_run(
 
     Raises Refusal.
     """
-    expected = run_digest(raw, upload["host"])
+    expected = run_digest(upload.record.identity, upload.record.created, upload.host)
     if digest != expected:
         raise Refusal(
             409,
@@ -66,13 +69,13 @@ def put_run(
         )
     if not any_case:
         _refuse_unknown_cases(upload)
-    _refuse_odd_plan(upload["record"])
+    _refuse_odd_plan(upload.record)
     content = orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)
     stored = runs.run_row(connection, digest, lock=True)
     if stored is not None:
-        refuse_foreign_run(by, stored, upload["host"])
-        return _renewed(connection, stored, upload, raw, content, lease_of_upload(connection, by, upload), now)
-    row = _run_row(connection, digest, upload, raw, content, now)
+        refuse_foreign_run(by, stored, upload.host)
+        return _renewed(connection, stored, upload, content, lease_of_upload(connection, by, upload), now)
+    row = _run_row(connection, digest, upload, content, now)
     lease = lease_of_upload(connection, by, upload)  # the host's row before the job's, as offers lock them
     origin: dict[str, Any] = {
         "uploaded_by": by.token_id,
@@ -82,7 +85,7 @@ def put_run(
     run_id = runs.insert_run(connection, runs.RunRow(**row, **origin), now)
     if run_id is None:
         return Stored(digest=digest, fresh=False)  # another request brought it at the same moment
-    keep_arms(connection, run_id, upload, raw, of_history=origin["of_history"])
+    keep_arms(connection, run_id, upload.record, of_history=origin["of_history"])
     _attach(connection, lease, run_id)
     _when_complete(connection, digest)
     return Stored(digest=digest, fresh=True)
@@ -92,25 +95,24 @@ def _run_row(
     connection: Connection[Any],
     digest: str,
     upload: RunUpload,
-    raw: Mapping[str, Any],
     content: bytes,
     now: datetime,
 ) -> dict[str, Any]:
     """What run.json says, as columns; host, platform and environment are kept."""
-    record = upload["record"]
-    runs.keep_platform(connection, record["platform"])
-    host = queue.keep_host(connection, upload["host"], record["platform"], {}, now)
-    facts = environment_facts(raw)
-    epoch = epoch_of(raw)
+    record = upload.record
+    runs.keep_platform(connection, record.platform)
+    host = queue.keep_host(connection, upload.host, record.platform, {}, now)
+    facts = environment_facts(record)
+    epoch = epoch_of(record)
     return {
         "digest": digest,
-        "identity": record["identity"],
-        "platform": record["platform"],
-        "mode": record["mode"],
-        "status": record["status"],
+        "identity": record.identity,
+        "platform": record.platform,
+        "mode": record.mode,
+        "status": record.status,
         "host_id": host["id"],
         "environment_id": runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts),
-        "created": record["created"],
+        "created": time_of(record.created, "record.created"),
         "record": packed(content),
         "record_digest": content_digest(content),
     }
@@ -118,13 +120,13 @@ def _run_row(
 
 def _refuse_unknown_cases(upload: RunUpload) -> None:
     catalogue = load_catalogue()
-    for index, case in enumerate(upload["record"]["plan"]["cases"]):
-        suite = catalogue.suite_of(case["benchmark"])
-        if case["suite"] != suite and not (suite is None and case["suite"] == DISCOVERED):
+    for index, case in enumerate(upload.record.plan.cases):
+        suite = catalogue.suite_of(case.benchmark)
+        if case.suite != suite and not (suite is None and case.suite == DISCOVERED):
             raise Refusal(
                 422,
                 "unknown case",
-                f"the catalogue of this service lacks benchmark {case['benchmark']!r} in suite {case['suite']!r}: update the"
+                f"the catalogue of this service lacks benchmark {case.benchmark!r} in suite {case.suite!r}: update the"
                 f" service, or measure it as suite {DISCOVERED!r}",
                 errors=[(f"record.plan.cases.{index}", "not in the catalogue")],
             )
@@ -132,8 +134,9 @@ def _refuse_unknown_cases(upload: RunUpload) -> None:
 
 def _refuse_odd_plan(record: RunRecord) -> None:
     """Each boot of a plan has a number of its own and an arm that the run has."""
-    numbers = [boot["index"] for boot in record["plan"]["boots"]]
-    strange = next((boot["arm"] for boot in record["plan"]["boots"] if boot["arm"] not in record["arms"]), None)
+    numbers = [boot.index for boot in record.plan.boots]
+    arms = record.arm_by_name
+    strange = next((boot.arm for boot in record.plan.boots if boot.arm not in arms), None)
     if len(set(numbers)) != len(numbers) or strange is not None:
         wrong = "a number twice" if strange is None else f"arm {strange!r}, which the run lacks"
         raise Refusal(
@@ -148,17 +151,16 @@ def _renewed(
     connection: Connection[Any],
     stored: Mapping[str, Any],
     upload: RunUpload,
-    raw: Mapping[str, Any],
     content: bytes,
     lease: Mapping[str, Any] | None,
     now: datetime,
 ) -> Stored:
     """A later state of a run. What it is never changes, and a complete one is as it stays. Raises Refusal."""
-    digest, status, shorter = content_digest(content), upload["record"]["status"], False
+    digest, status, shorter = content_digest(content), upload.record.status, False
     if digest != stored["record_digest"]:
         before = stored_record(stored)
-        refuse_another_record(stored, before, raw)
-        shorter = len(raw["plan"]["boots"]) < len(before["plan"]["boots"])
+        refuse_another_record(stored["digest"], before, upload.record)
+        shorter = len(upload.record.plan.boots) < len(before.plan.boots)
     if lease is not None and stored["lease_id"] is None:
         runs.set_lease(connection, stored["id"], lease["id"], of_history=is_of_history(lease))
     if lease is not None:
@@ -175,7 +177,7 @@ def _renewed(
             received=digest,
         )
     runs.update_run(connection, stored["id"], status, packed(content), digest, now)
-    keep_arms(connection, stored["id"], upload, raw, of_history=stored["of_history"])
+    keep_arms(connection, stored["id"], upload.record, of_history=stored["of_history"])
     _when_complete(connection, stored["digest"])
     return Stored(digest=stored["digest"], fresh=True)
 
@@ -201,7 +203,7 @@ def put_boot(
     digest: str,
     number: int,
     upload: BootUpload,
-    raw: Mapping[str, Any],
+    raw: FreeJson,
     *,
     by: Caller,
     now: datetime,
@@ -211,13 +213,13 @@ def put_boot(
     Raises Refusal.
     """
     run = own_run(connection, digest, by)
-    about = upload["boot"]
-    if about["index"] != number:
-        raise Refusal(422, "another boot", f"the body is of boot {about['index']}, the address names {number}")
-    arm = next((arm for arm in runs.arms_of(connection, run["id"]) if arm["name"] == about["arm"]), None)
+    about = upload.boot
+    if about.index != number:
+        raise Refusal(422, "another boot", f"the body is of boot {about.index}, the address names {number}")
+    arm = next((arm for arm in runs.arms_of(connection, run["id"]) if arm["name"] == about.arm), None)
     if arm is None:
         raise Refusal(
-            422, "no such arm", f"run {digest} has no arm {about['arm']!r}", errors=[("boot.arm", "not in the run")]
+            422, "no such arm", f"run {digest} has no arm {about.arm!r}", errors=[("boot.arm", "not in the run")]
         )
     own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
     stored = boots.boot_digest(connection, run["id"], number)
@@ -225,21 +227,21 @@ def put_boot(
         plan = plan_of(known, run)
         refuse_unplanned(plan, run, number)
         refuse_other_boot(plan, run, upload)
-        columns, ordered = columns_for(connection, known, run, raw["samples"])
+        columns, ordered = columns_for(connection, known, run, upload.samples)
         row = boots.BootRow(
             run_id=run["id"],
             number=number,
             arm_id=arm["id"],
-            block=about["block"],
-            stage=about.get("stage") or "screen",
-            layout=about.get("layout"),
-            status=about["status"],
-            began=about["began"],
-            ended=about["ended"],
+            block=about.block,
+            stage=about.stage,
+            layout=about.layout,
+            status=about.status,
+            began=time_of(about.began, "boot.began"),
+            ended=time_of(about.ended, "boot.ended"),
             digest=own,
             columns_id=columns,
-            samples=[each["value"] for each in ordered],
-            document=pack(raw, ordered),
+            samples=[each.value for each in ordered],
+            document=pack(raw, upload, ordered),
         )
         if boots.insert_boot(connection, row, now):
             _when_complete(connection, digest)
@@ -267,7 +269,7 @@ def _when_complete(connection: Connection[Any], digest: str) -> None:
     if run["status"] != "complete":
         return
     record = stored_record(run)
-    gone = {name for name, arm in record["arms"].items() if "kernel" not in arm["facts"] and arm.get("failure")}
-    planned = {boot["index"] for boot in record["plan"]["boots"] if boot["arm"] not in gone}
+    gone = {arm.name for arm in record.arms if arm.facts.kernel is None and arm.failure is not None}
+    planned = {boot.index for boot in record.plan.boots if boot.arm not in gone}
     if planned <= boots.boot_numbers(connection, run["id"]):
         background.ask_analysis(connection, digest)

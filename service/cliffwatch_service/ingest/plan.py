@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cliffwatch.formats.uploads import BootUpload
 from cliffwatch_service.ingest.columns import ColumnsKnown, PlanIndex
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.ingest.uploads import BootAbout, BootUpload
 from cliffwatch_service.refusal import Refusal
 
 
@@ -13,19 +13,13 @@ def plan_of(known: ColumnsKnown, run: Mapping[str, Any]) -> PlanIndex:
     """What a run's record plans, as it is stored now."""
     plan = known.plan(run["record_digest"])
     if plan is None:
-        content = stored_record(run)["plan"]
+        content = stored_record(run).plan
         plan = PlanIndex(
-            cases=frozenset(
-                (case["suite"], case["benchmark"], tuple(case["params"].items())) for case in content["cases"]
-            ),
-            boots={boot["index"]: (boot["arm"], boot["block"], _stage(boot)) for boot in content["boots"]},
+            cases=frozenset((case.suite, case.benchmark, tuple(case.params.items())) for case in content.cases),
+            boots={boot.index: (boot.arm, boot.block, boot.stage) for boot in content.boots},
         )
         known.keep_plan(run["record_digest"], plan)
     return plan
-
-
-def _stage(boot: Mapping[str, Any] | BootAbout) -> str:
-    return str(boot.get("stage") or "screen")
 
 
 def refuse_unplanned(plan: PlanIndex, run: Mapping[str, Any], number: int) -> None:
@@ -41,22 +35,22 @@ def refuse_unplanned(plan: PlanIndex, run: Mapping[str, Any], number: int) -> No
 
 def refuse_other_boot(plan: PlanIndex, run: Mapping[str, Any], upload: BootUpload) -> None:
     """A boot is as it was planned and measures what its run planned, and nothing else. Raises Refusal."""
-    about = upload["boot"]
-    planned = plan.boots[about["index"]]
-    actual = (about["arm"], about["block"], _stage(about))
+    about = upload.boot
+    planned = plan.boots[about.index]
+    actual = (about.arm, about.block, about.stage)
     if actual != planned:
         raise Refusal(
             422,
             "another boot",
-            f"run {run['digest']} plans boot {about['index']} as arm, block and stage {planned}, not {actual}: upload it as it"
+            f"run {run['digest']} plans boot {about.index} as arm, block and stage {planned}, not {actual}: upload it as it"
             " was planned",
             errors=[("boot", "not what the run's plan says")],
         )
-    for index, each in enumerate(upload["samples"]):
-        if (each["suite"], each["benchmark"], tuple(each["params"].items())) not in plan.cases:
+    for index, each in enumerate(upload.samples):
+        if (each.suite, each.benchmark, tuple(each.params.items())) not in plan.cases:
             raise Refusal(
                 422,
                 "unknown case",
-                f"{each['benchmark']} {each['params']} is not in the plan of run {run['digest']}",
+                f"{each.benchmark} {each.params} is not in the plan of run {run['digest']}",
                 errors=[(f"samples.{index}", "not in the run's plan")],
             )

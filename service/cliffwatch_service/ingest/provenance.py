@@ -9,9 +9,9 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from cliffwatch.formats.uploads import RunUpload
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.uploads import RunUpload
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, leases, queue
 
@@ -30,7 +30,7 @@ def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUplo
 
     Raises Refusal where the host never took the job, or measured something else.
     """
-    named = upload.get("job")
+    named = upload.job
     if named is None:
         return None
     try:
@@ -39,12 +39,12 @@ def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUplo
         raise not_found("job", named) from None
     if queue.lock_job(connection, identity) is None:
         raise not_found("job", named)
-    lease = leases.lease_of_job(connection, identity, upload["host"])
+    lease = leases.lease_of_job(connection, identity, upload.host)
     if lease is None:
         raise Refusal(
             403,
             "another host's job",
-            f"host {upload['host']!r} never took job {named}: upload without `job`, or offer to work and take one",
+            f"host {upload.host!r} never took job {named}: upload without `job`, or offer to work and take one",
         )
     refuse_foreign_lease(caller, lease)
     job = queue.job_row(connection, identity)
@@ -54,14 +54,14 @@ def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUplo
 
 
 def _refuse_other_work(upload: RunUpload, job: Mapping[str, Any]) -> None:
-    record = upload["record"]
-    commits = {name: arm["facts"].get("commit") for name, arm in record["arms"].items()}
+    record = upload.record
+    commits = {arm.name: arm.facts.commit for arm in record.arms}
     pairs = {
         "base": (commits.get("base"), job["base_commit"]),
         "head": (commits.get("head"), job["head_commit"]),
-        "platform": (record["platform"], job["platform"]),
-        "mode": (record["mode"], job["mode"]),
-        "seed of the plan": (record["plan"]["seed"], job["seed"]),
+        "platform": (record.platform, job["platform"]),
+        "mode": (record.mode, job["mode"]),
+        "seed of the plan": (record.plan.seed, job["seed"]),
     }
     other = [f"{what} is {measured}, not {asked}" for what, (measured, asked) in pairs.items() if measured != asked]
     if other:

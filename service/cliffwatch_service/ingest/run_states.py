@@ -1,8 +1,8 @@
 """What of run.json may change from one state of a run to the next: its progress, never what it measures."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
+from cliffwatch.formats.run_record import ArmRecord, PlannedBootRecord, PlanRecord, RunRecord
 from cliffwatch_service.refusal import Refusal
 
 _SAME = ("identity", "created", "mode", "platform", "tree", "config_digest", "bench", "toolchain", "guest")
@@ -10,38 +10,39 @@ _SAME_OF_ARM = ("commit", "tree", "parents", "kernel", "config")
 _SAME_OF_PLAN = ("seed", "stages", "cases")
 
 
-def refuse_another_record(stored: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+def refuse_another_record(digest: str, before: RunRecord, after: RunRecord) -> None:
     """Raises Refusal where a record is no later state of the one that is stored. A plan may grow by boots that confirm."""
-    changed = [name for name in _SAME if before.get(name) != after.get(name)]
-    changed += [f"arms.{name}" for name in _changed_arms(before["arms"], after["arms"])]
-    changed += [f"plan.{name}" for name in _SAME_OF_PLAN if before["plan"].get(name) != after["plan"].get(name)]
-    if not _continues(before["plan"], after["plan"]):
+    changed = [name for name in _SAME if getattr(before, name) != getattr(after, name)]
+    changed += [f"arms.{name}" for name in _changed_arms(before, after)]
+    changed += [f"plan.{name}" for name in _SAME_OF_PLAN if getattr(before.plan, name) != getattr(after.plan, name)]
+    if not _continues(before.plan, after.plan):
         changed.append("plan.boots")
     if changed:
         raise Refusal(
             409,
             "another run's record",
-            f"run {stored['digest']} is stored with another {' and another '.join(changed[:5])}: a run stays what it is."
+            f"run {digest} is stored with another {' and another '.join(changed[:5])}: a run stays what it is."
             " Measure what you mean as a new run",
             errors=[(f"record.{name}", "not what is stored") for name in changed[:20]],
         )
 
 
-def _changed_arms(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def _changed_arms(before: RunRecord, after: RunRecord) -> list[str]:
     """Arms that came, went or are of another kernel."""
-    names = sorted({*before, *after})
-    return [name for name in names if _arm(before.get(name)) != _arm(after.get(name))]
+    ours, theirs = before.arm_by_name, after.arm_by_name
+    return [name for name in sorted({*ours, *theirs}) if _arm(ours.get(name)) != _arm(theirs.get(name))]
 
 
-def _arm(arm: Mapping[str, Any] | None) -> Any:
-    return None if arm is None else [arm["label"], *(arm["facts"].get(name) for name in _SAME_OF_ARM)]
+def _arm(arm: ArmRecord | None) -> list[object] | None:
+    return None if arm is None else [arm.label, *(getattr(arm.facts, name) for name in _SAME_OF_ARM)]
 
 
-def _continues(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def _continues(before: PlanRecord, after: PlanRecord) -> bool:
     """Whether the later plan begins with the earlier one's boots, or is its beginning, and only confirms in what is more."""
-    short, long = sorted((before["boots"], after["boots"]), key=len)
-    more = long[len(short) :]
-    last = max((boot["index"] for boot in short), default=0)
-    return long[: len(short)] == short and all(
-        boot.get("stage") == "confirm" and boot["index"] == last + offset for offset, boot in enumerate(more, start=1)
-    )
+    short, long = sorted((before.boots, after.boots), key=len)
+    return long[: len(short)] == short and _confirm(short, long[len(short) :])
+
+
+def _confirm(planned: Sequence[PlannedBootRecord], more: Sequence[PlannedBootRecord]) -> bool:
+    last = max((boot.index for boot in planned), default=0)
+    return all(boot.stage == "confirm" and boot.index == last + offset for offset, boot in enumerate(more, start=1))

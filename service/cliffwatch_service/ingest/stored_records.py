@@ -3,39 +3,32 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import orjson
-from pydantic import ValidationError
 
+from cliffwatch.formats.reading import Wrong
+from cliffwatch.formats.run_reading import run_record_of
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.ingest.boot_document import unpacked
-from cliffwatch_service.ingest.uploads import PARTS, RunParts
 
-_FAILURE = ("whose", "message", "next_step", "evidence")
-
-
-def stored_record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a run's row. Parts that are none of today's types are left out, as a record may leave them out; a failure
-    has all its texts, empty where it lacks one.
-    """
-    record: dict[str, Any] = orjson.loads(unpacked(bytes(row["record"])))
-    odd = _odd_parts({name: record[name] for name in RunParts.__annotations__ if name in record})
-    fit = {name: value for name, value in record.items() if name not in odd}
-    fit["arms"] = {
-        name: {**arm, "failure": _failure(arm["failure"])} if "failure" in arm else arm
-        for name, arm in record["arms"].items()
-    }
-    return fit
+_OPTIONAL = frozenset(field.encode_name for field in msgspec.structs.fields(RunRecord) if not field.required)
 
 
-def _odd_parts(parts: Mapping[str, Any]) -> set[Any]:
-    try:
-        PARTS.validate_python(parts, strict=True)
-    except ValidationError as error:
-        return {each["loc"][0] for each in error.errors(include_url=False, include_input=False, include_context=False)}
-    return set()
+def stored_record(row: Mapping[str, Any]) -> RunRecord:
+    """The record of a run's row. Parts that are none of today's types are left out, as a record may leave them out."""
+    raw: FreeJson = orjson.loads(unpacked(bytes(row["record"])))
+    return fit_record(raw)
 
 
-def _failure(failure: Any) -> dict[str, Any] | None:
-    if not failure:
-        return None
-    fields = failure if isinstance(failure, dict) else {}
-    return {**fields, **{name: str(fields.get(name) or "") for name in _FAILURE}}
+def fit_record(raw: FreeJson) -> RunRecord:
+    """Raises ValueError where what every record has is none of today's types."""
+    record = run_record_of(raw)
+    left = dict(raw)
+    while isinstance(record, Wrong):
+        odd = record.where.partition(".")[0]
+        if odd not in left or odd not in _OPTIONAL:
+            raise ValueError(f"a stored run.json cannot be read: {record}")
+        del left[odd]
+        record = run_record_of(left)
+    return record

@@ -9,6 +9,8 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+from cliffwatch.samples import Mode
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
@@ -191,7 +193,7 @@ def shared_run(connection: Connection[Any], base: int, head: int, platform: str,
     return connection.execute(_SHARED_RUN, {"base": base, "head": head, "platform": platform, "mode": mode}).fetchone()
 
 
-def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, str]]:
+def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode]]:
     """Platforms and modes on which a revision was measured."""
     rows = connection.execute(
         "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id WHERE revision_id = %s ORDER BY 1, 2",

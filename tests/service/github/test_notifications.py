@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from app_world import World
-from service_runs import MadeRun, boots_of, record_of, run_of
+from service_runs import MadeRun, arm_of, boots_of, record_of, run_of
 
 from cliffwatch_service.tasks.github import ask_for_news
 
@@ -34,7 +34,7 @@ def staged(work: dict[str, Any], *, confirmed: bool) -> MadeRun:
         boot["stage"] = "screen" if boot["block"] < SCREEN else "confirm"
         boot["cases"] = boot["cases"] if boot["block"] < SCREEN else [0]
     for name, commit in (("base", work["base"]), ("head", work["head"])):
-        run.record["arms"][name]["facts"]["commit"] = commit
+        arm_of(run.record, name)["facts"]["commit"] = commit
     return run
 
 

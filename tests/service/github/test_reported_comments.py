@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from app_world import NAME, OUTSIDER, SECRET, World
 from github_stand_in.webhooks import delivery
-from service_runs import MadeRun, boots_of, put_all, record_of, run_of
+from service_runs import MadeRun, arm_of, boots_of, put_all, record_of, run_of
 
 from cliffwatch_service.store import background
 from cliffwatch_service.tasks.github import ask_for_news
@@ -56,7 +56,7 @@ def run_for(work_: dict[str, Any], *, shift: float = 0.0) -> MadeRun:
     )
     run.record["plan"]["seed"] = work_["seed"]
     for name, commit in (("base", work_["base"]), ("head", work_["head"])):
-        run.record["arms"][name]["facts"]["commit"] = commit
+        arm_of(run.record, name)["facts"]["commit"] = commit
     return run
 
 
@@ -324,8 +324,8 @@ def test_a_hostile_pull_request_changes_nothing_but_its_own_text(world: World) -
     work_ = take(world)
     run = run_for(work_, shift=0.05)
     run.record["notes"] = [hostile]
-    run.record["arms"]["head"]["label"] = hostile
-    run.record["arms"]["head"]["facts"]["subject"] = hostile
+    arm_of(run.record, "head")["label"] = hostile
+    arm_of(run.record, "head")["facts"]["subject"] = hostile
     with world.running.http("of emulator-1") as http:
         put_all(http, run, job=work_["job"])
         end = {"outcome": "done", "run": run.digest}

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from browsing import sign_in
 from github_html import shown
-from service_runs import boots_of, commit_of, record_of, run_of
-
-from cliffwatch.identities import run_digest
+from service_runs import arm_of, boots_of, commit_of, record_digest, record_of, run_of
 
 EVIL = "\"'><img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>{{7*191}}</pre></svg>"
 """Ends every attribute, element and script that it may stand in."""
@@ -32,7 +30,8 @@ def hostile_run() -> tuple[Any, str]:
     """A run in which every string is evil, and its digest."""
     made = run_of(boots=8, cases=6, shift=0.1, parents={"head": ["base"]}, host=f"host {EVIL}"[:200])
     record = made.record
-    for name, arm in record["arms"].items():
+    for arm in record["arms"]:
+        name = arm["name"]
         arm["label"] = f"{name} {EVIL}"
         arm["facts"] |= {"subject": f"subject {EVIL}", "author": f"author {EVIL}", "release": f"{name} {EVIL}"}
     record |= {"notes": [EVIL], "tree": TREE, "guest": {"cpus": 4, EVIL: EVIL}}
@@ -40,7 +39,7 @@ def hostile_run() -> tuple[Any, str]:
     for case in record["plan"]["cases"]:
         case |= {"suite": "discovered", "benchmark": f"bench {EVIL}", "argv": [EVIL]}
         case["params"] = {f"name {EVIL}": f"{case['params'].popitem()[1]} {EVIL}"}
-    return made, run_digest(record, made.host)
+    return made, record_digest(record, made.host)
 
 
 def hostile_boot(body: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def upload_hostile(http: Any) -> None:
 def upload_broken(http: Any) -> None:
     """A run whose head does not build, with evil where the compiler speaks."""
     broken = run_of(boots=1, cases=2, seed=2, head="broken", created="2026-11-21T11:00:00+00:00")
-    arm = broken.record["arms"]["head"]
+    arm = arm_of(broken.record, "head")
     arm |= {"failure": {"whose": "kernel", "message": EVIL, "next_step": EVIL, "evidence": EVIL}}
     arm["facts"].pop("kernel")
     http.put(f"/api/v1/runs/{broken.digest}", json=record_of(broken)).raise_for_status()

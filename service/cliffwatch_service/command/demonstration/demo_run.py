@@ -1,17 +1,19 @@
 """A run in the form in which hosts upload it, before it is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 
 
 @dataclass(frozen=True, slots=True)
 class DemoBoot:
-    """A boot's upload, and its raw outputs as a tar archive; None where it has none."""
+    """A boot's upload as its JSON holds it, and its raw outputs as a tar archive; None where it has none."""
 
     number: int
-    upload: Mapping[str, Any]
+    upload: FreeJson
     raw: bytes | None = None
 
 
@@ -20,6 +22,6 @@ class DemoRun:
     """A run with its boots; `received` is when it is recorded to have come in."""
 
     host: str
-    record: Mapping[str, Any]
+    record: RunRecord
     boots: Sequence[DemoBoot]
     received: datetime

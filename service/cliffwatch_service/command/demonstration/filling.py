@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any, cast
 
-import orjson
 from psycopg import Connection
 
 from cliffwatch.counting import counted
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.uploads import RunUpload
 from cliffwatch.identities import run_digest
 from cliffwatch_service.access.tokens import Caller, make_token
 from cliffwatch_service.command.demonstration import measured
@@ -34,7 +35,7 @@ from cliffwatch_service.history.triage import State, triage
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw
-from cliffwatch_service.ingest.uploads import BOOT, RUN
+from cliffwatch_service.ingest.uploads import as_sent, boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import Refusal
@@ -75,22 +76,22 @@ def fill(connection: Connection[Any], now: datetime, report: Callable[[str], obj
 
 def measured_kernels_elsewhere(now: datetime) -> Iterator[DemoRun]:
     """The kernels that were really measured in icount, as they might have looked on hardware: made up."""
-    succeeded = [run for run in measured_runs(now) if not any(arm["failure"] for arm in run.record["arms"].values())]
+    succeeded = [run for run in measured_runs(now) if not any(arm.failure for arm in run.record.arms)]
     effects = {
         1: {},
         2: {"amd-rome": {_SEQ: 1.031}, "intel-skylake": {_SEQ: 1.052}},
         3: {"amd-rome": {_CONTROL: 1.024}, "intel-skylake": {_INT: 0.978, _CONTROL: 1.021}},
     }
     for number, run in enumerate(succeeded[:3], start=1):
-        sides = [run.record["arms"][name]["facts"] for name in ("base", "head")]
+        sides = [run.record.arm_by_name[name].facts for name in ("base", "head")]
         for platform in PLATFORMS:
             base, head = (
                 Side(
-                    facts["commit"],
-                    facts.get("subject") or "Import of linux-source-6.12.tar.xz",
+                    str(facts.commit),
+                    facts.subject or "Import of linux-source-6.12.tar.xz",
                     0,
-                    tuple(facts.get("parents", ())),
-                    facts.get("author") or "Cliffwatch",
+                    facts.parents,
+                    facts.author or "Cliffwatch",
                     {} if side == 0 else effects[number].get(platform, {}),
                 )
                 for side, facts in enumerate(sides)
@@ -112,18 +113,16 @@ def _keep_all(connection: Connection[Any], runs: Iterable[DemoRun]) -> int:
 
 def _keep(connection: Connection[Any], run: DemoRun) -> None:
     """Stores a run as its host would have sent it, and analyses it as a task would have."""
-    digest = run_digest(run.record, run.host)
-    body = {"host": run.host, "record": run.record, "job": None}
-    upload = RUN.validate_json(orjson.dumps(body))
+    digest = run_digest(run.record.identity, run.record.created, run.host)
+    upload, raw_record = RunUpload(host=run.host, record=run.record), as_json(run.record)
     by = _filler(connection)
     columns = ColumnsKnown()
     put_run(
-        connection, digest, upload, run.record, by=by, now=run.received, any_case=True, of_history=True
+        connection, digest, upload, raw_record, by=by, now=run.received, any_case=True, of_history=True
     )  # there was no host to take a lease
     for boot in run.boots:
-        content = orjson.dumps(boot.upload, option=orjson.OPT_SORT_KEYS)  # as hosts send it
-        raw = orjson.loads(content)
-        put_boot(connection, columns, digest, boot.number, BOOT.validate_json(content), raw, by=by, now=run.received)
+        raw = as_sent(boot.upload)
+        put_boot(connection, columns, digest, boot.number, boot_upload(raw), raw, by=by, now=run.received)
         if boot.raw is not None:
             put_raw(connection, columns, digest, boot.number, BytesIO(boot.raw), by=by, now=run.received)
     comparison = analyse_run(connection, digest, run.received)
@@ -137,8 +136,8 @@ def _filler(connection: Connection[Any]) -> Caller:
 
 def _branches(connection: Connection[Any], now: datetime) -> None:
     """Two followed branches: the one that was really measured, and the made-up one."""
-    line = [run.record["arms"] for run in measured_runs(now)][:6]
-    commits = [line[0]["base"]["facts"]["commit"], *(arms["head"]["facts"]["commit"] for arms in line)]
+    line = [run.record.arm_by_name for run in measured_runs(now)][:6]
+    commits = [str(arm.facts.commit) for arm in (line[0]["base"], *(arms["head"] for arms in line))]
     _follow(connection, MEASURED_BRANCH, commits, [("emulated-x86-64", "icount")], now)
     _follow(
         connection,

@@ -7,11 +7,26 @@ in its notes that it is made up.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.boot_record import BootRecord, SampleRecord
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import (
+    FORMAT,
+    FORMAT_VERSION,
+    ArmFacts,
+    ArmRecord,
+    BenchRecord,
+    CaseGuest,
+    PlannedBootRecord,
+    PlannedCaseRecord,
+    PlanRecord,
+    RunRecord,
+)
+from cliffwatch.formats.uploads import BootUpload
+from cliffwatch.formats.values import OutcomeRecord
 from cliffwatch.identities import digest_of
 from cliffwatch_service.command.demonstration.demo_run import DemoBoot, DemoRun
 from cliffwatch_service.history.published_results import PARAMETERS, read_published
@@ -116,13 +131,13 @@ def made_up_run(base: Side, head: Side, platform: str, when: datetime, *, contro
     record = _record(arms, platform, when, processor, compiler, list(levels))
     drawn = np.random.default_rng(int(digest_of([base.commit, head.commit, platform])[:8], 16))
     boots = []
-    for planned in record["plan"]["boots"]:
-        side = arms[planned["arm"]]
+    for planned in record.plan.boots:
+        side = arms[planned.arm]
         values = {
             case: level * slower * _factor(side, platform, *case) * float(np.exp(drawn.normal(0, _SPREAD)))
             for case, level in levels.items()
         }
-        boots.append(DemoBoot(planned["index"], _boot(planned, values, when)))
+        boots.append(DemoBoot(planned.index, as_json(_boot(planned, values, when))))
     return DemoRun(host, record, boots, when + timedelta(hours=1))
 
 
@@ -156,101 +171,102 @@ def _factor(side: Side, platform: str, benchmark: str, _parameter: str, value: s
 
 def _record(
     arms: Mapping[str, Side], platform: str, when: datetime, processor: str, compiler: str, cases: Sequence[Case]
-) -> dict[str, Any]:
-    names = list(arms)
-    return {
-        "format": "cliffwatch-run",
-        "format_version": 1,
-        "cliffwatch_version": "0.1.0",
-        "created": when.isoformat(),
-        "status": "complete",
-        "identity": digest_of(["made up", *(side.commit for side in arms.values()), platform]),
-        "mode": "walltime",
-        "platform": platform,
-        "profile": "standard",
-        "suites": ["local-storage"],
-        "tree": TREE,
-        "arms": {name: _arm(side) for name, side in arms.items()},
-        "bench": {"from": "head", "digest": "0" * 32, "source_digest": digest_of("made up"), "fixed_seed": False},
-        "config_digest": digest_of("made up config") * 2,
-        "toolchain": {"gcc": compiler},
-        "guest": {"accelerator": "kvm", "machine": "q35", "cpus": 4, "memory_mib": 4096},
-        "plan": {
-            "seed": 1,
-            "stages": None,
-            "cases": [
-                {
-                    "suite": "local-storage",
-                    "benchmark": benchmark,
-                    "params": {name: value},
-                    "argv": [f"--{name}", value, benchmark],
-                }
-                for benchmark, name, value in cases
-            ],
-            "boots": [
-                {
-                    "index": 1 + len(names) * block + position,
-                    "block": block,
-                    "arm": names[(position + block) % len(names)],
-                    "stage": "screen",
-                    "cases": list(range(len(cases))),
-                }
-                for block in range(_BOOTS)
-                for position in range(len(names))
-            ],
-        },
-        "left_out": [],
-        "host": {"cpu": {"model_name": processor, "microcode": ["0x0"]}},
-        "notes": [NOTE],
-    }
+) -> RunRecord:
+    return RunRecord(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        cliffwatch_version="0.1.0",
+        created=when.isoformat(),
+        status="complete",
+        identity=digest_of(["made up", *(side.commit for side in arms.values()), platform]),
+        mode="walltime",
+        platform=platform,
+        profile="standard",
+        suites=("local-storage",),
+        tree=TREE,
+        arms=tuple(_arm(name, side) for name, side in arms.items()),
+        bench=BenchRecord(from_="head", digest="0" * 32, source_digest=digest_of("made up"), fixed_seed=False),
+        config_digest=digest_of("made up config") * 2,
+        toolchain={"gcc": compiler},
+        guest={"accelerator": "kvm", "machine": "q35", "cpus": _GUEST.cpus, "memory_mib": _GUEST.memory_mib},
+        plan=_plan(list(arms), cases),
+        host={"cpu": {"model_name": processor, "microcode": ["0x0"]}},
+        notes=(NOTE,),
+    )
 
 
-def _arm(side: Side) -> dict[str, Any]:
+_GUEST = CaseGuest(cpus=4, memory_mib=4096)
+
+
+def _plan(arms: Sequence[str], cases: Sequence[Case]) -> PlanRecord:
+    return PlanRecord(
+        seed=1,
+        cases=tuple(
+            PlannedCaseRecord(
+                suite="local-storage",
+                benchmark=benchmark,
+                params={name: value},
+                argv=(f"--{name}", value, benchmark),
+                guest=_GUEST,
+            )
+            for benchmark, name, value in cases
+        ),
+        boots=tuple(
+            PlannedBootRecord(
+                index=1 + len(arms) * block + position,
+                block=block,
+                arm=arms[(position + block) % len(arms)],
+                cases=tuple(range(len(cases))),
+            )
+            for block in range(_BOOTS)
+            for position in range(len(arms))
+        ),
+    )
+
+
+def _arm(name: str, side: Side) -> ArmRecord:
     release = next(name for first, name in reversed(_RELEASES) if side.ordinal >= first)
-    return {
-        "label": f"{side.commit[:12]} ({side.subject})",
-        "facts": {
-            "commit": side.commit,
-            "release": release,
-            "subject": side.subject,
-            "author": side.author,
-            "parents": list(side.parents),
-            "kernel": side.commit[:32],
-            "config": digest_of("made up config") * 2,
-        },
-        "failure": None,
-    }
+    return ArmRecord(
+        name=name,
+        label=f"{side.commit[:12]} ({side.subject})",
+        facts=ArmFacts(
+            commit=side.commit,
+            release=release,
+            subject=side.subject,
+            author=side.author,
+            parents=side.parents,
+            kernel=side.commit[:32],
+            config=digest_of("made up config") * 2,
+        ),
+    )
 
 
-def _boot(planned: Mapping[str, Any], values: Mapping[Case, float], when: datetime) -> dict[str, Any]:
-    began = when + timedelta(minutes=planned["index"])
-    keys = [
-        {"suite": "local-storage", "benchmark": benchmark, "params": {name: value}} for benchmark, name, value in values
-    ]
-    return {
-        "boot": {
-            "format_version": 1,
-            "index": planned["index"],
-            "block": planned["block"],
-            "arm": planned["arm"],
-            "stage": "screen",
-            "began": began.isoformat(),
-            "ended": (began + timedelta(seconds=55)).isoformat(),
-            "status": "complete",
-            "parts": [],
-        },
-        "environment": {},
-        "samples": [
-            {
-                **key,
-                "metric": "hits-latency",
-                "unit": "ns/op",
-                "value": round(value, 3),
-                "readings": [round(value, 3)],
-                "resolution": 0.001,
-            }
-            for key, value in zip(keys, values.values(), strict=True)
-        ],
-        "outcomes": [{**key, "status": "ok", "reason": ""} for key in keys],
-        "problems": [],
-    }
+def _boot(planned: PlannedBootRecord, values: Mapping[Case, float], when: datetime) -> BootUpload:
+    began = when + timedelta(minutes=planned.index)
+    return BootUpload(
+        boot=BootRecord(
+            index=planned.index,
+            block=planned.block,
+            arm=planned.arm,
+            began=began.isoformat(),
+            ended=(began + timedelta(seconds=55)).isoformat(),
+            status="complete",
+        ),
+        samples=tuple(
+            SampleRecord(
+                suite="local-storage",
+                benchmark=benchmark,
+                params={name: parameter},
+                metric="hits-latency",
+                unit="ns/op",
+                value=round(value, 3),
+                readings=(round(value, 3),),
+                resolution=0.001,
+            )
+            for (benchmark, name, parameter), value in values.items()
+        ),
+        outcomes=tuple(
+            OutcomeRecord(suite="local-storage", benchmark=benchmark, params={name: parameter}, status="ok", reason="")
+            for benchmark, name, parameter in values
+        ),
+    )

@@ -5,11 +5,13 @@ import tarfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from importlib import resources
-from typing import Any
 
 import orjson
 import zstandard
 
+from cliffwatch.formats.run_reading import read_run_record
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.command.demonstration.demo_run import DemoBoot, DemoRun
 
 HOST = "emulator-1"
@@ -23,12 +25,18 @@ def measured_runs(now: datetime) -> list[DemoRun]:
     return [
         DemoRun(
             HOST,
-            orjson.loads(files[f"{name}/run.json"]),
+            _record(files[f"{name}/run.json"]),
             list(_boots(files, name)),
             now - timedelta(hours=len(names) - index),
         )
         for index, name in enumerate(names)
     ]
+
+
+def _record(content: bytes) -> RunRecord:
+    record = read_run_record(content)
+    assert isinstance(record, RunRecord), record
+    return record
 
 
 def _files() -> dict[str, bytes]:
@@ -49,7 +57,7 @@ def _boots(files: dict[str, bytes], run: str) -> Iterator[DemoBoot]:
     for folder in folders:
         path = f"{run}/boots/{folder}/"
         about, environment, results = (orjson.loads(files[path + name]) for name in _OWN)
-        upload: dict[str, Any] = {
+        upload: FreeJson = {
             "boot": about,
             "environment": environment,
             **{name: results[name] for name in ("samples", "outcomes", "problems")},

@@ -2,8 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
+from cliffwatch.formats.boot_record import BootRecord, SampleRecord
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.run_record import (
+    FORMAT,
+    FORMAT_VERSION,
+    ArmFacts,
+    ArmRecord,
+    BenchRecord,
+    PlannedBootRecord,
+    PlannedCaseRecord,
+    PlanRecord,
+    RunRecord,
+)
+from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.identities import digest_of
 from cliffwatch_service.command.demonstration.demo_run import DemoBoot, DemoRun
 from cliffwatch_service.history.published_results import PARAMETERS, read_published
@@ -80,81 +93,64 @@ def _run(
         for suite, benchmark, params, *_ in samples
     }
     ordered = sorted(cases)
-    record: dict[str, Any] = {
-        "format": "cliffwatch-run",
-        "format_version": 1,
-        "cliffwatch_version": "0.1.0",
-        "created": when.isoformat(),
-        "status": "complete",
-        "identity": digest_of(["published", name]),
-        "mode": "walltime",
-        "platform": platform,
-        "profile": "standard",
-        "suites": sorted({suite for suite, *_ in ordered}),
-        "tree": "",
-        "arms": {arm: _arm(arm, name, subjects[arm]) for arm in sides},
-        "bench": {"from": "head", "digest": "0" * 32, "source_digest": digest_of(name), "fixed_seed": False},
-        "config_digest": digest_of("published: unknown config"),
-        "toolchain": {},
-        "guest": {},
-        "plan": {
-            "seed": 1,
-            "stages": None,
-            "cases": [
-                {"suite": suite, "benchmark": benchmark, "params": dict(params), "argv": [benchmark]}
-                for suite, benchmark, params in ordered
-            ],
-            "boots": [
-                {"index": number, "block": 0, "arm": arm, "stage": "screen", "cases": list(range(len(ordered)))}
-                for number, arm in enumerate(sides, start=1)
-            ],
-        },
-        "left_out": [],
-        "host": {},
-        "notes": [note],
-    }
+    plan = PlanRecord(
+        seed=1,
+        cases=tuple(
+            PlannedCaseRecord(suite=suite, benchmark=benchmark, params=dict(params), argv=(benchmark,))
+            for suite, benchmark, params in ordered
+        ),
+        boots=tuple(
+            PlannedBootRecord(index=number, block=0, arm=arm, cases=tuple(range(len(ordered))))
+            for number, arm in enumerate(sides, start=1)
+        ),
+    )
+    record = RunRecord(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        cliffwatch_version="0.1.0",
+        created=when.isoformat(),
+        status="complete",
+        identity=digest_of(["published", name]),
+        mode="walltime",
+        platform=platform,
+        profile="standard",
+        suites=tuple(sorted({suite for suite, *_ in ordered})),
+        tree="",
+        arms=tuple(_arm(arm, name, subjects[arm]) for arm in sides),
+        bench=BenchRecord(from_="head", digest="0" * 32, source_digest=digest_of(name), fixed_seed=False),
+        config_digest=digest_of("published: unknown config"),
+        plan=plan,
+        notes=(note,),
+    )
     boots = [
-        DemoBoot(number, _boot(number, arm, samples, when))
+        DemoBoot(number, as_json(_boot(number, arm, samples, when)))
         for number, (arm, samples) in enumerate(sides.items(), start=1)
     ]
     return DemoRun(host, record, boots, when)
 
 
-def _arm(arm: str, name: str, subject: str) -> dict[str, Any]:
+def _arm(arm: str, name: str, subject: str) -> ArmRecord:
     commit = digest_of(["published", name, arm]) + "0" * 8
-    facts = {"commit": commit, "subject": subject, "kernel": commit[:32]}
-    if arm == "head":
-        facts["parents"] = [digest_of(["published", name, "base"]) + "0" * 8]  # type: ignore[assignment]
-    return {"label": f"{commit[:12]} ({subject})", "facts": facts, "failure": None}
+    parents = (digest_of(["published", name, "base"]) + "0" * 8,) if arm == "head" else ()
+    facts = ArmFacts(commit=commit, subject=subject, kernel=commit[:32], parents=parents)
+    return ArmRecord(name=arm, label=f"{commit[:12]} ({subject})", facts=facts)
 
 
-def _boot(number: int, arm: str, samples: Sequence[Sample], when: datetime) -> dict[str, Any]:
-    return {
-        "boot": {
-            "format_version": 1,
-            "index": number,
-            "block": 0,
-            "arm": arm,
-            "stage": "screen",
-            "began": when.isoformat(),
-            "ended": when.isoformat(),
-            "status": "complete",
-            "parts": [],
-        },
-        "environment": {},
-        "samples": [
-            {
-                "suite": suite,
-                "benchmark": benchmark,
-                "params": params,
-                "metric": metric,
-                "unit": unit,
-                "value": value,
-                "readings": [value],
-                "resolution": 0.0,
-            }
-            for suite, benchmark, params, metric, unit, value in samples
-        ],
-        "outcomes": [],
-        "problems": [],
-    }
+def _boot(number: int, arm: str, samples: Sequence[Sample], when: datetime) -> BootUpload:
+    about = BootRecord(
+        index=number, block=0, arm=arm, began=when.isoformat(), ended=when.isoformat(), status="complete"
+    )
+    measured = tuple(
+        SampleRecord(
+            suite=suite,
+            benchmark=benchmark,
+            params=params,
+            metric=metric,
+            unit=unit,
+            value=value,
+            readings=(value,),
+            resolution=0.0,
+        )
+        for suite, benchmark, params, metric, unit, value in samples
+    )
+    return BootUpload(boot=about, samples=measured, outcomes=())

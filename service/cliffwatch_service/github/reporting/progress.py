@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import orjson
 from psycopg import Connection
 
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -27,12 +26,12 @@ from cliffwatch.pull_request.state import (
     confirmed_rows,
 )
 from cliffwatch.reports.context import ReportContext, context_of_record
-from cliffwatch.reports.json_reading import comparison_set_from_json
+from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch_service.compare.analysis import load_arm, stored_comparison
-from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, expectations
-from cliffwatch_service.store import boots, comparisons, queue, runs
+from cliffwatch_service.store import boots, queue, runs
 from cliffwatch_service.store.github import pull_requests
 
 _LONGEST_QUEUE = 1000
@@ -105,8 +104,8 @@ def _running(connection: Connection[Any], job: Mapping[str, Any], seconds: float
     done = len(boots.boot_numbers(connection, run["id"])) if run is not None else 0
     if run is None or not done:
         return Building(seconds=seconds)
-    plan = stored_record(run)["plan"]
-    planned = None if plan.get("stages") else len(plan["boots"])
+    plan = stored_record(run).plan
+    planned = None if plan.stages is not None else len(plan.boots)
     return Booting(done=done, planned=planned, seconds=seconds)
 
 
@@ -133,8 +132,8 @@ def _compared(connection: Connection[Any], arms: Mapping[str, Mapping[str, Any]]
     stored = stored_comparison(connection, arms["base"]["id"], arms["head"]["id"])
     if stored is None:
         return None
-    rows = orjson.loads(unpacked(comparisons.rows_of(connection, stored["id"])))
-    return comparison_set_from_json(stored["summary"], rows)
+    summary = stored_summary(stored["summary"])
+    return comparison_set_of(summary, stored_rows(connection, stored["id"], summary.notable))
 
 
 def _kernel_failure(connection: Connection[Any], job: Mapping[str, Any]) -> Failure:

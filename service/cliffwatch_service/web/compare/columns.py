@@ -1,19 +1,18 @@
 """Columns of the compare page: a target each, with what is to be known of its numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cliffwatch.comparing.ordering import Detectable, detectable
 from cliffwatch.counting import counted
+from cliffwatch.formats.comparison import ComparisonRow, Control
 from cliffwatch.reports.across import Target, targets_named
-from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
 from cliffwatch_service.web.layout.intervals import intervals_words, levels_of
 
-Rows = Sequence[Mapping[str, Any]]
-"""Of Comparison JSON, of one target."""
+Rows = Sequence[ComparisonRow]
+"""Of one target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Column:
     bands: tuple[tuple[float, float], ...]
     levels: tuple[float | None, ...]
     control_edges: tuple[float, float] | None
-    control: Mapping[str, Any] | None
+    control: Control | None
     detectable: Detectable | None
     boots: str
 
@@ -47,25 +46,24 @@ def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
     return targets_named([(each.target.platform, each.target.mode) for each in answers])
 
 
-def thresholds_of(answer: Answer, rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+def thresholds_of(answer: Answer, rows: Iterable[ComparisonRow]) -> tuple[float, ...]:
     """From which sizes on changes of these rows are reported, the smallest first."""
-    notable = float(answer.comparison["summary"]["notable"])
-    return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
+    return tuple(sorted({row.threshold for row in rows})) or (answer.summary.notable,)
 
 
 def column_of(target: Target, answer: Answer, rows: Rows, thresholds: tuple[float, ...], scale: Scale) -> Column:
-    summary = answer.comparison["summary"]
-    base, head = summary["base"]["boots"], summary["head"]["boots"]
-    control = summary["control"]
+    summary = answer.summary
+    base, head = summary.base.boots, summary.head.boots
+    control = summary.control
     return Column(
         target=target,
         answer=answer,
-        notable=summary["notable"],
+        notable=summary.notable,
         thresholds=thresholds,
         bands=tuple(band(each, scale) for each in thresholds),
-        levels=levels_of(rows, summary["notable"]),
+        levels=levels_of(rows),
         control=control,
         detectable=detectable(rows),
         boots=f"{counted(base, 'boot')} per kernel" if base == head else f"{base} and {counted(head, 'boot')}",
-        control_edges=None if control is None else band_edges(control["largest"], scale),
+        control_edges=None if control is None else band_edges(control.largest, scale),
     )

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.ingest.environments import environment_facts
 
 _LONGEST = 300
@@ -22,7 +24,7 @@ class Condition:
         return self.base == self.head
 
 
-def conditions(base: Mapping[str, Any], base_arm: str, head: Mapping[str, Any], head_arm: str) -> list[Condition]:
+def conditions(base: RunRecord, base_arm: str, head: RunRecord, head_arm: str) -> list[Condition]:
     """Of two records (run.json) and the names of the arms in them: what differs first."""
     ours = dict(_flat(_facts(base, base_arm)))
     theirs = dict(_flat(_facts(head, head_arm)))
@@ -30,13 +32,13 @@ def conditions(base: Mapping[str, Any], base_arm: str, head: Mapping[str, Any], 
     return sorted(items, key=lambda each: each.same)
 
 
-def _facts(record: Mapping[str, Any], arm: str) -> dict[str, Any]:
-    facts = (record.get("arms", {}).get(arm) or {}).get("facts", {})
-    kernel = {name: facts.get(name) for name in ("release", "config") if facts.get(name)}
-    return {"kernel": kernel, **environment_facts(record)}
+def _facts(record: RunRecord, name: str) -> FreeJson:
+    arm = record.arm_by_name.get(name)
+    facts = {} if arm is None else {"release": arm.facts.release, "config": arm.facts.config}
+    return {"kernel": {each: value for each, value in facts.items() if value}, **environment_facts(record)}
 
 
-def flat_conditions(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def flat_conditions(record: RunRecord) -> list[tuple[str, str]]:
     """The environment of one run, item by item."""
     return list(_flat(environment_facts(record)))
 

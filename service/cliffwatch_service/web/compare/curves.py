@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch_service.web.layout.drawing import Dot, line
 
@@ -21,11 +21,12 @@ Coordinate = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """A value of the parameter with its row, the threshold of that row, and where the row stands."""
+    """A value of the parameter, what base and head cost there, the row that says it, and where that row stands."""
 
     value: float
-    row: Mapping[str, Any]
-    threshold: float
+    base: float
+    head: float
+    row: ComparisonRow
     href: str
 
 
@@ -67,7 +68,7 @@ class Curve:
 def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float] | None]) -> Curve:
     """Of points on a log axis; `breakpoints` are those of base and head, by name."""
     points = _thinned(sorted(points, key=lambda point: point.value))
-    costs = [cost for point in points for cost in (point.row["base"], point.row["head"])]
+    costs = [cost for point in points for cost in (point.base, point.head)]
     y_of, y_values = _value_axis(min(costs), max(costs))
     labels = [_cost(value) for value in y_values]
     low, high, shares = _shares(points)
@@ -75,9 +76,9 @@ def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float
     x_of = _log_axis([point.value for point in points], left, _RIGHT)
     return Curve(
         left=left,
-        base=line([(x_of(point.value), y_of(point.row["base"])) for point in points]),
-        head=line([(x_of(point.value), y_of(point.row["head"])) for point in points]),
-        dots=tuple(_dot(point, x_of, y_of(point.row["head"])) for point in points),
+        base=line([(x_of(point.value), y_of(point.base)) for point in points]),
+        head=line([(x_of(point.value), y_of(point.head)) for point in points]),
+        dots=tuple(_dot(point, x_of, y_of(point.head)) for point in points),
         breakpoints=tuple(
             (side, x_of(span[0]), round(x_of(span[1]) - x_of(span[0]), 1)) for side, span in breakpoints.items() if span
         ),
@@ -89,26 +90,26 @@ def curve(points: Sequence[SweepPoint], breakpoints: Mapping[str, Sequence[float
 
 def _dot(point: SweepPoint, x_of: Coordinate, y: float) -> Dot:
     row = point.row
-    values = f"{figures.value(row['base'])} → {figures.value(row['head'])} {row['unit']}"
-    return Dot(x_of(point.value), y, f"{point.value:,g}: {values}, {figures.percent(row['change'])}", point.href)
+    values = f"{figures.value(row.base)} → {figures.value(row.head)} {row.unit}"
+    return Dot(x_of(point.value), y, f"{point.value:,g}: {values}, {figures.percent(row.change)}", point.href)
 
 
 def _ratio(
     points: Sequence[SweepPoint], x_of: Coordinate, bounds: tuple[float, float], shares: Sequence[float]
 ) -> Ratio:
     low, high = bounds
-    threshold = min(point.threshold for point in points)
+    threshold = min(point.row.threshold for point in points)
 
     def y_of(change: float) -> float:
         return round(_RATIO_BOTTOM - (change - low) / (high - low) * (_RATIO_BOTTOM - _RATIO_TOP), 1)
 
-    changed = [point for point in points if point.row["change"] is not None]
+    changes = [(point, x_of(point.value), y_of(point.row.change)) for point in points if point.row.change is not None]
     return Ratio(
-        line=line([(x_of(point.value), y_of(point.row["change"])) for point in changed]) if changed else "",
-        band=_band(changed, x_of, y_of),
+        line=line([(x, y) for _, x, y in changes]) if changes else "",
+        band=_band([point for point, _, _ in changes], x_of, y_of),
         below=(y_of(threshold), round(y_of(-threshold) - y_of(threshold), 1)),
         zero=y_of(0.0),
-        dots=tuple(_dot(point, x_of, y_of(point.row["change"])) for point in changed),
+        dots=tuple(_dot(point, x_of, y) for point, _, y in changes),
         ticks=tuple(Tick(y_of(share), _share(share), "end") for share in shares),
     )
 
@@ -118,7 +119,7 @@ def _shares(points: Sequence[SweepPoint]) -> tuple[float, float, Sequence[float]
     bounds = [
         bound
         for point in points
-        for bound in (point.row["change"], point.row["ci_low"], point.row["ci_high"], point.threshold, -point.threshold)
+        for bound in (point.row.change, point.row.ci_low, point.row.ci_high, point.row.threshold, -point.row.threshold)
         if bound is not None
     ]
     low, high = min(bounds), max(bounds)
@@ -184,9 +185,13 @@ def _width(label: str) -> float:
 
 
 def _band(points: Sequence[SweepPoint], x_of: Coordinate, y_of: Coordinate) -> str:
-    bounded = [point for point in points if point.row["ci_low"] is not None and point.row["ci_high"] is not None]
-    if len(bounded) < 2:
+    bounds = [
+        (x_of(point.value), y_of(row.ci_low), y_of(row.ci_high))
+        for point in points
+        if (row := point.row).ci_low is not None and row.ci_high is not None
+    ]
+    if len(bounds) < 2:
         return ""
-    upper = [(x_of(point.value), y_of(point.row["ci_high"])) for point in bounded]
-    lower = [(x_of(point.value), y_of(point.row["ci_low"])) for point in reversed(bounded)]
+    upper = [(x, high) for x, _, high in bounds]
+    lower = [(x, low) for x, low, _ in reversed(bounds)]
     return line([*upper, *lower]) + "Z"

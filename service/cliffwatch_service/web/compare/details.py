@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 from psycopg import Connection
 
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.across import Across, Target
-from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -38,7 +39,7 @@ class Detail:
     """
 
     target: Target
-    row: Mapping[str, Any] | None
+    row: ComparisonRow | None
     threshold: float
     bounds: str
     counted: bool
@@ -55,16 +56,15 @@ class Detail:
 def detail_of(
     connection: Connection[Any],
     row: Across,
-    cell: Mapping[str, Any] | None,
+    cell: ComparisonRow | None,
     target: Target,
     answer: Answer,
     head: Mapping[str, Any],
 ) -> Detail:
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
-    digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)  # type: ignore[arg-type]
+    digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)
     series_row = series.series_by_digest(connection, digest)
-    notable = answer.comparison["summary"]["notable"]
-    threshold, level = terms_of_row(cell, notable) if cell is not None else (notable, None)
+    threshold, level = (answer.summary.notable, None) if cell is None else (cell.threshold, cell.interval_level)
     record = _record(connection, answer.runs[-1])
     samples = [] if series_row is None else _samples(connection, series_row, answer)
     drawn, low, high = strips(samples) if any(values for _, values in samples) else ([], 0.0, 0.0)
@@ -73,7 +73,7 @@ def detail_of(
         row=cell,
         threshold=threshold,
         bounds=interval_words(level),
-        counted=level is None and cell is not None and cell["ci_low"] is not None,
+        counted=level is None and cell is not None and cell.ci_low is not None,
         series=digest if series_row is not None else None,
         strips=drawn,
         low=low,
@@ -113,33 +113,28 @@ def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[Raw
     return links
 
 
-def _index_in_plan(record: Mapping[str, Any], case: CaseKey) -> int | None:
+def _index_in_plan(record: RunRecord, case: CaseKey) -> int | None:
     """Of a case in a run's plan."""
-    for index, each in enumerate(record["plan"]["cases"]):
-        if (each["suite"], each["benchmark"], tuple(each["params"].items())) == case:
-            return index
-    return None
+    return next((index for index, each in enumerate(record.plan.cases) if each.key == case), None)
 
 
-def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
-    """run.json."""
+def _record(connection: Connection[Any], name: str) -> RunRecord:
     run = runs.run_row(connection, name)
     assert run is not None
-    record: Mapping[str, Any] = stored_record(run)
-    return record
+    return stored_record(run)
 
 
-def _command(record: Mapping[str, Any], suite: str, answer: Answer, head: Mapping[str, Any]) -> str:
+def _command(record: RunRecord, suite: str, answer: Answer, head: Mapping[str, Any]) -> str:
     """What measures this again on a host of one's own, in the order that was drawn here."""
-    boots_an_arm = max(answer.comparison["summary"][side]["boots"] for side in ("base", "head"))
+    boots_an_arm = max(side.boots for side in answer.summary.arms)
     options = {
-        "--tree": record.get("tree") or "DIR",
+        "--tree": record.tree or "DIR",
         "--base": answer.target.base["commit"],
         "--head": head["commit"],
         "--suite": suite,
-        "--profile": record.get("profile") or "standard",
+        "--profile": record.profile or "standard",
         "--mode": answer.target.mode,
         "--boots": str(max(1, boots_an_arm)),
-        "--seed": str(record["plan"].get("seed", 1)),
+        "--seed": str(record.plan.seed),
     }
     return "cliffwatch run " + " ".join(f"{name} {shlex.quote(str(value))}" for name, value in options.items())

@@ -1,12 +1,13 @@
 """A comparison of several targets in the formats that people paste, and which of them a request wants."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ReportContext, context_of_record
-from cliffwatch.reports.json_reading import comparison_set_from_json
+from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
 from cliffwatch_service.compare.pairing import Answer
@@ -55,8 +56,8 @@ def _ranges(accept: str) -> list[tuple[str, float]]:
 
 def written(
     answers: Sequence[Answer],
-    rows: Sequence[Sequence[Mapping[str, Any]]],
-    records: Sequence[Mapping[str, Any]],
+    rows: Sequence[Sequence[ComparisonRow]],
+    records: Sequence[RunRecord],
     form: str,
     *,
     demonstration: bool,
@@ -65,7 +66,7 @@ def written(
     write = _WRITERS[form]
     parts = [DEMONSTRATION + "\n"] if demonstration else []
     for each, of_target, record in zip(answers, rows, records, strict=True):
-        compared = comparison_set_from_json(each.comparison["summary"], of_target)
+        compared = comparison_set_of(each.summary, of_target)
         parts.append(write(compared, context_of_record(record, None)))
     return "\n".join(parts)
 

@@ -1,16 +1,16 @@
 """A row of the compare page: its name, its address, and a cell for every target."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.ordering import CHANGED, beyond_noise
 from cliffwatch.counting import counted
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.across import Across, whereabouts
-from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words
@@ -76,50 +76,49 @@ def table_row(row: Across, columns: Sequence[Column], scale: Scale) -> TableRow:
 
 def _measure(row: Across) -> str:
     """`hits-latency in ns/op, lower is better`."""
-    better = next((cell["better"] for cell in row.cells if cell), None)
+    better = next((cell.better for cell in row.cells if cell), None)
     return f"{row.metric}{' in ' if row.unit else ''}{row.unit}{f', {better} is better' if better else ''}"
 
 
-def _cell(row: Mapping[str, Any] | None, index: int, column: Column, scale: Scale) -> Cell:
+def _cell(row: ComparisonRow | None, index: int, column: Column, scale: Scale) -> Cell:
     if row is None:
         return Cell(column.target.name, "", "none", "not run", "", "")
-    threshold, level = terms_of_row(row, column.notable)
-    bounds = f" ({interval_words(level)})" if column.mixed else ""
-    ground = f"{index}-{column.thresholds.index(threshold)}"
+    bounds = f" ({interval_words(row.interval_level)})" if column.mixed else ""
+    ground = f"{index}-{column.thresholds.index(row.threshold)}"
     return Cell(column.target.name, ground, *_cell_text(row, _interval(row, bounds)), bar(row, scale))
 
 
 _WORDS = {"regression": "worse", "improvement": "better", "changed": "changed"}
 
 
-def _cell_text(row: Mapping[str, Any], interval: str) -> tuple[str, str, str]:
+def _cell_text(row: ComparisonRow, interval: str) -> tuple[str, str, str]:
     """Kind, text and small text. What is reported has its colour here as in every other format."""
-    verdict, change = row["verdict"], row["change"]
-    n = row["n_base"] if row["n_base"] == row["n_head"] else f"{row['n_base']}/{row['n_head']}"
+    verdict, change = row.verdict, row.change
+    n = row.n_base if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
     if verdict in CHANGES:
         text = f"{MARKS[verdict]} {figures.percent(change)} {_WORDS[verdict]}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
-        detectable = f"detectable {_plain(row['mde'])}; n {n}"
+        detectable = f"detectable {_plain(row.mde)}; n {n}"
         if beyond_noise(row):
             return "same", figures.percent(change), f"{_values(row)}; {interval}; {detectable}"
         return "same", figures.NOT_SIGNIFICANT, f"{_values(row)}; {detectable}"
     if verdict == "inconclusive":
-        needs = f"needs {counted(row['needs'], 'boot')}" if row["needs"] else "inconclusive"
-        why = f": {row['reason'][:90]}" if row["reason"] else ""
+        needs = f"needs {counted(row.needs, 'boot')}" if row.needs else "inconclusive"
+        why = f": {row.reason[:90]}" if row.reason else ""
         return "inconclusive", f"? {needs}", f"{_values(row)}; {interval}; n {n}{why}"
-    measured = f"{_values(row)}; " if row["base"] is not None or row["head"] is not None else ""
-    return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row['reason'][:120]}"
+    measured = f"{_values(row)}; " if row.base is not None or row.head is not None else ""
+    return "trouble", f"{MARKS[verdict]} {verdict}", f"{measured}{row.reason[:120]}"
 
 
-def _values(row: Mapping[str, Any]) -> str:
+def _values(row: ComparisonRow) -> str:
     """What base and head read; the unit stands with the row's name."""
-    return f"{figures.value(row['base'])} → {figures.value(row['head'])}"
+    return f"{figures.value(row.base)} → {figures.value(row.head)}"
 
 
-def _interval(row: Mapping[str, Any], bounds: str) -> str:
+def _interval(row: ComparisonRow, bounds: str) -> str:
     """Its bounds, and what kind they are where the rows of a column differ in that."""
-    low, high = row["ci_low"], row["ci_high"]
+    low, high = row.ci_low, row.ci_high
     if low is None or high is None:
         return "no interval"
     return f"{100 * low:+.2f} .. {100 * high:+.2f} %{bounds}"

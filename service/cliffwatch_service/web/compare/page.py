@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
 from cliffwatch.comparing.ordering import FILTERS, SORTS
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.reports.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
@@ -26,7 +27,7 @@ from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import ancestry, background, reports, runs, trees
-from cliffwatch_service.web.compare.columns import targets_of
+from cliffwatch_service.web.compare.columns import Rows, targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
@@ -181,8 +182,8 @@ def _small(connection: Connection[Any], pair: Pair) -> bool:
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
-        more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, ready.head["commit"], ready.answers, **more)
+        commit, made_up = ready.head["commit"], service.demonstration()
+        body = comparison_document(connection, commit, ready.answers, demonstration=made_up)
     else:
         records = [_records(connection, each)[1] for each in ready.answers]
         rows = rows_of(connection, ready.answers)
@@ -191,17 +192,16 @@ def _written(connection: Connection[Any], ready: Ready, form: str, service: Serv
     return Response(body, headers=headers, media_type=MEDIA_TYPES[form])
 
 
-def _records(connection: Connection[Any], answer: Answer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _records(connection: Connection[Any], answer: Answer) -> tuple[RunRecord, RunRecord]:
     """run.json of base's and of head's run."""
     records = {name: _record(connection, name) for name in answer.runs}
     return records[answer.runs[0]], records[answer.runs[-1]]
 
 
-def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+def _record(connection: Connection[Any], name: str) -> RunRecord:
     row = runs.run_row(connection, name)
     assert row is not None
-    record: Mapping[str, Any] = stored_record(row)
-    return record
+    return stored_record(row)
 
 
 def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
@@ -221,20 +221,12 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
         "head": rows[ready.head["id"]],
         "distance": ancestry.distance(connection, only, ready.head["id"]) if only is not None else None,
         "conditions": of_targets,
-        "failures": [
-            (index, failure)
-            for index, each in enumerate(ready.answers)
-            for failure in each.comparison["summary"]["failures"]
-        ],
+        "failures": [(index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures],
         "left_out": [
-            (index, each.comparison["summary"]["left_out"])
-            for index, each in enumerate(ready.answers)
-            if each.comparison["summary"]["left_out"]
+            (index, each.summary.left_out) for index, each in enumerate(ready.answers) if each.summary.left_out
         ],
-        "means": [
-            (index, mean) for index, each in enumerate(ready.answers) for mean in each.comparison["summary"]["means"]
-        ],
-        "tree": records[0][1].get("tree"),
+        "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
+        "tree": records[0][1].tree,
         "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
         "neighbours": ancestry.measured_neighbours(
             connection, ready.head["id"], platform=filters.platform, mode=filters.mode
@@ -242,9 +234,8 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
     }
 
 
-def _arm_of(record: Mapping[str, Any], revision: Mapping[str, Any]) -> str:
-    arms = record.get("arms", {})
-    return next((name for name, arm in arms.items() if arm["facts"].get("commit") == revision["commit"]), "head")
+def _arm_of(record: RunRecord, revision: Mapping[str, Any]) -> str:
+    return next((arm.name for arm in record.arms if arm.facts.commit == revision["commit"]), "head")
 
 
 @router.get("/compare/{pair}/cases/{path:path}")
@@ -274,7 +265,7 @@ def show_case(
     return page(request, visitor, template, pair=pair, row=row, details=details, head=paired.head)
 
 
-def _row(rows: Sequence[Sequence[Mapping[str, Any]]], raw: str, path: str, metric: str) -> Across:
+def _row(rows: Sequence[Rows], raw: str, path: str, metric: str) -> Across:
     """By its address as it was written, or as a server on the way has unpacked it."""
     for row in across(rows, all_metrics=True):
         own = case_path(row)

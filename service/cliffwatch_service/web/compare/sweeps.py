@@ -1,13 +1,12 @@
 """Benchmarks over one parameter on the compare page: a curve a target, and the rows that are folded under it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cliffwatch.comparing.ordering import CHANGED, FOLDED
+from cliffwatch.formats.comparison import Sweep
 from cliffwatch.reports.across import Across, Target
-from cliffwatch.reports.json_reading import terms_of_row
 from cliffwatch.stats.curves.breakpoints import FEWEST
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
@@ -43,9 +42,9 @@ def sweeps_of(
         if not of_group & visible:
             continue
         drawn = tuple(
-            (columns[index].target, sweep["words"], curve_)
+            (columns[index].target, sweep.words, curve_)
             for index, sweep in of_targets.items()
-            if (curve_ := _curve(group, index, columns[index].notable, sweep)) is not None
+            if (curve_ := _curve(group, index, sweep)) is not None
         )
         if drawn:
             quiet = [row for row in shown if row.verdict in FOLDED and id(row) in of_group]
@@ -55,12 +54,12 @@ def sweeps_of(
     return tuple(drawn_sweeps), folded
 
 
-def _by_benchmark(columns: Sequence[Column]) -> dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]]:
+def _by_benchmark(columns: Sequence[Column]) -> dict[tuple[str, str, str, str], dict[int, Sweep]]:
     """By suite, benchmark, metric and parameter: the sweep on each target that has it, by the target's index."""
-    sweeps: dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]] = {}
+    sweeps: dict[tuple[str, str, str, str], dict[int, Sweep]] = {}
     for index, column in enumerate(columns):
-        for sweep in column.answer.comparison["summary"]["sweeps"]:
-            key = (sweep["suite"], sweep["benchmark"], sweep["metric"], sweep["parameter"])
+        for sweep in column.answer.summary.sweeps:
+            key = (sweep.suite, sweep.benchmark, sweep.metric, sweep.parameter)
             sweeps.setdefault(key, {})[index] = sweep
     return sweeps
 
@@ -70,18 +69,18 @@ def _changes(group: Sequence[Across]) -> str:
     return f"{changed or 'none'} of {len(group)} changed"
 
 
-def _curve(group: Sequence[Across], index: int, notable: float, sweep: Mapping[str, Any]) -> Curve | None:
+def _curve(group: Sequence[Across], index: int, sweep: Sweep) -> Curve | None:
     points = [
-        SweepPoint(value, cell, terms_of_row(cell, notable)[0], row_path(row))
+        SweepPoint(value, cell.base, cell.head, cell, row_path(row))
         for row in group
-        if (value := _number(row.params.get(sweep["parameter"]))) > 0
+        if (value := _number(row.params.get(sweep.parameter))) > 0
         and (cell := row.cells[index]) is not None
-        and cell["base"]
-        and cell["head"]
+        and cell.base
+        and cell.head
     ]
     if len({point.value for point in points}) < FEWEST:
         return None
-    return curve(points, {side: sweep.get(f"{side}_bend") for side in ("base", "head")})
+    return curve(points, {"base": sweep.base_breakpoint, "head": sweep.head_breakpoint})
 
 
 def _number(text: str | None) -> float:

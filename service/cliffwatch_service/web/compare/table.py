@@ -4,15 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from psycopg import Connection
 
 from cliffwatch.comparing.ordering import CHANGED, GROUPS, ordered, passes
 from cliffwatch.reports.across import Across, Target, across, facets, sentence_across, whereabouts
 from cliffwatch.reports.context import SIGHT
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.ingest.boot_document import unpacked
-from cliffwatch_service.store import comparisons
+from cliffwatch_service.compare.stored import stored_rows
 from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of
 from cliffwatch_service.web.compare.lines import TableRow, table_row
 from cliffwatch_service.web.compare.sweeps import SweepShown, sweeps_of
@@ -76,9 +74,9 @@ PART = 50
 """Rows that are drawn, or left undrawn, together."""
 
 
-def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[list[dict[str, Any]]]:
+def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[Rows]:
     """The stored rows of every answer."""
-    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in answers]
+    return [stored_rows(connection, each.comparison["id"], each.summary.notable) for each in answers]
 
 
 def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters) -> Compared:
@@ -96,7 +94,7 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters) 
     return Compared(
         sentence=sentence_across(every, targets),
         facets=tuple(facets(every)),
-        sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),  # type: ignore[index]
+        sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),
         columns=columns,
         scale=scale,
         sections=tuple(_sections([row for row in shown if id(row) not in folded], columns, scale)),

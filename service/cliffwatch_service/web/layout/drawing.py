@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cliffwatch.comparing.ordering import reported_reach
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch_service.history.published_results import Reference
 
 BAR_WIDTH, BAR_HEIGHT = 120, 14
@@ -27,7 +28,7 @@ class Scale:
         return _MIDDLE + (_MIDDLE - 2) * change / self.reach
 
 
-def common_scale(rows: Iterable[Mapping[str, Any]], thresholds: Iterable[float]) -> Scale:
+def common_scale(rows: Iterable[ComparisonRow], thresholds: Iterable[float]) -> Scale:
     """Wide enough for nine in ten of the intervals that are reported, and for twice every threshold."""
     bounds = reported_reach(rows)
     widest = bounds[math.ceil(0.9 * len(bounds)) - 1] if bounds else 0.0
@@ -40,9 +41,9 @@ def _round_up(number: float) -> float:
     return float(next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= number * 0.999))
 
 
-def bar(row: Mapping[str, Any], scale: Scale) -> str:
+def bar(row: ComparisonRow, scale: Scale) -> str:
     """The path of an interval: a line between its bounds, a stroke at the change; arrows where it leaves the scale."""
-    low, high, change = row["ci_low"], row["ci_high"], row["change"]
+    low, high, change = row.ci_low, row.ci_high, row.change
     if change is None:
         return ""
     at = scale.x(change)

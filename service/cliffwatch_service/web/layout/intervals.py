@@ -1,9 +1,8 @@
 """What the bounds beside a change are."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from cliffwatch.reports.json_reading import terms_of_row
+from cliffwatch.formats.comparison import ComparisonRow
 
 
 def interval_words(level: float | None) -> str:
@@ -18,8 +17,7 @@ def intervals_words(levels: Iterable[float | None]) -> str:
     return " or ".join([*words, *("repeatability band" for level in levels if level is None)])
 
 
-def levels_of(rows: Iterable[Mapping[str, Any]], notable: float) -> tuple[float | None, ...]:
-    """The levels of the rows' intervals, None for bands, the highest first; `notable` is that of their comparison."""
-    bounded = (row for row in rows if row["ci_low"] is not None and row["ci_high"] is not None)
-    levels = {terms_of_row(row, notable)[1] for row in bounded}
+def levels_of(rows: Iterable[ComparisonRow]) -> tuple[float | None, ...]:
+    """The levels of the rows' intervals, None for bands, the highest first."""
+    levels = {row.interval_level for row in rows if row.ci_low is not None and row.ci_high is not None}
     return tuple(sorted(levels, key=lambda level: -(level or 0.0)))

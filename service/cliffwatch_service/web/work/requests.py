@@ -1,14 +1,14 @@
 """Asking for more boots from a page."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.jobs.targets import refuse_unoffered
@@ -39,20 +39,19 @@ class Again:
     key: str
 
 
-def again_of(record: Mapping[str, Any], base: str, head: str, suite: str) -> Again | None:
+def again_of(record: RunRecord, base: str, head: str, suite: str) -> Again | None:
     """The request that measures a run's suite again, with more boots; None where the tree is one host's own folder."""
-    tree = str(record.get("tree") or "")
-    if not _TREE.fullmatch(tree):
+    if not _TREE.fullmatch(record.tree):
         return None
     return Again(
-        tree=tree,
+        tree=record.tree,
         base=base,
         head=head,
-        platform=record["platform"],
-        mode=record["mode"],
+        platform=record.platform,
+        mode=record.mode,
         suite=suite,
-        profile=record.get("profile") or "standard",
-        boots="careful" if record["mode"] == "walltime" else "10",
+        profile=record.profile or "standard",
+        boots="careful" if record.mode == "walltime" else "10",
         key=uuid4().hex,
     )
 

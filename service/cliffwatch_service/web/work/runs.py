@@ -11,6 +11,8 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
 
+from cliffwatch.formats.run_record import PlannedCaseRecord, RunRecord
+from cliffwatch.formats.values import MOST_BOOTS
 from cliffwatch.parsers.splats import find_splats
 from cliffwatch_service.compare.naming import run_named
 from cliffwatch_service.http.context import ServiceHere
@@ -19,7 +21,6 @@ from cliffwatch_service.ingest.archives import OddArchive
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.ingest.raw import raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.ingest.uploads import MOST_BOOTS
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
 from cliffwatch_service.web.compare.conditions import flat_conditions
@@ -68,7 +69,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
     """A run from the failure, if there is one, to the last boot."""
     with service.transaction() as connection:
         row = run_named(connection, run)
-        record = _record(row)
+        record = stored_record(row)
         arms = runs.arms_of(connection, row["id"])
         stored_boots = boots.boots_of(connection, row["id"])
         documents = _documents(connection, row["id"], stored_boots)
@@ -76,7 +77,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         compared = _comparison(connection, arms)
         revisions = trees.revision_rows(connection, [arm["revision_id"] for arm in arms if arm["revision_id"]])
     done = {boot["number"] for boot in stored_boots}
-    planned = record["plan"]["boots"]
+    planned = record.plan.boots
     return page(
         request,
         visitor,
@@ -84,23 +85,17 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         run=row,
         record=record,
         arms=[(arm, revisions.get(arm["revision_id"])) for arm in arms],
-        failures=[(name, arm["failure"]) for name, arm in record["arms"].items() if arm.get("failure")],
+        failures=[(arm.name, arm.failure) for arm in record.arms if arm.failure is not None],
         boots=stored_boots,
         documents=documents,
         planned=planned,
-        outstanding=[boot for boot in planned if boot["index"] not in done],
+        outstanding=[boot for boot in planned if boot.index not in done],
         outcomes=_outcomes(documents),
         case_of=partial(case_in_plan, record),
         conditions=flat_conditions(record),
         job=job,
         compared=compared,
     )
-
-
-def _record(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """run.json."""
-    record: Mapping[str, Any] = stored_record(row)
-    return record
 
 
 def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
@@ -164,7 +159,7 @@ def show_boot(run: RunId, number: BootNumber, request: Request, service: Service
         about = boots.raw_about(connection, row["id"], number)
         arm = next(boot["arm"] for boot in boots.boots_of(connection, row["id"]) if boot["number"] == number)
     document = _document(bytes(whole["content"]))
-    record = _record(row)
+    record = stored_record(row)
     return page(
         request,
         visitor,
@@ -182,18 +177,17 @@ def show_boot(run: RunId, number: BootNumber, request: Request, service: Service
 _OF_CASE = re.compile(r"(?:^|/)(\d{3,})-[^/]*$")
 
 
-def case_in_plan(record: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
+def case_in_plan(record: RunRecord, name: str | None) -> PlannedCaseRecord | None:
     """The case that an output is of: files are numbered by their case's index in the run's plan. None for what is of no case."""
-    cases = record["plan"]["cases"]
+    cases = record.plan.cases
     numbered = _OF_CASE.search(name or "")
     index = int(numbered[1]) if numbered else len(cases)
-    case: Mapping[str, Any] | None = cases[index] if index < len(cases) else None
-    return case
+    return cases[index] if index < len(cases) else None
 
 
 def outputs_of(
-    files: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
-) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    files: Sequence[Mapping[str, Any]], record: RunRecord
+) -> list[tuple[Mapping[str, Any], PlannedCaseRecord | None]]:
     """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then by case."""
     outputs = [(file, case_in_plan(record, file["name"])) for file in files]
     return sorted(outputs, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
@@ -236,7 +230,7 @@ def show_output(
         run=row["digest"],
         number=number,
         name=path,
-        of_case=case_in_plan(_record(row), path),
+        of_case=case_in_plan(stored_record(row), path),
         lines=marked(shown.text),
         splats=find_splats(shown.text),
         hidden_splats=shown.hidden_splats,

@@ -1,0 +1,145 @@
+"""The files of a boot: boot.json, samples.json and environment.json."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from cliffwatch.formats.values import (
+    MOST_READINGS,
+    MOST_SAMPLES,
+    Count,
+    Moment,
+    Name,
+    Number,
+    OfCase,
+    OutcomeRecord,
+    Part,
+    Position,
+    Stage,
+    Text,
+)
+from cliffwatch.samples import CaseKey, Sample
+
+Version = Literal[1]
+"""Of the files of a boot."""
+
+
+class SplatRecord(Part, frozen=True, kw_only=True):
+    """A complaint of the guest's kernel, and the case in which it came."""
+
+    title: str
+    text: str
+    case: str | None
+
+
+class PartRecord(Part, frozen=True, kw_only=True):
+    """One start of the guest within a boot."""
+
+    status: Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
+    seconds: Number
+    last_case: str | None
+    evidence: str
+    splats: tuple[SplatRecord, ...]
+    unexpected_files: tuple[str, ...] = ()
+
+
+class BootRecord(Part, frozen=True, kw_only=True):
+    """boot.json. `layout` names the placement of the kernel's code where boots of one kernel have several."""
+
+    format_version: Version = 1
+    index: Position
+    block: Count
+    arm: Name
+    stage: Stage = "screen"
+    layout: Name | None = None
+    began: Moment
+    ended: Moment
+    status: Name
+    parts: tuple[PartRecord, ...] = ()
+
+
+class SampleRecord(OfCase, frozen=True, kw_only=True):
+    """The value of a metric of a case. `readings` are the values within the boot, warm-up dropped; `resolution` is the smallest step
+    that the printed digits can show, 0 where it is not known.
+    """
+
+    metric: Name
+    unit: Name
+    value: Number
+    readings: Annotated[tuple[Number, ...], Meta(max_length=MOST_READINGS)]
+    resolution: Annotated[Number, Meta(ge=0)]
+
+    def sample(self, case: CaseKey) -> Sample:
+        """As comparisons take it; `case` is the key, which samples of a case share."""
+        return Sample(
+            case=case,
+            metric=self.metric,
+            unit=self.unit,
+            value=self.value,
+            readings=self.readings,
+            resolution=self.resolution,
+        )
+
+
+def sample_record(sample: Sample) -> SampleRecord:
+    case = sample.case
+    return SampleRecord(
+        suite=case.suite,
+        benchmark=case.benchmark,
+        params=dict(case.params),
+        metric=sample.metric,
+        unit=sample.unit,
+        value=sample.value,
+        readings=sample.readings,
+        resolution=sample.resolution,
+    )
+
+
+class ProblemRecord(OfCase, frozen=True, kw_only=True):
+    """A line of a case's output that could not be believed."""
+
+    line: Annotated[int, Meta(ge=0)]
+    text: Text
+    reason: Text
+
+
+class Measured(Part, frozen=True, kw_only=True):
+    """What a boot measured."""
+
+    samples: Annotated[tuple[SampleRecord, ...], Meta(max_length=MOST_SAMPLES)]
+    outcomes: Annotated[tuple[OutcomeRecord, ...], Meta(max_length=MOST_SAMPLES)]
+    problems: Annotated[tuple[ProblemRecord, ...], Meta(max_length=MOST_SAMPLES)] = ()
+
+
+class SamplesRecord(Measured, frozen=True, kw_only=True):
+    """samples.json."""
+
+    format_version: Version = 1
+
+
+class EnvironmentRecord(Part, frozen=True, kw_only=True):
+    """environment.json: what the guest said of itself; null is what it did not show. `parts` are its starts in this boot."""
+
+    format_version: Version = 1
+    parts: Count
+    kernel: str | None
+    command_line: str | None
+    cpu_model: str | None
+    cpu_flags_hypervisor: bool
+    microcode: str | None
+    cpus: int | None
+    memory_kib: int | None
+    clocksource: str | None
+    root_file_system: str | None
+    host_bridge: str | None
+    bpf_jit_enable: str | None
+    bpf_jit_harden: str | None
+    bpf_stats_enabled: str | None
+    randomize_va_space: str | None
+    transparent_hugepage: str | None
+    lsm: str | None
+    tainted: str | None
+    load_average: str | None
+    vulnerabilities: dict[str, str]
+    config_sha256: str | None
+    steal_seconds: float | None

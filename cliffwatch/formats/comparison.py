@@ -1,0 +1,170 @@
+"""Comparison JSON: what `--format json` writes and the service answers. Version 2; older ones are read by `comparison_reading`."""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from cliffwatch.formats.values import Count, OfCase, OutcomeRecord, Part
+from cliffwatch.samples import Better, Mode
+
+FORMAT: Final = "cliffwatch-comparison"
+FORMAT_VERSION: Final = 2
+
+Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"]
+
+
+_BENDS = {"base_breakpoint": "base_bend", "head_breakpoint": "head_bend"}
+
+
+class SideRecord(Part, frozen=True, kw_only=True):
+    """An arm of a comparison: what people read, its boots, and facts such as commit and release by name."""
+
+    name: str
+    label: str
+    boots: Count
+    facts: dict[str, str]
+
+
+class ArmFailureRecord(Part, frozen=True, kw_only=True):
+    """An arm that could not be measured, and the raw evidence."""
+
+    arm: str
+    message: str
+    evidence: str
+
+
+class Mean(Part, frozen=True, kw_only=True):
+    """The geometric mean of head / base - 1 over `rows` rows of a metric; bounds are null where boots are too few."""
+
+    metric: str
+    unit: str
+    rows: Count
+    change: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+class Control(Part, frozen=True, kw_only=True):
+    """The first arm against itself: rows of which something would have been published, of how many, and the largest difference."""
+
+    rows: Count
+    published: Count
+    largest: float
+
+
+class Sweep(Part, frozen=True, kw_only=True, rename=_BENDS):
+    """A benchmark over one numeric parameter: the course and the breakpoints of each side's curve, in words.
+
+    `base_bend` and `head_bend`, as documents have them, are of the breakpoint with most weight: the last parameter on the course
+    before it and the first surely off it; null where the curve has none.
+    """
+
+    suite: str
+    benchmark: str
+    parameter: str
+    metric: str
+    words: str
+    base_breakpoint: tuple[float, float] | None = None
+    head_breakpoint: tuple[float, float] | None = None
+
+
+class ComparisonRow(OfCase, frozen=True, kw_only=True):
+    """One metric of one case, an arm against the first one. What does not exist is null."""
+
+    metric: str
+    unit: str
+    arm: str = "head"
+    better: Better | None
+    platform: str | None
+    mode: Mode | None
+    n_base: Count
+    n_head: Count
+    base: float | None
+    head: float | None
+    change: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    q: float | None
+    mde: float | None
+    threshold: Annotated[float, Meta(ge=0)]
+    interval_level: float | None
+    verdict: Verdict
+    reason: str
+    needs: Count | None
+    notes: tuple[str, ...]
+    primary: bool
+
+
+class ComparisonSummary(Part, frozen=True, kw_only=True):
+    """A comparison without its rows. `alpha` is the error of its families, null where an older version did not say it."""
+
+    format: Literal["cliffwatch-comparison"]
+    format_version: Literal[2]
+    method_version: Count
+    arms: Annotated[tuple[SideRecord, ...], Meta(min_length=2)]
+    platform: str | None
+    mode: Mode | None
+    notable: float
+    alpha: float | None
+    warnings: tuple[str, ...]
+    failures: tuple[ArmFailureRecord, ...]
+    means: tuple[Mean, ...]
+    control: Control | None
+    sweeps: tuple[Sweep, ...]
+    left_out: tuple[OutcomeRecord, ...]
+
+    @property
+    def base(self) -> SideRecord:
+        """The arm that the others are compared with."""
+        return self.arms[0]
+
+    @property
+    def head(self) -> SideRecord:
+        return self.arms[1]
+
+
+class ComparisonDocument(ComparisonSummary, frozen=True, kw_only=True):
+    """Comparison JSON of two arms."""
+
+    comparisons: tuple[ComparisonRow, ...]
+
+
+class RunComparison(ComparisonDocument, frozen=True, kw_only=True):
+    """Comparison JSON of a run's own arms, as a service answers it; `comparison` is its identity."""
+
+    comparison: str
+
+
+class TargetRecord(Part, frozen=True, kw_only=True):
+    """A comparison on one platform in one mode; `distance` is of a base that was looked for, in commits before head, else null."""
+
+    platform: str
+    mode: Mode
+    base: str
+    distance: int | None
+    comparison: str
+    runs: tuple[str, ...]
+    counts: dict[str, int]
+    made: datetime
+    notable: float
+    alpha: float | None
+    warnings: tuple[str, ...]
+    failures: tuple[ArmFailureRecord, ...]
+    means: tuple[Mean, ...]
+    control: Control | None
+    sweeps: tuple[Sweep, ...]
+    left_out: tuple[OutcomeRecord, ...]
+
+
+class RevisionComparison(Part, frozen=True, kw_only=True):
+    """Comparison JSON of two revisions on every target; the first arm is null where targets have different bases."""
+
+    format: Literal["cliffwatch-comparison"]
+    format_version: Literal[2]
+    method_version: Count
+    arms: tuple[SideRecord | None, SideRecord]
+    targets: tuple[TargetRecord, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    demonstration: bool = False

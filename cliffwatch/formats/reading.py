@@ -1,0 +1,67 @@
+"""Reads documents as their types. What is wrong comes back with its place, in words for whoever wrote the document."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_AT = re.compile(r"(?P<message>.*?) - at `\$?(?P<path>.*)`", re.DOTALL)
+_INDEX = re.compile(r"\[(\d+)\]")
+_ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What is wrong with a document and where: `plan.boots.0.index`, empty for the document as a whole."""
+
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+def read_json(content: bytes) -> Any | Wrong:
+    """What a text of JSON holds, unchecked; numbers that are none, such as NaN, are refused."""
+    try:
+        return msgspec.json.decode(content)
+    except _ODD as error:
+        return Wrong("", str(error))
+
+
+def read_as(content: bytes, kind: type[T]) -> T | Wrong:
+    """A document of a type from its text."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except _ODD as error:
+        return wrong(error)
+
+
+def converted(content: Any, kind: type[T]) -> T | Wrong:
+    """A document of a type from what `read_json` gives."""
+    try:
+        return msgspec.convert(content, kind)
+    except _ODD as error:
+        return wrong(error)
+
+
+def wrong(error: Exception) -> Wrong:
+    """Msgspec writes the place behind the message: `Expected `int`, got `str` - at `$.plan.boots[0].index``."""
+    match = _AT.fullmatch(str(error))
+    if match is None:
+        return Wrong("", str(error))
+    path = _INDEX.sub(r".\1", match["path"]).replace("[...]", "").strip(".")
+    return Wrong(path, match["message"].replace("`", ""))
+
+
+def written(document: msgspec.Struct) -> bytes:
+    """The text of a document, indented for people."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def as_json(document: Any) -> Any:
+    """A document, or a part of one, as what JSON holds."""
+    return msgspec.to_builtins(document)

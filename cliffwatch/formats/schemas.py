@@ -1,0 +1,45 @@
+"""JSON Schemas of the documents, made from their types: `python -m cliffwatch.formats.schemas docs/schemas` writes them."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
+from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.uploads import BootUpload, RunUpload
+from cliffwatch.formats.values import FreeJson, Part
+
+DOCUMENTS: Mapping[str, type[Part]] = {
+    "run": RunRecord,
+    "boot": BootRecord,
+    "samples": SamplesRecord,
+    "environment": EnvironmentRecord,
+    "run-upload": RunUpload,
+    "boot-upload": BootUpload,
+    "comparison": ComparisonDocument,
+    "run-comparison": RunComparison,
+    "revision-comparison": RevisionComparison,
+}
+"""By the name of the schema's file, without `.schema.json`."""
+
+
+def schema_of(kind: type[Part]) -> FreeJson:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
+
+
+def schema_text(kind: type[Part]) -> str:
+    return json.dumps(schema_of(kind), indent=1) + "\n"
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    for name, kind in DOCUMENTS.items():
+        (folder / f"{name}.schema.json").write_text(schema_text(kind))
+
+
+if __name__ == "__main__":
+    main()

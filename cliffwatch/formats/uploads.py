@@ -1,0 +1,50 @@
+"""What hosts send to a service: run.json and the boots of a run."""
+
+from typing import Any
+
+import msgspec
+
+from cliffwatch.formats.boot_record import BootRecord, Measured
+from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.run_reading import run_record_of
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson, Name, Part
+
+
+class RunUpload(Part, frozen=True, kw_only=True):
+    """`host` is the name of the host that measures; `job` the job that asked for it, null for none."""
+
+    host: Name
+    record: RunRecord
+    job: str | None = None
+
+
+class BootUpload(Measured, frozen=True, kw_only=True):
+    """The files of a boot in one; `environment` stays as the guest's version of the runner wrote it."""
+
+    boot: BootRecord
+    environment: FreeJson = msgspec.field(default_factory=dict)
+
+
+class _Sender(Part, frozen=True, kw_only=True):
+    """An upload of a run without its record, which may be of an older version."""
+
+    host: Name
+    record: FreeJson
+    job: str | None = None
+
+
+def run_upload_of(raw: Any) -> RunUpload | Wrong:
+    """An upload of run.json, of any version, from what its JSON holds."""
+    sender = converted(raw, _Sender)
+    if isinstance(sender, Wrong):
+        return sender
+    record = run_record_of(sender.record)
+    if isinstance(record, Wrong):
+        return Wrong(f"record.{record.where}".strip("."), record.message)
+    return RunUpload(host=sender.host, record=record, job=sender.job)
+
+
+def boot_upload_of(raw: Any) -> BootUpload | Wrong:
+    """An upload of a boot from what its JSON holds."""
+    return converted(raw, BootUpload)

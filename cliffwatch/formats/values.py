@@ -1,0 +1,90 @@
+"""What texts and numbers of documents may be, and the parts that several documents have."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cliffwatch.samples import CaseKey, CaseOutcome, CaseStatus
+
+LARGEST_PLAN = 5000
+"""Cases of a run."""
+
+MOST_BOOTS = 10_000
+MOST_SAMPLES = 50_000
+"""Of a boot."""
+
+MOST_READINGS = 100_000
+MOST_ARMS = 8
+
+LINE = r"^[^\x00-\x1f\x7f-\x9f]+(?![\s\S])"
+"""A pattern: one line, nothing that a terminal would obey."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
+"""Of a suite, benchmark, parameter, metric, platform or host."""
+
+Text = Annotated[str, Meta(max_length=4000)]
+LongText = Annotated[str, Meta(max_length=1 << 16)]
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{8,64}(?![\s\S])")]
+Commit = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}(?:[0-9a-f]{24})?(?![\s\S])")]
+Moment = Annotated[
+    str, Meta(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d", max_length=64, extra_json_schema={"format": "date-time"})
+]
+"""A time with its offset, ISO 8601. Kept as it was written: a run's identity is made of its text."""
+
+Date = Annotated[str, Meta(max_length=64)]
+"""Of a commit, as git writes it: its author may have made up any."""
+
+Number = float
+"""Finite: JSON has no other."""
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Position = Annotated[int, Meta(ge=1, le=MOST_BOOTS)]
+"""Of a boot in its plan."""
+
+Params = Annotated[dict[Name, Annotated[str, Meta(max_length=200)]], Meta(max_length=32)]
+Stage = Literal["screen", "confirm"]
+Party = Literal["usage", "kernel", "host", ""]
+"""Whose doing a failure is; empty where an older version did not say."""
+
+FreeJson = dict[str, Any]
+"""JSON whose form stays free: what hosts, guests and tools say of themselves differs by machine and version."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a document. Every member is there, but those with a default: absence means the default."""
+
+
+class OfCase(Part, frozen=True, kw_only=True):
+    """The members that name a case."""
+
+    suite: Name
+    benchmark: Name
+    params: Params
+
+    @property
+    def key(self) -> CaseKey:
+        return CaseKey(self.suite, self.benchmark, tuple(self.params.items()))
+
+
+class OutcomeRecord(OfCase, frozen=True, kw_only=True):
+    """How a case ended; `reason` is empty where it is ok."""
+
+    status: CaseStatus
+    reason: Text
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        return CaseOutcome(case=self.key, status=self.status, reason=self.reason)
+
+
+def outcome_record(outcome: CaseOutcome) -> OutcomeRecord:
+    case = outcome.case
+    return OutcomeRecord(
+        suite=case.suite,
+        benchmark=case.benchmark,
+        params=dict(case.params),
+        status=outcome.status,
+        reason=outcome.reason,
+    )
