@@ -1,0 +1,104 @@
+"""The table as CSV. Text that a spreadsheet would run as a formula has a quote before it, which reading takes off again."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from cliffwatch.parsers.table.columns import NAMES, NEEDED, TableRow
+from cliffwatch.parsers.table.reading import Table, TableReader
+
+MOST_COLUMNS = 256
+
+_RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
+_GUARDED = ("'", *_RUN_BY_SPREADSHEETS)
+_BOM = "\ufeff"
+
+
+def csv_lines(pieces: Iterable[Iterable[TableRow]]) -> Iterator[bytes]:
+    """The header, then the rows piece by piece."""
+    yield _written([NAMES])
+    for rows in pieces:
+        yield _written([_cells(row) for row in rows])
+
+
+def csv_table(names: Iterable[str], rows: Iterable[Iterable[object]]) -> bytes:
+    """Another table with the same guard."""
+    return _written([list(names), *([harmless(each) for each in row] for row in rows)])
+
+
+def _written(rows: Iterable[Iterable[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode(errors="replace")
+
+
+def _cells(row: TableRow) -> list[object]:
+    readings = None if row.readings is None else f"[{','.join(map(repr, row.readings))}]"
+    return [harmless(each) for each in row._replace(readings=None)[:15]] + [
+        readings,
+        *(harmless(each) for each in row[16:]),
+    ]
+
+
+def harmless(content: object) -> object:
+    """A text that a spreadsheet would take for a formula with a quote before it; so that nothing is lost, one that begins with
+    a quote gets one more.
+    """
+    return f"'{content}" if isinstance(content, str) and content.startswith(_GUARDED) else content
+
+
+def unguarded(text: str) -> str:
+    """The inverse of `harmless`; a quote that guards nothing stays."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_GUARDED) else text
+
+
+def looks_like_table(text: str) -> bool:
+    return set(_header(text.partition("\n")[0])) >= NEEDED
+
+
+def _header(line: str) -> list[str]:
+    try:
+        cells = next(csv.reader([line.removeprefix(_BOM)]), [])
+    except csv.Error:
+        return []
+    return [cell.strip().lower() for cell in cells]
+
+
+def read_csv_table(text: str) -> Table:
+    """Every row that can be read. Total."""
+    reader = TableReader()
+    first, _, rest = text.partition("\n")
+    header = _header(first)
+    twice = (
+        sorted({name for name in header if name in NAMES and header.count(name) > 1})
+        if len(header) <= MOST_COLUMNS
+        else []
+    )
+    if not set(header) >= NEEDED or twice or len(header) > MOST_COLUMNS:
+        lacking = f"no column {min(NEEDED - set(header))!r}" if not set(header) >= NEEDED else ""
+        many = f"{len(header)} columns, at most {MOST_COLUMNS} are read" if len(header) > MOST_COLUMNS else ""
+        reader.problem(1, first, many or lacking or f"column {twice[0]!r} is there twice")
+        return reader.table()
+    for line, cells in _lines(rest, reader):
+        if len(cells) != len(header):
+            reader.problem(line, "", f"{len(cells)} columns where the header has {len(header)}")
+        else:
+            named = dict(zip(header, map(unguarded, cells), strict=True))
+            reader.add(named, line, ",".join(cells)[:400])
+    return reader.table()
+
+
+def _lines(text: str, reader: TableReader) -> Iterator[tuple[int, list[str]]]:
+    """Rows that have cells, with the line at which each ends."""
+    rows: Any = csv.reader(io.StringIO(text, newline=""))
+    while True:
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            reader.problem(rows.line_num + 1, "", f"no line of CSV: {error}")
+            continue
+        if cells:
+            yield rows.line_num + 1, cells
