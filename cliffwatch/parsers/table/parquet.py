@@ -100,8 +100,10 @@ def read_parquet_table(path: Path) -> Table | Failure:
     with _damage_as_failure(path) as failed:
         if path.stat().st_size > LARGEST_FILE_BYTES:
             return _refused(path, f"it is larger than {LARGEST_FILE_BYTES >> 20} MiB")
-        texts = [column.name for column in COLUMNS if column.kind in ("string", "object")]
-        with parquet.ParquetFile(path, read_dictionary=texts, memory_map=False, pre_buffer=False) as file:
+        about = parquet.read_metadata(path)
+        names = set(about.schema.to_arrow_schema().names)
+        texts = [each.name for each in COLUMNS if each.kind in ("string", "object") and each.name in names]
+        with parquet.ParquetFile(path, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
             reason = _unfit(pa, file)
             return _refused(path, reason) if reason is not None else _read(path, file)
     return failed[0]
