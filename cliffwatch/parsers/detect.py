@@ -5,6 +5,7 @@ import re
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch.parsers.kcidb import looks_like_kcidb, parse_kcidb
 from cliffwatch.parsers.readings import Parsed, problem_at
 from cliffwatch.parsers.table.comma_separated import looks_like_table, read_csv_table
 from cliffwatch.parsers.table.reading import parsed_table
@@ -18,7 +19,7 @@ _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|S
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
     """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
     if text.lstrip().startswith("{"):
-        return parse_bencher(text)
+        return parse_kcidb(text) if looks_like_kcidb(text) else parse_bencher(text)
     table = _table(text)
     if table is not None:
         return table

@@ -18,6 +18,7 @@ from cliffwatch.command.main import main
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.bencher_writing import format_bencher
+from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.kcidb_writing import Reported, format_kcidb
 from cliffwatch.parsers.table.comma_separated import csv_lines, read_csv_table
 from cliffwatch.parsers.table.parquet import read_parquet_table, write_parquet
@@ -383,6 +384,59 @@ def test_the_number_of_a_test_is_the_median_of_its_primary_metric() -> None:
 def test_kcidb_takes_any_arm(arms: list[Arm]) -> None:
     text = format_kcidb(arms, Reported(origin="o", run="r", tree="https://git.example.org/linux.git"), lambda *_: True)
     jsonschema.validate(json.loads(text), KCIDB)
+
+
+def test_of_a_report_for_kcidb_each_boots_values_come_back(tmp_path: Path) -> None:
+    run, path = DATA / "runs/uninlined", tmp_path / "report.json"
+    assert cliffwatch("export", run, "--format", "kcidb", "--out", path).exit_code == 0
+    names = ("benchmark", "params", "metric", "unit", "base", "head", "n_base", "n_head", "verdict", "mode", "platform")
+
+    def some(*arguments: object) -> list[list[Any]]:
+        return [[row[name] for name in names] for row in rows(*arguments)["comparisons"]]
+
+    assert some(path) == some(run)
+    assert "f95f0ea68aba" in cliffwatch("compare", path).stdout
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | text,
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "misc",
+                        "number",
+                        "value",
+                        "suite",
+                        "arm",
+                        "benchmark",
+                        "metrics",
+                        "boots",
+                        "environment",
+                        "params",
+                    ]
+                ),
+                inner,
+            )
+        ),
+    )
+)
+def test_any_report_is_read_without_an_exception(odd: Any) -> None:
+    for test in (odd, {"status": "FAIL", "misc": odd, "number": {"value": 1}}):
+        report = json.dumps({"version": {"major": 5}, "tests": [test], "builds": odd})
+        assert all(isinstance(value.value, float) for value in parse_any(report).values)
+
+
+def test_numbers_of_other_ci_systems_are_read() -> None:
+    test = {"id": "o:1", "build_id": "o:b", "origin": "o", "path": "fio.read", "number": {"value": 5, "unit": "B/s"}}
+    lost = {"id": "o:2", "build_id": "o:b", "origin": "o", "path": "boot", "status": "MISS"}
+    parsed = parse_any(json.dumps({"version": {"major": 4, "minor": 5}, "tests": [test, lost]}))
+    assert [(each.benchmark, each.metric, each.unit, each.value) for each in parsed.values] == [
+        ("fio.read", "number", "B/s", 5)
+    ]
+    assert [each.reason for each in parsed.problems] == ["MISS: it did not end well"]
 
 
 def test_an_origin_that_kcidb_does_not_know_is_refused() -> None:

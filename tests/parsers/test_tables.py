@@ -110,6 +110,11 @@ def test_a_cell_that_is_wrong_is_named(extra: str, cell: str, reason: str) -> No
     assert [reason in each.reason for each in found.problems] == [True]
 
 
+def test_of_a_newer_table_nothing_is_guessed() -> None:
+    found = read_csv_table(f'{HEADER},about\n{ROW},"{{""format_version"":2}}"\n{ROW.replace(",1,", ",2,")},\n')
+    assert (found.arms, len(found.problems)) == ({}, 1)
+
+
 def test_the_same_value_twice_is_read_once() -> None:
     found = table(ROW, ROW.replace("5.5", "6"), ROW.replace(",1,", ",2,"))
     assert [each.reason for each in found.problems] == ["latency of b/n=1 is there twice in this boot"]
@@ -129,8 +134,8 @@ def test_arms_of_several_runs_are_named_by_their_run(tmp_path: Path) -> None:
 def test_a_header_of_a_million_columns_is_refused_at_once() -> None:
     began = time.monotonic()
     text = HEADER + "," + ",".join(f"c{number}" for number in range(1_000_000)) + "\n" + ROW
-    assert "1000013 columns, at most 256 are read" in parse_any(text).problems[0].reason
-    assert time.monotonic() - began < 20
+    assert "more than 256 columns" in parse_any(text).problems[0].reason
+    assert time.monotonic() - began < 5
 
 
 def test_a_million_wrong_rows_are_counted_and_not_kept() -> None:
@@ -235,7 +240,7 @@ def test_what_unpacks_to_more_than_the_limits_is_refused_before_it_is_read(
 
 
 def test_one_long_text_in_every_row_is_one_text_in_memory(tmp_path: Path) -> None:
-    count = 100_000
+    count = 20_000
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(["x" * (1 << 20)]))
     path = file_of(tmp_path / "a", columns(count, layout=shared))
     assert path.stat().st_size < 2 << 20

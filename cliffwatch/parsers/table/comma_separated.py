@@ -9,6 +9,8 @@ from cliffwatch.parsers.table.columns import NAMES, NEEDED, TableRow
 from cliffwatch.parsers.table.reading import Table, TableReader
 
 MOST_COLUMNS = 256
+LONGEST_HEADER = 1 << 16
+"""Characters."""
 
 _RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 _GUARDED = ("'", *_RUN_BY_SPREADSHEETS)
@@ -54,7 +56,7 @@ def unguarded(text: str) -> str:
 
 
 def looks_like_table(text: str) -> bool:
-    return set(_header(text.partition("\n")[0])) >= NEEDED
+    return set(_header(text[:LONGEST_HEADER].partition("\n")[0])) >= NEEDED
 
 
 def _header(line: str) -> list[str]:
@@ -65,27 +67,30 @@ def _header(line: str) -> list[str]:
     return [cell.strip().lower() for cell in cells]
 
 
+def _unfit(header: list[str]) -> str | None:
+    """Why a table with this header cannot be read; None where it can."""
+    if len(header) > MOST_COLUMNS:
+        return f"more than {MOST_COLUMNS} columns"
+    lacking = NEEDED - set(header)
+    twice = [name for name in NAMES if header.count(name) > 1]
+    return f"no column {min(lacking)!r}" if lacking else f"column {twice[0]!r} is there twice" if twice else None
+
+
 def read_csv_table(text: str) -> Table:
     """Every row that can be read. Total."""
     reader = TableReader()
-    first, _, rest = text.partition("\n")
+    first = text[:LONGEST_HEADER].partition("\n")[0]
     header = _header(first)
-    twice = (
-        sorted({name for name in header if name in NAMES and header.count(name) > 1})
-        if len(header) <= MOST_COLUMNS
-        else []
-    )
-    if not set(header) >= NEEDED or twice or len(header) > MOST_COLUMNS:
-        lacking = f"no column {min(NEEDED - set(header))!r}" if not set(header) >= NEEDED else ""
-        many = f"{len(header)} columns, at most {MOST_COLUMNS} are read" if len(header) > MOST_COLUMNS else ""
-        reader.problem(1, first, many or lacking or f"column {twice[0]!r} is there twice")
+    reason = _unfit(header)
+    if reason is not None:
+        reader.problem(1, first, reason)
         return reader.table()
-    for line, cells in _lines(rest, reader):
+    for line, cells in _lines(text[len(first) + 1 :], reader):
         if len(cells) != len(header):
-            reader.problem(line, "", f"{len(cells)} columns where the header has {len(header)}")
+            reader.problem(line, ",".join(cells)[:400], f"{len(cells)} columns where the header has {len(header)}")
         else:
             named = dict(zip(header, map(unguarded, cells), strict=True))
-            reader.add(named, line, ",".join(cells)[:400])
+            reader.add(named, line)
     return reader.table()
 
 

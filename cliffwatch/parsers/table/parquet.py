@@ -4,8 +4,7 @@ A Parquet file of a stranger is small beside what it holds: what it says of itse
 read, what it gives while it is read.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -178,8 +177,7 @@ def _read(path: Path, file: Any) -> Table | Failure:
         columns = {name: _cells(batch.column(place)) for place, name in enumerate(batch.schema.names)}
         for cells in zip(*columns.values(), strict=True):
             line += 1
-            row: Mapping[str, Any] = dict(zip(columns, cells, strict=True))
-            reader.add(row, line, json.dumps(row, default=str)[:400] if line <= 1 else "")
+            reader.add(dict(zip(columns, cells, strict=True)), line)
     return reader.table()
 
 

@@ -70,12 +70,14 @@ class TableReader:
         self._cases: dict[tuple[str, str, str], CaseKey] = {}
         self._problems: list[Problem] = []
         self._more = 0
+        self._newer = False
 
-    def add(self, cells: Cells, line: int, text: str = "") -> None:
+    def add(self, cells: Cells, line: int) -> None:
         try:
             self._add(cells)
         except (Unreadable, OverflowError, RecursionError) as error:
-            self.problem(line, text, str(error) or "nested too deeply")
+            shown = ",".join(str(each)[:100] for each in cells.values() if each is not None)
+            self.problem(line, shown, str(error) or "nested too deeply")
 
     def problem(self, line: int, text: str, reason: str) -> None:
         if len(self._problems) < MOST_PROBLEMS:
@@ -88,6 +90,7 @@ class TableReader:
         about = object_of(cells, "about")
         version = about.get("format_version", FORMAT_VERSION)
         if not isinstance(version, int) or version > FORMAT_VERSION:
+            self._newer = True
             raise Unreadable(
                 f"the table is of format {version!r}; this Cliffwatch reads up to {FORMAT_VERSION}: update it"
             )
@@ -134,9 +137,12 @@ class TableReader:
         return case
 
     def table(self) -> Table:
+        """All that was read; no arm where a part of it is of a newer format, whose rows may mean something else."""
         problems = tuple(self._problems)
         if self._more:
             problems = (*problems, problem_at(0, "", f"{self._more} more rows could not be read"))
+        if self._newer:
+            return Table(arms={}, settings={}, problems=problems)
         runs = dict.fromkeys(run for run, _ in self._arms)
         short = {run: run[:_SHORT_RUN] for run in runs}
         named = short if len(set(short.values())) == len(runs) else dict(zip(runs, runs, strict=True))
