@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from cliffwatch.parsers.table.columns import FORMAT, FORMAT_VERSION, TableRow
-from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
+from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome
 
+_WHERE = TableRow._fields.index("suite")
 _EMPTY = TableRow("", None, None, "", *[None] * (len(TableRow._fields) - 4))
 
 
@@ -18,8 +19,9 @@ def rows_of_arm(run: str, arm: Arm, boots: Iterable[Boot], settings: Mapping[str
     blank = _EMPTY._replace(
         run=run, platform=arm.platform, mode=arm.mode, arm=arm.name, commit=arm.facts.get("commit") or None
     )
+    params: dict[CaseKey, str] = {}
     for boot in boots:
-        rows = _rows_of_boot(blank, boot)
+        rows = _rows_of_boot(blank, boot, params)
         if about is not None:
             rows[0] = rows[0]._replace(about=about)
             about = None
@@ -42,38 +44,37 @@ def about_arm(arm: Arm, settings: Mapping[str, str]) -> str:
     return json.dumps(known, ensure_ascii=False, separators=(",", ":"))
 
 
-def _rows_of_boot(blank: TableRow, boot: Boot) -> list[TableRow]:
-    """Samples in their order, each with the outcome of its case, then the outcomes of cases that have none."""
+def _rows_of_boot(blank: TableRow, boot: Boot, params: dict[CaseKey, str]) -> list[TableRow]:
+    """Samples in their order, each with the outcome of its case, then the outcomes of cases that have none. `params` are those of
+    earlier boots as text: rows are made by the hundred thousand.
+    """
     of_boot = blank._replace(boot=boot.index, stage=boot.stage, block=boot.block, layout=boot.layout)
     outcomes = {outcome.case: outcome for outcome in boot.outcomes}
-    params = {case: _params(case) for case in [*outcomes, *(sample.case for sample in boot.samples)]}
-    rows = [_of_sample(of_boot, sample, params[sample.case], outcomes.get(sample.case)) for sample in boot.samples]
-    measured = {sample.case for sample in boot.samples}
-    rows += [
-        _of_case(of_boot, case, params[case], outcome) for case, outcome in outcomes.items() if case not in measured
-    ]
+    rows: list[TableRow] = []
+    of_cases: dict[CaseKey, tuple[str | None, ...]] = {}
+    where, beside = of_boot[:_WHERE], (boot.block, boot.layout)
+    for sample in boot.samples:
+        of_case = of_cases.get(sample.case)
+        if of_case is None:
+            of_case = of_cases[sample.case] = _of_case(sample.case, outcomes.get(sample.case), params)
+        suite, benchmark, text, status, reason = of_case
+        value = (sample.metric, sample.unit, sample.value)
+        more = (sample.readings or None, sample.resolution)
+        rows.append(TableRow._make((*where, suite, benchmark, text, *value, *beside, *more, status, reason, None)))
+    for case, outcome in outcomes.items():
+        if case not in of_cases:
+            suite, benchmark, text, status, reason = _of_case(case, outcome, params)
+            none = (None, None, None)
+            rows.append(
+                TableRow._make((*where, suite, benchmark, text, *none, *beside, *none[:2], status, reason, None))
+            )
     return rows or [of_boot]
 
 
-def _params(case: CaseKey) -> str:
-    return json.dumps(dict(case.params), ensure_ascii=False, separators=(",", ":"))
-
-
-def _of_case(of_boot: TableRow, case: CaseKey, params: str, outcome: CaseOutcome | None) -> TableRow:
-    return of_boot._replace(
-        suite=case.suite,
-        benchmark=case.benchmark,
-        params=params,
-        outcome=None if outcome is None else outcome.status,
-        reason=None if outcome is None else outcome.reason or None,
-    )
-
-
-def _of_sample(of_boot: TableRow, sample: Sample, params: str, outcome: CaseOutcome | None) -> TableRow:
-    return _of_case(of_boot, sample.case, params, outcome)._replace(
-        metric=sample.metric,
-        unit=sample.unit,
-        value=sample.value,
-        readings=sample.readings or None,
-        resolution=sample.resolution,
-    )
+def _of_case(case: CaseKey, outcome: CaseOutcome | None, params: dict[CaseKey, str]) -> tuple[str | None, ...]:
+    """Suite, benchmark, parameters as text, outcome and reason."""
+    text = params.get(case)
+    if text is None:
+        text = params[case] = json.dumps(dict(case.params), ensure_ascii=False, separators=(",", ":"))
+    status, reason = (None, None) if outcome is None else (outcome.status, outcome.reason or None)
+    return case.suite, case.benchmark, text, status, reason

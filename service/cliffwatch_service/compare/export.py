@@ -169,16 +169,20 @@ def _json(pieces: Iterator[list[TableRow]]) -> Iterator[bytes]:
     yield b'{"format":"%s","format_version":%d,"samples":[' % (FORMAT.encode(), FORMAT_VERSION)
     between = b""
     for rows in pieces:
-        yield between + orjson.dumps([_object(row) for row in rows])[1:-1]
+        params: dict[str | None, Any] = {}
+        yield between + orjson.dumps([_object(row, params) for row in rows])[1:-1]
         between = b","
     yield b"]}"
 
 
-def _object(row: TableRow) -> dict[str, Any]:
-    """Without text that holds JSON."""
-    known: dict[str, Any] = row._asdict()
-    for name in ("params", "about"):
-        known[name] = None if known[name] is None else orjson.loads(known[name])
+def _object(row: TableRow, params: dict[str | None, Any]) -> dict[str, Any]:
+    """Without text that holds JSON; `params` are those that were read already, by their text."""
+    known: dict[str, Any] = dict(zip(NAMES, row, strict=True))
+    if row.params not in params:
+        params[row.params] = None if row.params is None else orjson.loads(row.params)
+    known["params"] = params[row.params]
+    if row.about is not None:
+        known["about"] = orjson.loads(row.about)
     return known
 
 
