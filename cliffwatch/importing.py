@@ -1,7 +1,7 @@
 """Makes the side of a comparison from whatever a person names: a run, an arm of one, or a file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.load import load_catalogue
@@ -9,7 +9,10 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_record import StagesRecord
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Value
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value
+from cliffwatch.parsers.table.comma_separated import looks_like_table, read_csv_table
+from cliffwatch.parsers.table.parquet import is_parquet, read_parquet_table
+from cliffwatch.parsers.table.reading import Table, parsed_table
 from cliffwatch.results import COMPARED, read_run
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
@@ -27,6 +30,8 @@ class ImportedFile:
     notable: float | None
     stages: Stages | None
     one_run: bool
+    run: str = ""
+    """The run's identity, where the file says it."""
 
 
 def read_side(name: str) -> Arm | Failure:
@@ -75,23 +80,50 @@ def _arm_of_file(path: Path, arm: str | None) -> Arm | Failure:
 
 def import_file(path: Path) -> ImportedFile | Failure:
     """Everything that a file of an import format holds."""
-    text = read_text(path)
+    text = read_parquet_table(path) if is_parquet(path) else read_text(path)
     if isinstance(text, Failure):
         return text
+    if isinstance(text, Table) or looks_like_table(text):
+        return _of_table(text if isinstance(text, Table) else read_csv_table(text), path)
     parsed = parse_any(text)
     if not parsed.values:
-        first = parsed.problems[0].reason if parsed.problems else "it is empty"
-        return Failure(
-            whose="usage",
-            message=f"{path} holds no result: {first}",
-            next_step="see `cliffwatch parse` for all that is wrong",
-        )
+        return _no_result(path, parsed.problems)
     arms = arms_from_parsed(parsed, str(path))
     settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
     one_run = settings.get("one-run") != "no" and all(value.origin is not None for value in parsed.values)
     return ImportedFile(
         arms=arms, notable=_notable(settings), stages=_stages(settings) if one_run else None, one_run=one_run
     )
+
+
+def _of_table(table: Table, path: Path) -> ImportedFile | Failure:
+    if not any(boot.samples or boot.outcomes for arm in table.arms.values() for boot in arm.boots):
+        return _no_result(path, table.problems)
+    arms = {
+        name: replace(arm, name=name or path.name, label=arm.label or (f"{path}:{name}" if name else str(path)))
+        for name, arm in table.arms.items()
+    }
+    one_run = table.one_run and table.settings.get("one-run") != "no"
+    stages = _stages(table.settings) if one_run else None
+    return ImportedFile(arms=arms, notable=_notable(table.settings), stages=stages, one_run=one_run, run=table.run)
+
+
+def _no_result(path: Path, problems: Sequence[Problem]) -> Failure:
+    first = problems[0].reason if problems else "it is empty"
+    return Failure(
+        whose="usage",
+        message=f"{path} holds no result: {first}",
+        next_step="see `cliffwatch parse` for all that is wrong",
+    )
+
+
+def parse_file(path: Path, *, stderr: str = "") -> Parsed | Failure:
+    """What a file of any format that can be imported holds."""
+    if is_parquet(path):
+        table = read_parquet_table(path)
+        return table if isinstance(table, Failure) else parsed_table(table)
+    text = read_text(path)
+    return text if isinstance(text, Failure) else parse_any(text, stderr=stderr)
 
 
 def _notable(settings: Mapping[str, str]) -> float | None:

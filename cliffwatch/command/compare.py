@@ -60,7 +60,7 @@ def compare(
     """Compare two runs, or any two files of an import format.
 
     One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
-    name other arms. A file that holds several arms is compared like a directory; FILE:base names one of them. Files may be bench output, Go benchmark format, veristat CSV or Bencher Metric Format.
+    name other arms. A file that holds several arms is compared like a directory; FILE:base names one of them. Files may be bench output, Go benchmark format, veristat CSV, Bencher Metric Format, or our own CSV or Parquet.
     """
     gc.disable()  # hundreds of thousands of small objects that all live to the end: collecting only walks them
     loop = _side(less) if less is not None else None

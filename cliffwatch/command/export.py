@@ -1,35 +1,190 @@
-"""`cliffwatch export`: the samples of a run, for other tools."""
+"""`cliffwatch export`: the samples of a run or of a file, for other tools."""
 
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from tempfile import NamedTemporaryFile
+from typing import IO, NoReturn, TypeVar
 
 import rich_click as click
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.comparing.environment_differences import assumed_traits
+from cliffwatch.counting import counted
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.importing import import_file
+from cliffwatch.parsers.bencher_writing import format_bencher, too_long_for_bencher
+from cliffwatch.parsers.kcidb_writing import ORIGIN, Reported, format_kcidb
+from cliffwatch.parsers.table.columns import TableRow
+from cliffwatch.parsers.table.comma_separated import csv_lines
+from cliffwatch.parsers.table.parquet import has_parquet, no_parquet, write_parquet
+from cliffwatch.parsers.table.rows import rows_of_arm
+from cliffwatch.reports.context import reported_of_record
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
 from cliffwatch.results import read_run
+from cliffwatch.samples import Arm
+
+FORMATS = ("go-bench", "csv", "parquet", "bmf", "kcidb")
+CONTROL = "control"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """What is exported: all arms of a run or file, its settings, and run.json, None of a file."""
+
+    name: Path
+    arms: Mapping[str, Arm]
+    settings: Mapping[str, str]
+    run: str
+    record: RunRecord | None
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(["go-bench"]), default="go-bench", show_default=True)
-@click.option("--arm", multiple=True, help="Arm to export; may be repeated. Default: all.")
-def export(run: Path, format_: str, arm: tuple[str, ...]) -> NoReturn:  # noqa: ARG001 - one format so far
-    """Print every sample of the result directory RUN.
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="go-bench", show_default=True)
+@click.option(
+    "--arm",
+    multiple=True,
+    help="Arm to export; may be repeated. Default: all; of bmf the head, of kcidb all but the control.",
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write to.")
+@click.option("--origin", default="cliffwatch", show_default=True, help="Name of the CI system in a KCIDB report.")
+def export(run: Path, format_: str, arm: tuple[str, ...], out: Path | None, origin: str) -> NoReturn:
+    """Export every sample of RUN: a result directory, or a file of an import format.
 
-    `benchstat -col arm FILE` compares the arms of what is printed, and so does `cliffwatch compare FILE`.
+    `benchstat -col arm FILE` compares the arms of go-bench. csv and parquet hold all that a comparison needs; `cliffwatch compare FILE`
+    answers as for RUN, of go-bench too. bmf is for Bencher and has one arm's medians, kcidb for the database of kernelci.org.
     """
-    run_read = read_run(run)
-    if isinstance(run_read, Failure):
-        raise SystemExit(echo_failure(run_read))
-    unknown = set(arm) - set(run_read.arms)
-    if unknown:
-        click.echo(f"cliffwatch: {run} has no arm '{min(unknown)}'; choose among: {', '.join(run_read.arms)}", err=True)
-        raise SystemExit(Exit.USAGE)
-    arms = [each for name, each in run_read.arms.items() if not arm or name in arm]
-    settings = run_settings(run_read.record.plan.notable, run_read.stages)
-    of_run = tuple(run_read.arms.values())
-    click.echo(go_bench_report(arms, load_catalogue().traits, settings=settings, of_run=of_run), nl=False)
+    refuse_unwritable(out)
+    source = _known(_unfit(format_, origin, out) or _read(run))
+    chosen = _known(_chosen(source, format_, arm))
+    try:
+        with _target(out) as file:
+            _write(file, source, chosen, format_, origin)
+    except OSError as error:
+        message = f"the export cannot be written: {error}"
+        failure = Failure(whose="host", message=message, next_step="make room and export again")
+        raise SystemExit(echo_failure(failure)) from None
     raise SystemExit(Exit.DONE)
+
+
+def _known(found: T | Failure) -> T:
+    """Ends the command where it is a failure."""
+    if isinstance(found, Failure):
+        raise SystemExit(echo_failure(found))
+    return found
+
+
+def _read(path: Path) -> _Source | Failure:
+    if path.is_file():
+        imported = import_file(path)
+        if isinstance(imported, Failure):
+            return imported
+        settings = run_settings(imported.notable, imported.stages, one_run=imported.one_run or len(imported.arms) == 1)
+        return _Source(name=path, arms=imported.arms, settings=settings, run=imported.run, record=None)
+    read = read_run(path)
+    if isinstance(read, Failure):
+        return read
+    settings = run_settings(read.record.plan.notable, read.stages)
+    return _Source(name=path, arms=read.arms, settings=settings, run=read.record.identity, record=read.record)
+
+
+def _chosen(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | Failure:
+    known = ", ".join(filter(None, source.arms))
+    unknown = set(named) - set(source.arms)
+    if unknown:
+        return wrong_usage(f"{source.name} has no arm '{min(unknown)}'", f"choose among: {known}")
+    if format_ == "bmf":
+        head = ["head"] if "head" in source.arms else list(source.arms)
+        wanted = list(named) or head
+        if len(wanted) != 1:
+            return wrong_usage("Bencher Metric Format has room for one arm", f"name one of {known}: --arm NAME")
+        return [source.arms[wanted[0]]]
+    left_out = {CONTROL} if format_ == "kcidb" and not named else set()
+    return [arm for name, arm in source.arms.items() if (name in named if named else name not in left_out)]
+
+
+def _unfit(format_: str, origin: str, out: Path | None) -> Failure | None:
+    if format_ == "kcidb" and not ORIGIN.fullmatch(origin):
+        return wrong_usage(
+            f"'{origin}' is no origin of KCIDB", "use small letters, digits and underscores: --origin NAME"
+        )
+    if format_ == "parquet" and not has_parquet():
+        return no_parquet()
+    if format_ == "parquet" and out is None and sys.stdout.isatty():
+        return wrong_usage("Parquet is nothing for a terminal", "name a file: --out FILE")
+    return None
+
+
+@contextmanager
+def _target(out: Path | None) -> Iterator[IO[bytes]]:
+    """Where the bytes go: a file has its name only when it is whole."""
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    if not out.exists() or out.is_file():
+        with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
+            part = Path(file.name)
+            try:
+                yield file
+            except BaseException:
+                part.unlink()
+                raise
+        part.chmod(0o666 & ~_umask())
+        part.replace(out)
+        return
+    with out.open("wb") as file:
+        yield file
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _write(file: IO[bytes], source: _Source, arms: Sequence[Arm], format_: str, origin: str) -> None:
+    if format_ == "csv":
+        for piece in csv_lines(_rows(source, arms)):
+            file.write(piece)
+    elif format_ == "parquet":
+        write_parquet(file, _rows(source, arms))
+    else:
+        file.write(_text(source, arms, format_, origin).encode(errors="replace"))
+
+
+def _rows(source: _Source, arms: Sequence[Arm]) -> Iterator[list[TableRow]]:
+    for arm in arms:
+        yield from rows_of_arm(source.run, arm, arm.boots, source.settings)
+
+
+def _text(source: _Source, arms: Sequence[Arm], format_: str, origin: str) -> str:
+    traits = assumed_traits(arms, load_catalogue().traits)
+    if format_ == "kcidb":
+        record = source.record
+        reported = (
+            Reported(origin=origin, run=source.run)
+            if record is None
+            else reported_of_record(record, source.run, origin)
+        )
+        return format_kcidb(arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary)
+    if format_ == "bmf":
+        click.echo(f"cliffwatch: {_lost_in_bencher(arms[0])}", err=True)
+        return format_bencher(arms[0])
+    of_run = tuple(source.arms.values())
+    return go_bench_report(arms, traits, settings=source.settings, of_run=of_run)
+
+
+def _lost_in_bencher(arm: Arm) -> str:
+    boots = f"medians of {counted(len(arm.boots), 'boot')} of {arm.name} with the smallest and the largest"
+    long = too_long_for_bencher(arm)
+    names = f"; {long} names are longer than Bencher takes" if long else ""
+    return f"{boots}; single boots, readings, outcomes and other arms have no place in this format{names}"

@@ -13,7 +13,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command import terminal
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
-from cliffwatch.importing import read_text
+from cliffwatch.importing import parse_file, read_text
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import Parsed
 from cliffwatch.reports import figures
@@ -27,7 +27,7 @@ _PLAIN = 0.01
 @click.argument("files", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of text: an object with `values` and `problems`.")
 def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
-    """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format.
+    """Print what raw outputs hold: bench output, Go benchmark format, veristat CSV, Bencher Metric Format, KCIDB, and our own CSV and Parquet.
 
     Ends with 2 where they hold no result. `-` is standard input. Beside FILE.out, FILE.err is read as what the same run wrote to standard error.
     """
@@ -52,11 +52,8 @@ def _read(name: str) -> Parsed | Failure:
     if name == "-":
         return parse_any(sys.stdin.buffer.read(64 << 20).decode(errors="replace"))
     path = Path(name)
-    text = read_text(path)
-    if isinstance(text, Failure):
-        return text
     beside = read_text(path.with_suffix(".err")) if path.suffix == ".out" else ""
-    return parse_any(text, stderr=beside if isinstance(beside, str) else "")
+    return parse_file(path, stderr=beside if isinstance(beside, str) else "")
 
 
 def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:

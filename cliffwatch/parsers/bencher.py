@@ -5,10 +5,16 @@ Source: bencher.dev/docs/reference/bencher-metric-format.
 
 import json
 import math
+import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
 
+OURS = "BPF/suite="
+"""How the name of a benchmark begins that `bencher_writing` wrote."""
+
+_MEASURE = re.compile(r"(?P<metric>.+) \((?P<unit>[^()]+)\)")
 _UNITS: Mapping[str, str] = {"latency": "ns", "throughput": "ops/s"}
 
 
@@ -32,17 +38,20 @@ def parse_bencher(text: str) -> Parsed:
                 problems.append(problem_at(0, f"{benchmark}: {measure}", "it has no finite value"))
                 continue
             bounds = [_number(metric.get(name)) for name in ("lower_value", "upper_value")]
-            values.append(
-                Value(
-                    suite="bencher",
-                    benchmark=str(benchmark),
-                    metric=str(measure),
-                    unit=_UNITS.get(str(measure), str(measure)),
-                    value=value,
-                    samples=tuple(bound for bound in bounds if bound is not None),
-                )
-            )
+            known = tuple(bound for bound in bounds if bound is not None)
+            values.append(_value(str(benchmark), str(measure), value, known))
     return Parsed(values=tuple(values), problems=tuple(problems))
+
+
+def _value(benchmark: str, measure: str, value: float, bounds: tuple[float, ...]) -> Value:
+    """Of a document of ours the case and the unit, which stand in the names; their bounds are other boots, not readings."""
+    ours = _MEASURE.fullmatch(measure) if benchmark.startswith(OURS) else None
+    suite, *parts = benchmark.removeprefix(OURS).split("/")
+    if ours is None or not parts or not parts[0].startswith("bench="):
+        return Value("bencher", benchmark, measure, _UNITS.get(measure, measure), value, samples=bounds)
+    pairs = (part.partition("=") for part in parts[1:])
+    params = {unquote(name): unquote(text) for name, _, text in pairs}
+    return Value(unquote(suite), unquote(parts[0].removeprefix("bench=")), ours["metric"], ours["unit"], value, params)
 
 
 def _number(content: object) -> float | None:

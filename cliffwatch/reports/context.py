@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.counting import counted
 from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.parsers.kcidb_writing import Reported
 from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Mode
 
@@ -74,6 +75,19 @@ def _failures(record: RunRecord) -> tuple[ArmFailure, ...]:
         ArmFailure(arm=arm.name, message=arm.failure.message, evidence=arm.failure.evidence)
         for arm in record.arms
         if arm.failure is not None
+    )
+
+
+def reported_of_record(record: RunRecord, run: str, origin: str) -> Reported:
+    """What a KCIDB report says of a run besides its arms."""
+    failures = {arm.name: arm.failure for arm in record.arms if arm.failure is not None}
+    return Reported(
+        origin=origin,
+        run=run,
+        tree=record.tree,
+        created=record.created,
+        whose={name: failure.whose for name, failure in failures.items()},
+        evidence={name: failure.evidence for name, failure in failures.items()},
     )
 
 

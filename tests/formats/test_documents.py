@@ -282,7 +282,9 @@ def test_schemas_are_those_of_the_types(name: str) -> None:
 
 
 def test_there_is_no_schema_of_what_is_no_document() -> None:
-    assert sorted(path.name for path in SCHEMAS.iterdir()) == sorted(f"{name}.schema.json" for name in DOCUMENTS)
+    """That of exported tables is written by tools/write_table_schema.py."""
+    names = {path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir()}
+    assert names == {*DOCUMENTS, "table"}
 
 
 FIXTURES = sorted((ROOT / "tests/data/runs").glob("*"))

@@ -10,10 +10,14 @@ import math
 import random
 import sys
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch.parsers.table.comma_separated import read_csv_table
+from cliffwatch.parsers.table.parquet import read_parquet_table
+from cliffwatch.parsers.table.reading import Table
 from cliffwatch.parsers.veristat import parse_veristat
 
 DAMAGES = 1000
@@ -25,6 +29,20 @@ def parse_all(data: bytes) -> None:
         parsed = parse(text)
         assert all(math.isfinite(value.value) for value in parsed.values)
         assert all(problem.reason for problem in parsed.problems)
+    check_table(read_csv_table(text))
+    if data.startswith(b"PAR1"):
+        with NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            table = read_parquet_table(Path(file.name))
+        if isinstance(table, Table):
+            check_table(table)
+
+
+def check_table(table: Table) -> None:
+    samples = [sample for arm in table.arms.values() for boot in arm.boots for sample in boot.samples]
+    assert all(math.isfinite(number) for each in samples for number in (each.value, each.resolution, *each.readings))
+    assert all(problem.reason for problem in table.problems)
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:

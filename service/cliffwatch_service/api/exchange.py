@@ -13,7 +13,7 @@ from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api.answers import answer, answer_pieces
 from cliffwatch_service.api.models.work import Imported
 from cliffwatch_service.api.runs import RunId
-from cliffwatch_service.compare.export import MEDIA_TYPES, export_run
+from cliffwatch_service.compare.export import MEDIA_TYPES, Wanted, export_run
 from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.large import LargeHere
@@ -22,7 +22,9 @@ from cliffwatch_service.ingest.request_fields import LINE
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
 
-Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet)$")]
+Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet|bmf|kcidb)$")]
+ArmName = Annotated[str | None, Query(max_length=100, description="One arm alone; without it all, of bmf the head")]
+Origin = Annotated[str, Query(max_length=100, pattern="^[a-z0-9_]+$", description="The CI system, of kcidb")]
 _CONTENT: dict[str, Any] = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
 
 
@@ -32,14 +34,22 @@ _CONTENT: dict[str, Any] = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.v
     responses={200: {"content": _CONTENT}},
     response_class=Response,
 )
-def read_export(run: RunId, request: Request, service: ServiceHere, _: Allowed, form: Form = "json") -> Response:
-    exported = export_run(service.transaction, service.settings.data_dir, run, form)
+def read_export(
+    run: RunId,
+    request: Request,
+    service: ServiceHere,
+    _: Allowed,
+    form: Form = "json",
+    arm: ArmName = None,
+    origin: Origin = "cliffwatch",
+) -> Response:
+    exported = export_run(service.transaction, service.settings.data_dir, run, Wanted(form, arm, origin))
     return answer_pieces(request, exported.pieces, MEDIA_TYPES[form], tag=exported.tag)
 
 
 @router.post(
     "/imports",
-    summary="Import of bench output, Go benchmark format, veristat CSV or Bencher Metric Format",
+    summary="Import of bench output, Go benchmark format, our CSV, veristat's, or Bencher Metric Format",
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}},
     responses={200: {"model": Imported}, 201: {"model": Imported}},

@@ -1,13 +1,10 @@
 """A run's samples in the formats that other tools read, boot by boot, so that no run is ever whole in memory."""
 
-import csv
-import io
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,40 +12,48 @@ import orjson
 from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of
+from cliffwatch.parsers.bencher_writing import format_bencher
+from cliffwatch.parsers.kcidb_writing import format_kcidb
+from cliffwatch.parsers.table.columns import FORMAT, FORMAT_VERSION, NAMES, TableRow
+from cliffwatch.parsers.table.comma_separated import csv_lines
+from cliffwatch.parsers.table.parquet import has_parquet, write_parquet
+from cliffwatch.parsers.table.rows import rows_of_arm
+from cliffwatch.reports.context import reported_of_record
 from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch_service.compare.analysis import load_arm
+from cliffwatch.results import arm_of_record, plan_order
+from cliffwatch.samples import Arm, Boot, CaseKey, Mode
+from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.compare.analysis import CONTROL, load_arm
+from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
+from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, runs, series
-
-COLUMNS = (
-    "run",
-    "platform",
-    "mode",
-    "arm",
-    "commit",
-    "boot",
-    "stage",
-    "suite",
-    "benchmark",
-    "params",
-    "metric",
-    "unit",
-    "value",
-)
+from cliffwatch_service.store import boots, runs
 
 MEDIA_TYPES = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
     "go-bench": "text/plain; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
+    "bmf": "application/json",
+    "kcidb": "application/json",
 }
 
 
 Transaction = Callable[[], AbstractContextManager[Connection[Any]]]
-Rows = list[tuple[Any, ...]]
 _PIECE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One of MEDIA_TYPES' formats; of bmf which arm, None for the head or the only one; of kcidb who reports."""
+
+    form: str
+    arm: str | None = None
+    origin: str = "cliffwatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,9 @@ class Exported:
     pieces: Iterator[bytes]
 
 
-def export_run(transaction: Transaction, folder: Path, digest: str, form: str) -> Exported:
-    """The samples of a run in one of MEDIA_TYPES' formats. What has to be a file first lies in `folder`. Raises Refusal."""
-    if form == "parquet" and find_spec("pyarrow") is None:
+def export_run(transaction: Transaction, folder: Path, digest: str, wanted: Wanted) -> Exported:
+    """The samples of a run. What has to be a file first lies in `folder`. Raises Refusal."""
+    if wanted.form == "parquet" and not has_parquet():
         detail = "this service was installed without Parquet: ask for csv or json (its operator: cliffwatch-service[parquet])"
         raise Refusal(501, "no Parquet here", detail)
     with transaction() as connection:
@@ -69,101 +74,133 @@ def export_run(transaction: Transaction, folder: Path, digest: str, form: str) -
         if run is None:
             raise not_found("run", digest)
         stored_boots = boots.boots_of(connection, run["id"])
-    tag = digest_of(["export", form, run["record_digest"], [(boot["number"], boot["digest"]) for boot in stored_boots]])
-    if form == "go-bench":
-        return Exported(tag, _go_bench(transaction, run))
-    rows = _rows_by_boot(transaction, run, [boot["number"] for boot in stored_boots])
-    return Exported(tag, _parquet(rows, folder) if form == "parquet" else _TEXTS[form](rows))
+        names = [row["name"] for row in runs.arms_of(connection, run["id"])]
+    known = [(boot["number"], boot["digest"]) for boot in stored_boots]
+    tag = digest_of(["export", NAMES, wanted.form, wanted.arm, wanted.origin, run["record_digest"], known])
+    chosen = _arms_for(wanted, names)
+    if wanted.form in _WHOLE:
+        return Exported(tag, _whole(transaction, run, chosen, wanted))
+    pieces = run_table(transaction, run, chosen)
+    return Exported(tag, _parquet(pieces, folder) if wanted.form == "parquet" else _TEXTS[wanted.form](pieces))
 
 
-def _go_bench(transaction: Transaction, run: Mapping[str, Any]) -> Iterator[bytes]:
-    """Its units stand before everything else, so that all samples are read before the first is written."""
+def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
+    """Raises Refusal where the format has room for one arm and none is named."""
+    if wanted.arm is not None and wanted.arm not in names:
+        raise Refusal(422, "no such arm", f"the run has no arm {wanted.arm!r}: choose among {', '.join(names)}")
+    if wanted.arm is not None:
+        return [wanted.arm]
+    if wanted.form == "bmf":
+        one = ["head"] if "head" in names else list(names)
+        if len(one) != 1:
+            detail = f"Bencher Metric Format has room for one arm: name one of {', '.join(names)} (`arm`)"
+            raise Refusal(422, "several arms", detail)
+        return one
+    return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
+
+
+def _whole(transaction: Transaction, run: Mapping[str, Any], names: Sequence[str], wanted: Wanted) -> Iterator[bytes]:
+    """Formats in which what is said first rests on all samples, so that all are read before the first is written."""
     with transaction() as connection:
-        arms = [load_arm(connection, run, row).arm for row in runs.arms_of(connection, run["id"])]
-    record = stored_record(run)
-    settings = run_settings(record.plan.notable, record.stages)
-    text = go_bench_report(arms, load_catalogue().traits, settings=settings).encode()
+        rows = [row for row in runs.arms_of(connection, run["id"]) if row["name"] in names]
+        arms = [load_arm(connection, run, row).arm for row in rows]
+    text = without_credentials(_WHOLE[wanted.form](arms, run, wanted)).encode(errors="replace")
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]
 
 
-def _rows_by_boot(transaction: Transaction, run: Mapping[str, Any], numbers: Sequence[int]) -> Iterator[Rows]:
-    """Each boot is read in a transaction of its own: a slow client holds none open."""
-    known: dict[int, Rows] = {}
-    for number in numbers:
-        with transaction() as connection:
-            boot = boots.samples_of_boot(connection, run["id"], number)
-            if boot["columns_id"] not in known:
-                known = {
-                    boot["columns_id"]: _columns(connection, boot["columns_id"])
-                }  # as a rule all boots have the same
-        where = (run["digest"], run["platform"], run["mode"], boot["arm"], boot["commit"], number, boot["stage"])
-        columns = known[boot["columns_id"]]
-        yield [(*where, *column, value) for column, value in zip(columns, boot["samples"], strict=True)]
+def _go_bench(arms: Sequence[Arm], run: Mapping[str, Any], _: Wanted) -> str:
+    return go_bench_report(arms, load_catalogue().traits, settings=_settings(stored_record(run)))
 
 
-def _columns(connection: Connection[Any], identity: int) -> Rows:
-    """What the samples of a boot are of: the columns from `suite` to `unit`."""
-    ids = series.columns_rows(connection, [identity])[identity]
-    known = series.series_rows(connection, sorted(set(ids)))
-    return [
-        (
-            row["suite"],
-            row["benchmark"],
-            json.dumps(dict(row["params"]), separators=(",", ":")),
-            row["metric"],
-            row["unit"],
-        )
-        for row in (known[each] for each in ids)
-    ]
+def _bencher(arms: Sequence[Arm], _: Mapping[str, Any], __: Wanted) -> str:
+    return format_bencher(arms[0])
 
 
-def _json(boots_rows: Iterator[Rows]) -> Iterator[bytes]:
-    yield b'{"format":"cliffwatch-samples","format_version":1,"samples":['
+def _kcidb(arms: Sequence[Arm], run: Mapping[str, Any], wanted: Wanted) -> str:
+    return format_kcidb(arms, reported_of_record(stored_record(run), run["digest"], wanted.origin), _decides)
+
+
+def _decides(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> bool:
+    return load_catalogue().traits(case, metric, unit, mode).primary
+
+
+def _settings(record: RunRecord) -> dict[str, str]:
+    return run_settings(record.plan.notable, record.stages)
+
+
+def run_table(
+    transaction: Transaction, run: Mapping[str, Any], arms: Sequence[str], *, leave_out: frozenset[str] = frozenset()
+) -> Iterator[list[TableRow]]:
+    """The rows of a run, arm by arm and boot by boot. Each boot is read in a transaction of its own: a slow client holds none
+    open. Facts named in `leave_out` are not among what is known of an arm.
+    """
+    record = stored_record(run)
+    settings, read = _settings(record), _Boots(transaction, run, record)
+    with transaction() as connection:
+        stored = boots.boots_of(connection, run["id"])
+    for name in arms:
+        of_arm = (read(boot["number"]) for boot in stored if boot["arm"] == name)
+        about = arm_of_record(record, record.arm_by_name[name], ())
+        yield from rows_of_arm(run["digest"], _public(about, leave_out), of_arm, settings)
+
+
+def _public(arm: Arm, leave_out: frozenset[str]) -> Arm:
+    facts = {fact: without_credentials(text) for fact, text in arm.facts.items() if fact not in leave_out}
+    failure = None if arm.failure is None else without_credentials(arm.failure)
+    return replace(arm, label=without_credentials(arm.label), facts=facts, failure=failure)
+
+
+class _Boots:
+    """Reads boots of a run by their number; as a rule all have the same columns, which are read once."""
+
+    def __init__(self, transaction: Transaction, run: Mapping[str, Any], record: RunRecord) -> None:
+        self._transaction, self._run, self._order = transaction, run, plan_order(record)
+        self._columns: dict[int, Columns] = {}
+
+    def __call__(self, number: int) -> Boot:
+        with self._transaction() as connection:
+            stored = boots.whole_boot(connection, self._run["id"], number)
+            assert stored is not None
+            identity = stored["columns_id"]
+            if identity not in self._columns:
+                keys = keys_of(connection, [identity])[identity]
+                self._columns = {identity: columns_of(keys, self._order)}
+        return boot_of(bytes(stored["content"]), self._columns[identity], stored["samples"])
+
+
+def _json(pieces: Iterator[list[TableRow]]) -> Iterator[bytes]:
+    yield b'{"format":"%s","format_version":%d,"samples":[' % (FORMAT.encode(), FORMAT_VERSION)
     between = b""
-    for rows in boots_rows:
-        objects = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-        for each in objects:
-            each["params"] = orjson.loads(each["params"])
-        if objects:
-            yield between + orjson.dumps(objects)[1:-1]
-            between = b","
+    for rows in pieces:
+        params: dict[str | None, Any] = {}
+        yield between + orjson.dumps([_object(row, params) for row in rows])[1:-1]
+        between = b","
     yield b"]}"
 
 
-def _csv(boots_rows: Iterator[Rows]) -> Iterator[bytes]:
-    yield _csv_lines([COLUMNS])
-    for rows in boots_rows:
-        yield _csv_lines([[_harmless(each) for each in row] for row in rows])
+def _object(row: TableRow, params: dict[str | None, Any]) -> FreeJson:
+    """Without text that holds JSON; `params` are those that were read already, by their text."""
+    known: FreeJson = dict(zip(NAMES, row, strict=True))
+    if row.params not in params:
+        params[row.params] = None if row.params is None else orjson.loads(row.params)
+    known["params"] = params[row.params]
+    if row.about is not None:
+        known["about"] = orjson.loads(row.about)
+    return known
 
 
-def _csv_lines(rows: Sequence[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
-
-
-def _harmless(value: Any) -> Any:
-    """A name that a spreadsheet would take for a formula gets a quote before it."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
-
-
-def _parquet(boots_rows: Iterator[Rows], folder: Path) -> Iterator[bytes]:
-    """A row group a boot; the file is complete only with its last bytes, so that it lies on disk until then."""
-    import pyarrow as pa  # noqa: PLC0415 - a second to load, and only for this
-    from pyarrow import parquet  # noqa: PLC0415
-
-    kinds = {"boot": pa.int32(), "value": pa.float64()}
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
+def _parquet(pieces: Iterator[list[TableRow]], folder: Path) -> Iterator[bytes]:
+    """The file is complete only with its last bytes, so that it lies on disk until then."""
     with tempfile.TemporaryFile(dir=folder) as file:
-        with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-            for rows in boots_rows:
-                columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-                arrays = [pa.array(column, schema.field(index).type) for index, column in enumerate(columns)]
-                writer.write_table(pa.table(arrays, schema=schema))
+        write_parquet(file, pieces)
         file.seek(0)
-        while piece := file.read(_PIECE):
-            yield piece
+        yield from iter(partial(file.read, _PIECE), b"")
 
 
-_TEXTS: Mapping[str, Callable[[Iterator[Rows]], Iterator[bytes]]] = {"json": _json, "csv": _csv}
+_TEXTS: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {"json": _json, "csv": csv_lines}
+_WHOLE: Mapping[str, Callable[[Sequence[Arm], Mapping[str, Any], Wanted], str]] = {
+    "go-bench": _go_bench,
+    "bmf": _bencher,
+    "kcidb": _kcidb,
+}

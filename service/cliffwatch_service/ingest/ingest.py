@@ -262,14 +262,18 @@ def _when_complete(connection: Connection[Any], digest: str) -> None:
     """Asks for the analysis once the run is complete and every boot of its plan is here.
 
     Under the run's lock, so that of two that bring the last pieces at once the second sees what the first one brought.
-    A boot whose arm has no kernel never comes: its arm says why.
     """
     run = runs.run_row(connection, digest, lock=True)
     assert run is not None
+    if every_boot_is_here(connection, run):
+        background.ask_analysis(connection, digest)
+
+
+def every_boot_is_here(connection: Connection[Any], run: Mapping[str, Any]) -> bool:
+    """Whether a run is complete and so are its boots. One whose arm has no kernel never comes: its arm says why."""
     if run["status"] != "complete":
-        return
+        return False
     record = stored_record(run)
     gone = {arm.name for arm in record.arms if arm.facts.kernel is None and arm.failure is not None}
     planned = {boot.index for boot in record.plan.boots if boot.arm not in gone}
-    if planned <= boots.boot_numbers(connection, run["id"]):
-        background.ask_analysis(connection, digest)
+    return planned <= boots.boot_numbers(connection, run["id"])

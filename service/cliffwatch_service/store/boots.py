@@ -179,17 +179,6 @@ def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int)
     return b"" if row is None or row["content"] is None else bytes(row["content"])
 
 
-def samples_of_boot(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any]:
-    row: Mapping[str, Any] | None = connection.execute(
-        "SELECT stage, columns_id, samples, arm.name AS arm, commit FROM boot JOIN arm ON arm.id = arm_id"
-        " LEFT JOIN revision ON revision.id = revision_id WHERE boot.run_id = %s AND boot.number = %s",
-        [run_id, number],
-        binary=True,
-    ).fetchone()
-    assert row is not None
-    return row
-
-
 _EXPIRED = """
 DELETE FROM raw_output USING run
 WHERE run.id = raw_output.run_id AND raw_output.received < %(before)s

@@ -127,3 +127,28 @@ def verdicts_of(connection: Connection[Any], identity: int) -> list[Mapping[str,
         "SELECT series_id, verdict, change, ci_low, ci_high FROM verdict WHERE comparison_id = %s ORDER BY series_id",
         [identity],
     ).fetchall()
+
+
+_VERDICTS_OF_RUNS = """
+SELECT comparison.id AS comparison_id, series_id, comparison.digest AS comparison, comparison.platform, comparison.mode,
+       base_run.digest AS base_run, head_run.digest AS head_run, base.commit AS base, head.commit AS head, method_version, made,
+       suite, benchmark, params, metric, unit, verdict, change, ci_low, ci_high
+FROM verdict JOIN comparison ON comparison.id = comparison_id
+JOIN arm AS base_arm ON base_arm.id = base_arm_id JOIN run AS base_run ON base_run.id = base_arm.run_id
+JOIN arm AS head_arm ON head_arm.id = head_arm_id JOIN run AS head_run ON head_run.id = head_arm.run_id
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+JOIN series ON series.id = series_id JOIN benchmark_case ON benchmark_case.id = case_id
+WHERE (comparison_id, series_id) > (%(comparison)s, %(series)s)
+  AND base_run.digest = ANY(%(runs)s) AND head_run.digest = ANY(%(runs)s)
+ORDER BY comparison_id, series_id LIMIT 5000
+"""
+
+
+def verdicts_of_runs(
+    connection: Connection[Any], digests: Sequence[str], after: tuple[int, int]
+) -> list[Mapping[str, Any]]:
+    """The next verdicts but "unchanged" of comparisons between these runs, five thousand at most; `after` is a comparison and
+    a series.
+    """
+    wanted = {"runs": list(digests), "comparison": after[0], "series": after[1]}
+    return connection.execute(_VERDICTS_OF_RUNS, wanted).fetchall()

@@ -230,3 +230,12 @@ def sample_count(connection: Connection[Any], arms: Sequence[int]) -> int:
     ).fetchone()
     assert row is not None
     return int(row["samples"])
+
+
+def history_runs(connection: Connection[Any]) -> list[Mapping[str, Any]]:
+    """Complete runs whose points are history, without their records, in the order in which they came; `samples` is how many."""
+    return connection.execute(
+        "SELECT id, digest, platform, mode, created, received, (SELECT coalesce(sum(cardinality(series)), 0)::bigint"
+        " FROM boot JOIN columns ON columns.id = columns_id WHERE run_id = run.id) AS samples"
+        " FROM run WHERE of_history AND status = 'complete' ORDER BY id"
+    ).fetchall()

@@ -208,3 +208,13 @@ def list_branches(connection: Connection[Any]) -> list[Mapping[str, Any]]:
     return connection.execute(
         "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
     ).fetchall()
+
+
+def revisions_of_runs(connection: Connection[Any], digests: Sequence[str], after: int) -> list[Mapping[str, Any]]:
+    """The next revisions that the arms of runs are of, a thousand at most, without their authors."""
+    return connection.execute(
+        "SELECT id, commit, tree_hash, parents, authored, committed, subject, release FROM revision WHERE id > %s AND EXISTS"
+        " (SELECT FROM arm JOIN run ON run.id = run_id WHERE revision_id = revision.id AND run.digest = ANY(%s))"
+        " ORDER BY id LIMIT 1000",
+        [after, list(digests)],
+    ).fetchall()

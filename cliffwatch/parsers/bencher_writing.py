@@ -1,0 +1,53 @@
+"""Writes Bencher Metric Format: one arm, its boots summarised, as the format has one value for a measure of a benchmark.
+
+A benchmark of ours is named `BPF/suite=SUITE/bench=NAME/PARAM=VALUE` with percent-encoded parts, a measure `METRIC (UNIT)`:
+Bencher makes a measure of that name, and `bencher.parse_bencher` reads both back.
+"""
+
+import json
+import statistics
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from cliffwatch.parsers.bencher import OURS
+from cliffwatch.samples import Arm, CaseKey
+
+LONGEST_NAME = 1024
+LONGEST_MEASURE = 64
+"""Characters that Bencher takes."""
+
+
+def format_bencher(arm: Arm) -> str:
+    """The median over boots of each metric of each case as value; the smallest and the largest boot as bounds, where there are two."""
+    values: dict[CaseKey, dict[str, list[float]]] = {}
+    for boot in arm.boots:
+        for sample in boot.samples:
+            measures = values.setdefault(sample.case, {})
+            measures.setdefault(f"{sample.metric} ({sample.unit})", []).append(sample.value)
+    content = {
+        _name(case): {measure: _metric(of_measure) for measure, of_measure in measures.items()}
+        for case, measures in values.items()
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def too_long_for_bencher(arm: Arm) -> int:
+    """How many names of benchmarks and measures are longer than Bencher takes."""
+    samples = [sample for boot in arm.boots for sample in boot.samples]
+    names = {_name(case) for case in {sample.case for sample in samples}}
+    measures = {f"{sample.metric} ({sample.unit})" for sample in samples}
+    return sum(len(name) > LONGEST_NAME for name in names) + sum(len(each) > LONGEST_MEASURE for each in measures)
+
+
+def _name(case: CaseKey) -> str:
+    params = "".join(f"/{_encoded(name)}={_encoded(value)}" for name, value in case.params)
+    return f"{OURS}{_encoded(case.suite)}/bench={_encoded(case.benchmark)}{params}"
+
+
+def _metric(values: list[float]) -> Mapping[str, float]:
+    centre = {"value": statistics.median(values)}
+    return centre if len(values) < 2 else {**centre, "lower_value": min(values), "upper_value": max(values)}
+
+
+def _encoded(text: str) -> str:
+    return quote(text, safe="._:+,()", errors="replace")

@@ -1,0 +1,84 @@
+"""Reads KCIDB reports: of ours each boot's values, of others the number of a test; `kcidb_writing` writes them.
+
+Source: kcidb_io/schema of kcidb-io 141, versions 4 and 5.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cliffwatch.parsers.readings import ArmDescription, Parsed, Problem, Value, problem_at
+
+_VERSION = re.compile(r'"version"\s*:\s*\{\s*"m(?:ajor|inor)"\s*:')
+_MAJORS = (4, 5)
+_BAD = ("FAIL", "ERROR", "MISS")
+
+
+def looks_like_kcidb(text: str) -> bool:
+    return _VERSION.search(text) is not None
+
+
+def parse_kcidb(text: str) -> Parsed:
+    """The n-th value of a metric of ours is its n-th boot's; a test that did not end well is a problem too. Total."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Parsed(values=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
+    report = _object(content)
+    if _object(report.get("version")).get("major") not in _MAJORS:
+        return Parsed(values=(), problems=(problem_at(0, "", f"no report of KCIDB's versions {_MAJORS}"),))
+    labels = {str(build.get("id")): build.get("comment") for build in _objects(report.get("builds"))}
+    values: list[Value] = []
+    problems: list[Problem] = []
+    arms: dict[str, ArmDescription] = {}
+    for test in _objects(report.get("tests")):
+        measured = list(_values(test))
+        values += measured
+        if test.get("status") in _BAD:
+            name = str(test.get("comment") or test.get("path") or test.get("id"))
+            reason = str(test.get("log_excerpt") or "it did not end well")
+            problems.append(problem_at(0, name, f"{test['status']}: {reason}"))
+        for arm in {value.arm for value in measured if value.arm} - arms.keys():
+            arms[arm] = _described(test, labels.get(str(test.get("build_id"))))
+    return Parsed(values=tuple(values), problems=tuple(problems), arms=arms)
+
+
+def _values(test: Mapping[str, Any]) -> Iterator[Value]:
+    misc, number = _object(test.get("misc")), _object(test.get("number"))
+    suite, benchmark, arm = (misc.get(name) for name in ("suite", "benchmark", "arm"))
+    if isinstance(suite, str) and isinstance(benchmark, str) and isinstance(arm, str) and "metrics" in misc:
+        params = {str(name): str(text) for name, text in _object(misc.get("params")).items()}
+        for each in _objects(misc["metrics"]):
+            boots = each.get("boots")
+            for value in filter(_is_number, boots if isinstance(boots, list) else ()):
+                metric, unit = str(each.get("metric")), str(each.get("unit"))
+                yield Value(suite, benchmark, metric, unit, float(value), params, arm=arm)
+    elif _is_number(number.get("value")):
+        unit = str(number.get("unit") or "number")
+        yield Value("kcidb", str(test.get("path") or test.get("id")), "number", unit, float(number["value"]))
+
+
+def _described(test: Mapping[str, Any], label: object) -> ArmDescription:
+    """By what `kcidb_writing` puts there."""
+    known = _object(_object(test.get("environment")).get("misc"))
+    settings = {str(name): text for name, text in known.items() if isinstance(text, str)}
+    return ArmDescription(settings=settings, facts={"label": label} if isinstance(label, str) else {})
+
+
+def _is_number(content: object) -> bool:
+    if isinstance(content, bool) or not isinstance(content, int | float):
+        return False
+    try:
+        return math.isfinite(float(content))
+    except OverflowError:
+        return False
+
+
+def _object(content: object) -> Mapping[str, Any]:
+    return content if isinstance(content, dict) else {}
+
+
+def _objects(content: object) -> list[Mapping[str, Any]]:
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []

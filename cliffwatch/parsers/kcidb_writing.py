@@ -1,0 +1,198 @@
+"""Writes KCIDB's I/O format 5.3: what kernel CI systems report to the common database of kernelci.org.
+
+Source: kcidb_io/schema/v05_03.py of kcidb-io 141. A checkout is an arm's commit, a build its kernel, a test a case of an arm:
+its status is the worst of its boots, its number the median over boots of the case's primary metric. All metrics with the value
+of each boot stand in `misc`, which KCIDB keeps and does not read.
+"""
+
+import json
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cliffwatch.identities import digest_of
+from cliffwatch.samples import Arm, CaseKey, CaseOutcome, CaseStatus, Mode
+from cliffwatch.tree_addresses import TreeAddress, read_address
+
+VERSION = {"major": 5, "minor": 3}
+ORIGIN = re.compile(r"[a-z0-9_]+")
+_LONGEST_EXCERPT = 16384
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_NOT_IN_A_PATH = re.compile(r"[^a-zA-Z0-9_-]+")
+_X86 = ("q35", "pc", "microvm")
+
+Primary = Callable[[CaseKey, str, str, Mode | None], bool]
+"""Whether a metric decides its case: answers for a case, metric, unit and mode."""
+
+_STATUS: Mapping[CaseStatus, str] = {
+    "panic": "FAIL",  # the kernel died in it
+    "timeout": "FAIL",
+    "failed": "ERROR",  # the benchmark ran and gave nothing that can be believed
+    "not-run": "MISS",
+    "ok": "DONE",  # measured: whether the code is right is for a comparison to say
+    "unsupported": "SKIP",
+}
+_WORST = ("FAIL", "ERROR", "MISS", "DONE", "SKIP")
+_BUILD_STATUS = {"kernel": "FAIL", "usage": "ERROR", "host": "MISS"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """Who reports what. `whose` says of arms that could not be measured whose fault that was, `evidence` shows it; `created` is
+    when the run began, in ISO 8601, empty where it is not known.
+    """
+
+    origin: str
+    run: str
+    tree: str = ""
+    created: str = ""
+    whose: Mapping[str, str] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+def format_kcidb(arms: Iterable[Arm], reported: Reported, primary: Primary) -> str:
+    """One report of all arms. Equal arms of equal runs have equal ids, so that reporting twice changes nothing."""
+    checkouts: dict[str, dict[str, Any]] = {}
+    builds: dict[str, dict[str, Any]] = {}
+    tests: list[dict[str, Any]] = []
+    for arm in arms:
+        checkout = _checkout(arm, reported)
+        build = _build(arm, reported, checkout["id"])
+        checkouts.setdefault(checkout["id"], checkout)
+        builds.setdefault(build["id"], build)
+        tests += _tests(arm, reported, build["id"], primary)
+    content = {
+        "version": VERSION,
+        "checkouts": list(checkouts.values()),
+        "builds": list(builds.values()),
+        "tests": tests,
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _identity(reported: Reported, *content: object) -> dict[str, str]:
+    return {"id": f"{reported.origin}:{digest_of(list(content))}", "origin": reported.origin}
+
+
+def _checkout(arm: Arm, reported: Reported) -> dict[str, Any]:
+    commit = arm.facts.get("commit", "")
+    address = read_address(reported.tree)
+    known = {
+        "git_repository_url": address.url if isinstance(address, TreeAddress) and address.scheme == "https" else "",
+        "git_commit_hash": commit if _COMMIT.fullmatch(commit) else "",
+        "start_time": reported.created,
+        "comment": arm.label,
+    }
+    named = commit or [reported.run, arm.name]
+    facts = {key: _text(value) for key, value in arm.facts.items() if key != "author"}
+    return {**_identity(reported, "checkout", named, reported.tree), **_said(known), "valid": True, "misc": facts}
+
+
+def _build(arm: Arm, reported: Reported, checkout: str) -> dict[str, Any]:
+    kernel = arm.facts.get("kernel") or [arm.environment.get(name, "") for name in ("config", "compiler")]
+    whose = reported.whose.get(arm.name, "kernel")
+    known = {
+        "architecture": _architecture(arm),
+        "compiler": arm.environment.get("compiler", ""),
+        "start_time": reported.created,
+        "comment": arm.label,
+        "status": "PASS" if arm.failure is None else _BUILD_STATUS.get(whose, "ERROR"),
+        "log_excerpt": _excerpt(arm.failure or "", reported.evidence.get(arm.name, "")),
+    }
+    digests = {name: arm.facts[name] for name in ("kernel", "config") if name in arm.facts}
+    return {
+        "checkout_id": checkout,
+        **_identity(reported, "build", checkout, kernel, arm.failure),
+        **_said(known),
+        "misc": _said(digests),
+    }
+
+
+def _architecture(arm: Arm) -> str:
+    try:
+        machine = json.loads(arm.environment.get("guest", "{}")).get("machine")
+    except (ValueError, AttributeError, RecursionError):
+        machine = None
+    return "x86_64" if machine in _X86 else ""
+
+
+def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> list[dict[str, Any]]:
+    """One for each case, in the order in which the boots have them."""
+    outcomes: dict[CaseKey, list[CaseOutcome]] = {}
+    values: dict[CaseKey, dict[tuple[str, str], list[float]]] = {}
+    for boot in arm.boots:
+        for sample in boot.samples:
+            outcomes.setdefault(sample.case, [])
+            values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), []).append(sample.value)
+        for outcome in boot.outcomes:
+            outcomes.setdefault(outcome.case, []).append(outcome)
+    environment = {
+        **_said({"comment": ", ".join(filter(None, (arm.platform, arm.mode)))}),
+        "misc": _said({**arm.environment, "platform": arm.platform or "", "mode": arm.mode or ""}),
+    }
+    return [
+        {
+            "build_id": build,
+            **_identity(reported, "test", reported.run, arm.name, case),
+            "environment": environment,
+            **_test(arm, case, ended, values.get(case, {}), primary),
+        }
+        for case, ended in outcomes.items()
+    ]
+
+
+def _test(
+    arm: Arm,
+    case: CaseKey,
+    ended: Sequence[CaseOutcome],
+    values: Mapping[tuple[str, str], list[float]],
+    primary: Primary,
+) -> dict[str, Any]:
+    status, reason = _worst(ended)
+    measured = next((key for key in values if primary(case, *key, arm.mode)), next(iter(values), None))
+    number = (
+        {}
+        if measured is None
+        else {"number": {"value": statistics.median(values[measured]), "unit": _text(measured[1])}}
+    )
+    metrics = [
+        {"metric": _text(metric), "unit": _text(unit), "median": statistics.median(boots), "boots": boots}
+        for (metric, unit), boots in values.items()
+    ]
+    about = {
+        "arm": arm.name,
+        "suite": case.suite,
+        "benchmark": case.benchmark,
+        "params": dict(case.params),
+        "metric": None if measured is None else measured[0],
+        "metrics": metrics,
+    }
+    path = ".".join(_part(part) for part in ("bpf", case.suite, *str(case).split("/")))
+    known = {"path": path, "comment": str(case), "status": status, "log_excerpt": _excerpt(reason, "")}
+    return {**_said(known), **number, "misc": {key: each for key, each in about.items() if each is not None}}
+
+
+def _worst(ended: Sequence[CaseOutcome]) -> tuple[str, str]:
+    """The status of all boots together, and why; of what was measured and says no outcome, that it was measured."""
+    by_status = {_STATUS[outcome.status]: outcome.reason for outcome in reversed(ended)}
+    status = next((each for each in _WORST if each in by_status), "DONE")
+    return status, by_status.get(status, "")
+
+
+def _part(text: str) -> str:
+    return _NOT_IN_A_PATH.sub("_", text) or "_"
+
+
+def _excerpt(message: str, evidence: str) -> str:
+    return "\n".join(filter(None, (message, evidence)))[:_LONGEST_EXCERPT]
+
+
+def _said(known: Mapping[str, str]) -> dict[str, str]:
+    """What is known: nothing in KCIDB may be null, and an empty text is left out."""
+    return {name: _text(text) for name, text in known.items() if text}
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,0 +1,93 @@
+"""The columns of the table of samples: a row is the value of one metric of one case in one boot (docs/formats.md).
+
+Columns are only ever added at the end; `FORMAT_VERSION` goes up where a reader of before would take a row for another one.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+FORMAT = "cliffwatch-samples"
+FORMAT_VERSION = 1
+
+Kind = Literal["string", "integer", "number", "array", "object"]
+
+
+class TableRow(NamedTuple):
+    """A sample; without `value` the outcome of a case that has none; without `suite` a boot or an arm that has nothing.
+
+    `params` and `about` are JSON text. None is what does not exist.
+    """
+
+    run: str
+    platform: str | None
+    mode: str | None
+    arm: str
+    commit: str | None
+    boot: int | None
+    stage: str | None
+    suite: str | None
+    benchmark: str | None
+    params: str | None
+    metric: str | None
+    unit: str | None
+    value: float | None
+    block: int | None
+    layout: str | None
+    readings: tuple[float, ...] | None
+    resolution: float | None
+    outcome: str | None
+    reason: str | None
+    about: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`kind` is the type of a Table Schema; of `array` and `object` CSV has JSON text, of `object` Parquet too."""
+
+    name: str
+    kind: Kind
+    description: str
+
+
+COLUMNS = (
+    Column("run", "string", "The run: its identity in a service, of a result directory run.json's `identity`."),
+    Column("platform", "string", "The kind of machine."),
+    Column("mode", "string", "walltime or icount; numbers of one mode are never compared with those of the other."),
+    Column("arm", "string", "The side of the run: base, head, control."),
+    Column("commit", "string", "The commit that the arm's kernel was built from."),
+    Column("boot", "integer", "The boot's number in the run; boots of a run have different numbers."),
+    Column("stage", "string", "screen or confirm: the part of the plan that the boot is of."),
+    Column("suite", "string", "The suite of the benchmark."),
+    Column("benchmark", "string", "The benchmark."),
+    Column("params", "object", "Its parameters in their order, names and values as text."),
+    Column("metric", "string", "What was measured. Empty in a row that is the outcome of a case without a value."),
+    Column("unit", "string", "The unit of value, readings and resolution."),
+    Column("value", "number", "The boot's value."),
+    Column("block", "integer", "The group of boots in which every arm is booted once."),
+    Column("layout", "string", "The placement of the kernel's code, where boots of one kernel have several."),
+    Column("readings", "array", "The values within the boot, warm-up dropped."),
+    Column("resolution", "number", "The smallest step that the printed digits can show; 0 where it is not known."),
+    Column("outcome", "string", "How the case ended: ok, failed, panic, timeout, unsupported, not-run."),
+    Column("reason", "string", "Why it ended so; empty when ok."),
+    Column("about", "object", "What is known of the arm and its run, in the arm's first row."),
+)
+
+NAMES = tuple(column.name for column in COLUMNS)
+assert TableRow._fields == NAMES
+
+NEEDED = frozenset({"arm", "boot", "suite", "benchmark", "params", "metric", "unit", "value"})
+"""Columns without which a table is not ours."""
+
+
+def table_schema() -> dict[str, Any]:
+    """The table as a Table Schema (datapackage.org), as it stands in docs/schemas and in every public dataset."""
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
+        "title": f"{FORMAT} {FORMAT_VERSION}",
+        "fields": [_field(column) for column in COLUMNS],
+        "missingValues": [""],
+    }
+
+
+def _field(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "type": column.kind, "description": column.description}

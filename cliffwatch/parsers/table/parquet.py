@@ -1,0 +1,190 @@
+"""The table as Parquet, through pyarrow: the extra `parquet`, loaded only where such a file is read or written.
+
+A Parquet file of a stranger is small beside what it holds: what it says of itself is held against the limits before it is
+read, what it gives while it is read.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.parsers.table.columns import COLUMNS, FORMAT, FORMAT_VERSION, NAMES, NEEDED, TableRow
+from cliffwatch.parsers.table.reading import Table, TableReader
+
+MOST_ROWS = 2_000_000
+MOST_BYTES = 1 << 29
+"""Of all columns, unpacked."""
+
+MOST_READINGS = 20_000_000
+MOST_COLUMNS = 256
+LARGEST_FILE_BYTES = 64 << 20
+_MAGIC = b"PAR1"
+_GROUP = 1 << 16
+"""Rows of a row group, as a rule: boots are gathered until there are so many."""
+
+_BATCH = 1 << 14
+
+
+def has_parquet() -> bool:
+    return find_spec("pyarrow") is not None
+
+
+def no_parquet() -> Failure:
+    return wrong_usage(
+        "this Cliffwatch was installed without Parquet", "pip install 'cliffwatch[parquet]', or use --format csv"
+    )
+
+
+def is_parquet(path: Path) -> bool:
+    """By its first bytes; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> int:
+    """Writes the rows; how many. Never more than some 65,000 of them, and a boot's, are in memory. Needs pyarrow."""
+    import pyarrow as pa  # noqa: PLC0415 - a second to load, and only for this
+    from pyarrow import parquet  # noqa: PLC0415
+
+    schema, count = _schema(pa), 0
+    dictionaries = [column.name for column in COLUMNS if column.kind in ("string", "object")]
+    with parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=dictionaries) as writer:
+        for rows in _gathered(pieces):
+            columns = list(zip(*rows, strict=True))
+            arrays = [_array(pa, column, field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_table(pa.table(arrays, schema=schema))
+            count += len(rows)
+    return count
+
+
+def _array(pa: Any, column: Iterable[Any], type_: Any) -> Any:
+    """Halves of surrogate pairs, which a text of a tree may hold and Parquet may not, become question marks."""
+    try:
+        return pa.array(column, type_)
+    except UnicodeEncodeError:
+        clean = (each if each is None else each.encode(errors="replace").decode() for each in column)
+        return pa.array(list(clean), type_)
+
+
+def _gathered(pieces: Iterable[list[TableRow]]) -> Iterator[list[TableRow]]:
+    waiting: list[TableRow] = []
+    for rows in pieces:
+        waiting += rows
+        if len(waiting) >= _GROUP:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def _schema(pa: Any) -> Any:
+    kinds = {"number": pa.float64(), "integer": pa.int32(), "array": pa.list_(pa.float64())}
+    about = {"format": FORMAT, "format_version": str(FORMAT_VERSION)}
+    return pa.schema([(each.name, kinds.get(each.kind, pa.string())) for each in COLUMNS], metadata=about)
+
+
+def read_parquet_table(path: Path) -> Table | Failure:
+    """Every row of a file; a Failure where it is none of ours, damaged or too large."""
+    if not has_parquet():
+        return no_parquet()
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    with _damage_as_failure(path) as failed:
+        if path.stat().st_size > LARGEST_FILE_BYTES:
+            return _refused(path, f"it is larger than {LARGEST_FILE_BYTES >> 20} MiB")
+        about = parquet.read_metadata(path)
+        names = set(about.schema.to_arrow_schema().names)
+        texts = [each.name for each in COLUMNS if each.kind in ("string", "object") and each.name in names]
+        with parquet.ParquetFile(path, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
+            reason = _unfit(pa, file)
+            return _refused(path, reason) if reason is not None else _read(path, file)
+    return failed[0]
+
+
+@contextmanager
+def _damage_as_failure(path: Path) -> Iterator[list[Failure]]:
+    """What pyarrow raises for a damaged file, as a Failure in the list."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    failed: list[Failure] = []
+    try:
+        yield failed
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        failed.append(_refused(path, f"it is damaged: {str(error)[:200] or type(error).__name__}"))
+
+
+def _refused(path: Path, reason: str) -> Failure:
+    return wrong_usage(
+        f"{path} cannot be read as Parquet: {reason}", "export the run again, a part of it (--arm), or as CSV"
+    )
+
+
+def _unfit(pa: Any, file: Any) -> str | None:
+    """What is wrong with a file by what it says of itself; None where nothing is."""
+    names = list(file.schema_arrow.names)
+    if file.metadata.num_columns > MOST_COLUMNS:
+        return f"{file.metadata.num_columns} columns, at most {MOST_COLUMNS} are read"
+    lacking = NEEDED - set(names)
+    if lacking or any(names.count(name) > 1 for name in NAMES):
+        return f"it has no column {min(lacking)!r}" if lacking else "a column is there twice"
+    version = (file.schema_arrow.metadata or {}).get(b"format_version", b"1").decode(errors="replace")
+    if not version.isdecimal() or len(version) > 4 or int(version) > FORMAT_VERSION:
+        return f"it is of format {version[:40]}; this Cliffwatch reads up to {FORMAT_VERSION}"
+    fields = [(field.name, field.type) for field in file.schema_arrow]
+    kinds = {each.name: each.kind for each in COLUMNS}
+    odd = [name for name, type_ in fields if name in kinds and not _fits(pa, type_, kinds[name])]
+    return f"column {odd[0]!r} has another type than ours" if odd else _too_large(file.metadata)
+
+
+def _too_large(about: Any) -> str | None:
+    groups = [about.row_group(index) for index in range(about.num_row_groups)]
+    cells = [group.column(place) for group in groups for place in range(group.num_columns)]
+    rows = max(about.num_rows, sum(group.num_rows for group in groups))
+    unpacked = sum(abs(each.total_uncompressed_size) for each in cells)
+    if rows > MOST_ROWS:
+        return f"{rows} rows, at most {MOST_ROWS} are read"
+    if unpacked > MOST_BYTES:
+        return f"it unpacks to {unpacked >> 20} MiB, at most {MOST_BYTES >> 20} are read"
+    many = any(each.num_values > MOST_READINGS for each in cells)
+    return f"a column of more than {MOST_READINGS} values" if many else None
+
+
+def _fits(pa: Any, type_: Any, kind: str) -> bool:
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if kind == "array":
+        return bool(pa.types.is_list(type_) and pa.types.is_floating(type_.value_type))
+    numeric = pa.types.is_floating(type_) or pa.types.is_integer(type_)
+    return bool(
+        numeric if kind in ("number", "integer") else pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    )
+
+
+def _read(path: Path, file: Any) -> Table | Failure:
+    reader, line, size = TableReader(), 0, 0
+    names = [name for name in NAMES if name in file.schema_arrow.names]
+    for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+        size += batch.nbytes
+        if line + batch.num_rows > MOST_ROWS or size > 4 * MOST_BYTES:
+            return _refused(path, "it holds more than it says")
+        columns = {name: _cells(batch.column(place)) for place, name in enumerate(batch.schema.names)}
+        for cells in zip(*columns.values(), strict=True):
+            line += 1
+            reader.add(dict(zip(columns, cells, strict=True)), line)
+    return reader.table()
+
+
+def _cells(column: Any) -> list[Any]:
+    """A column's values; those of a dictionary are one object each, however often they stand there."""
+    dictionary = getattr(column, "dictionary", None)
+    if dictionary is None:
+        return list(column.to_pylist())
+    known = dictionary.to_pylist()
+    return [None if place is None else known[place] for place in column.indices.to_pylist()]

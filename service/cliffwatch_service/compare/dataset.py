@@ -1,0 +1,236 @@
+"""The public dataset: every sample of the runs that the service vouches for, as files in a folder that anybody may be given.
+
+What is public is what is history: runs that enrolled hosts made for followed branches (docs/threat-model.md). Names of hosts,
+of people and of tokens are not in it. Memory is bounded: a boot, a row group and lists of runs.
+"""
+
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+import cliffwatch
+from cliffwatch.parsers.table.columns import TableRow, table_schema
+from cliffwatch.parsers.table.comma_separated import csv_lines, csv_table
+from cliffwatch.parsers.table.parquet import has_parquet, write_parquet
+from cliffwatch_service.compare.dataset_package import (
+    FILE,
+    REVISION_FIELDS,
+    RUN_FIELDS,
+    SCHEMA_FILE,
+    VERDICT_FIELDS,
+    Contents,
+    Part,
+    hash_of,
+    package,
+    parts_of,
+)
+from cliffwatch_service.compare.export import Transaction, run_table
+from cliffwatch_service.ingest.ingest import every_boot_is_here
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import comparisons, database, runs, trees
+
+MOST_RUNS = 200
+MOST_SAMPLES = 1_000_000
+"""Of a part; a run that is larger has a part of its own."""
+
+_NOT_PUBLIC = frozenset({"author"})
+_WRITING = ".writing"
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """`form` is parquet or csv; `licence` an SPDX identifier, as the operator has decided."""
+
+    form: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Parts that were kept as they were and parts that were written; runs and rows of all of them."""
+
+    kept: int
+    written: int
+    runs: int
+    rows: int
+
+
+def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: datetime) -> Written:
+    """Brings the folder's dataset to what is public now. Interrupted, it leaves the dataset of before. Raises Refusal, OSError."""
+    if wanted.form == "parquet" and not has_parquet():
+        raise Refusal(
+            422,
+            "no Parquet here",
+            "this service was installed without Parquet: --format csv, or install cliffwatch-service[parquet]",
+        )
+    before = parts_of(folder, wanted.form)
+    folder.mkdir(parents=True, exist_ok=True)
+    public = _public_runs(transaction, {run for part in before if part.finished for run in part.runs})
+    kept = [part for part in before if _stays(folder, part, public)]
+    done = {run for part in kept for run in part.runs}
+    waiting = [row for digest, row in public.items() if digest not in done]
+    fresh = [
+        _write_part(transaction, folder, wanted.form, len(kept) + number, group, finished=finished)
+        for number, (group, finished) in enumerate(_groups(waiting), start=1)
+    ]
+    parts = [*kept, *fresh]
+    _write_tables(transaction, folder, public, parts)
+    _put(folder / SCHEMA_FILE, orjson.dumps(table_schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    with transaction() as connection:
+        demonstration = database.is_demonstration(connection)
+    contents = Contents(
+        form=wanted.form,
+        licence=wanted.licence,
+        demonstration=demonstration,
+        created=now.isoformat(),
+        version=cliffwatch.__version__,
+        parts=parts,
+        tables={"runs.csv": RUN_FIELDS, "revisions.csv": REVISION_FIELDS, "verdicts.csv": VERDICT_FIELDS},
+    )
+    _put(folder / FILE, package(folder, contents))
+    for gone in {part.path for part in before} - {part.path for part in parts}:
+        with suppress(FileNotFoundError):
+            (folder / gone).unlink()
+    return Written(
+        kept=len(kept),
+        written=len(fresh),
+        runs=sum(len(each.runs) for each in parts),
+        rows=sum(each.rows for each in parts),
+    )
+
+
+def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, Row]:
+    """The rows of runs that are history and whole, by identity, in the order in which they came. Known ones are whole: a run
+    that is stays so.
+    """
+    with transaction() as connection:
+        listed = runs.history_runs(connection)
+    public = {}
+    for row in listed:
+        if row["digest"] in known or _whole(transaction, row["id"]):
+            public[str(row["digest"])] = row
+    return public
+
+
+def _whole(transaction: Transaction, run_id: int) -> bool:
+    with transaction() as connection:
+        run = runs.run_by_id(connection, run_id)
+        return run is not None and every_boot_is_here(connection, run)
+
+
+def _stays(folder: Path, part: Part, public: Mapping[str, Row]) -> bool:
+    """A full part of which everything is still public and nothing happened to the file."""
+    path = folder / part.path
+    there = part.finished and path.is_file() and path.stat().st_size == part.bytes
+    return there and all(run in public for run in part.runs)
+
+
+def _groups(waiting: Sequence[Row]) -> Iterator[tuple[list[Row], bool]]:
+    """Runs for a part each, and whether the part is full."""
+    group: list[Row] = []
+    samples = 0
+    for row in waiting:
+        if group and (len(group) >= MOST_RUNS or samples + row["samples"] > MOST_SAMPLES):
+            yield group, True
+            group, samples = [], 0
+        group.append(row)
+        samples += row["samples"]
+    if group:
+        yield group, len(group) >= MOST_RUNS
+
+
+def _write_part(
+    transaction: Transaction, folder: Path, form: str, number: int, group: Sequence[Row], *, finished: bool
+) -> Part:
+    """The name holds a part of the digest: a file that a dataset names never changes under it."""
+    writing = folder / _WRITING
+    pieces = _pieces(transaction, group)
+    count = write_parquet(writing, pieces) if form == "parquet" else _write_csv(writing, pieces)
+    digest, ending = hash_of(writing), "parquet" if form == "parquet" else "csv.gz"
+    path = folder / f"samples-{number:04d}-{digest.removeprefix('sha256:')[:8]}.{ending}"
+    size = writing.stat().st_size
+    writing.replace(path)
+    names = tuple(str(row["digest"]) for row in group)
+    return Part(path=path.name, bytes=size, hash=digest, rows=count, runs=names, finished=finished)
+
+
+def _pieces(transaction: Transaction, group: Sequence[Row]) -> Iterator[list[TableRow]]:
+    for row in group:
+        with transaction() as connection:
+            run = runs.run_by_id(connection, row["id"])
+            assert run is not None
+            arms = [arm["name"] for arm in runs.arms_of(connection, row["id"])]
+        yield from run_table(transaction, run, arms, leave_out=_NOT_PUBLIC)
+
+
+def _write_csv(path: Path, pieces: Iterator[list[TableRow]]) -> int:
+    """Equal rows make equal files: neither a name nor a time is packed with them."""
+    count = 0
+
+    def counted() -> Iterator[list[TableRow]]:
+        nonlocal count
+        for rows in pieces:
+            count += len(rows)
+            yield rows
+
+    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        packed.writelines(csv_lines(counted()))
+    return count
+
+
+def _write_tables(transaction: Transaction, folder: Path, public: Mapping[str, Row], parts: Sequence[Part]) -> None:
+    """Small beside the samples, and written whole each time."""
+    of_run = {run: part.name for part in parts for run in part.runs}
+    listed = [{"run": digest, **row, "part": of_run[digest]} for digest, row in public.items()]
+    _put_pages(folder / "runs.csv", RUN_FIELDS, iter([listed]))
+    _put_pages(folder / "revisions.csv", REVISION_FIELDS, _revisions(transaction, list(public)))
+    _put_pages(folder / "verdicts.csv", VERDICT_FIELDS, _verdicts(transaction, list(public)))
+
+
+def _revisions(transaction: Transaction, digests: Sequence[str]) -> Iterator[list[Row]]:
+    after = 0
+    while True:
+        with transaction() as connection:
+            rows = trees.revisions_of_runs(connection, digests, after)
+        if not rows:
+            return
+        yield [{**row, "tree": row["tree_hash"], "parents": " ".join(row["parents"])} for row in rows]
+        after = rows[-1]["id"]
+
+
+def _verdicts(transaction: Transaction, digests: Sequence[str]) -> Iterator[list[Row]]:
+    after = (0, 0)
+    while True:
+        with transaction() as connection:
+            rows = comparisons.verdicts_of_runs(connection, digests, after)
+        if not rows:
+            return
+        yield [{**row, "params": orjson.dumps(dict(row["params"])).decode()} for row in rows]
+        after = (rows[-1]["comparison_id"], rows[-1]["series_id"])
+
+
+def _put_pages(path: Path, fields: Mapping[str, Any], pages: Iterator[Sequence[Row]]) -> None:
+    writing = path.with_name(_WRITING)
+    with writing.open("wb") as file:
+        file.write(csv_table([list(fields)]))
+        for rows in pages:
+            file.write(csv_table([[_plain(row[name]) for name in fields] for row in rows]))
+    writing.replace(path)
+
+
+def _plain(content: Any) -> Any:
+    return content.isoformat() if isinstance(content, datetime) else content
+
+
+def _put(path: Path, content: bytes) -> None:
+    writing = path.with_name(_WRITING)
+    writing.write_bytes(content)
+    writing.replace(path)
