@@ -27,19 +27,21 @@ Version = Literal[1]
 class SplatRecord(Part, frozen=True, kw_only=True):
     """A complaint of the guest's kernel, and the case in which it came."""
 
-    title: str
-    text: str
-    case: str | None
+    title: str = ""
+    text: str = ""
+    case: str | None = None
 
 
 class PartRecord(Part, frozen=True, kw_only=True):
-    """One start of the guest within a boot."""
+    """One start of the guest within a boot. `status` is one of the runner's (complete, refused, panic, hang, lost, too-much-output,
+    stopped, starved); services take any, so that those of newer runners are not lost.
+    """
 
-    status: Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
-    seconds: Number
-    last_case: str | None
-    evidence: str
-    splats: tuple[SplatRecord, ...]
+    status: str = ""
+    seconds: Number | None = None
+    last_case: str | None = None
+    evidence: str = ""
+    splats: tuple[SplatRecord, ...] = ()
     unexpected_files: tuple[str, ...] = ()
 
 

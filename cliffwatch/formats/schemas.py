@@ -28,7 +28,10 @@ DOCUMENTS: Mapping[str, type[Part]] = {
 
 
 def schema_of(kind: type[Part]) -> FreeJson:
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
+    schema = msgspec.json.schema(kind)
+    for each in schema["$defs"].values():
+        each["description"] = " ".join(each["description"].split())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def schema_text(kind: type[Part]) -> str:

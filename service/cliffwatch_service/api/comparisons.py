@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from cliffwatch.formats.comparison import RevisionComparison, RunComparison
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
+from cliffwatch_service.api.documents import answered
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.results import ComparisonListed, RevisionComparison, RunComparison
+from cliffwatch_service.api.models.results import ComparisonListed
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.document import comparison_document, document_tag, run_document
 from cliffwatch_service.compare.pairing import NEAREST, answers
@@ -50,7 +52,7 @@ def _listed(row: Any) -> dict[str, Any]:
     summary="Comparison of two revisions on every target that measured both",
     description="Comparison JSON (docs/formats.md) with the rows of every platform and mode. BASE may be `nearest`:"
     " the nearest measured ancestor, which the answer names in `targets`.",
-    responses={200: {"model": RevisionComparison}},
+    responses=answered(RevisionComparison),
 )
 def compare_revisions(
     pair: Annotated[str, Path(max_length=200, description="BASE...HEAD, commits or their first digits")],
@@ -75,7 +77,7 @@ def compare_revisions(
 @router.get(
     "/runs/{run}/comparison",
     summary="The comparison of a run's own arms",
-    responses={200: {"model": RunComparison}},
+    responses=answered(RunComparison),
 )
 def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:

@@ -19,9 +19,17 @@ _described: dict[str, type[msgspec.Struct]] = {}
 
 def described(kind: type[msgspec.Struct]) -> FreeJson:
     """The `openapi_extra` of an endpoint that takes such a body."""
+    return {"requestBody": {"required": True, "content": _content(kind)}}
+
+
+def answered(kind: type[msgspec.Struct]) -> dict[int | str, FreeJson]:
+    """The `responses` of an endpoint that answers such a document."""
+    return {200: {"description": "OK", "content": _content(kind)}}
+
+
+def _content(kind: type[msgspec.Struct]) -> FreeJson:
     _described[kind.__name__] = kind
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
 
 
 def schemas() -> FreeJson:
@@ -41,8 +49,12 @@ def checked(
         raise Refusal(422, "invalid request", "the document: it holds no object")
     free = {name: value for name, value in raw.items() if name not in typed}
     refuse_odd(free)
-    fit = {**raw, **plain(free)}
-    return fit, typed_of(fit)
+    upload = typed_of(raw)  # before control characters are replaced: names with them are refused
+    fit = plain(free)
+    if fit == free:
+        return raw, upload
+    raw = {**raw, **fit}
+    return raw, typed_of(raw)
 
 
 def plain_json(body: bytes) -> Any:
