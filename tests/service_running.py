@@ -26,8 +26,9 @@ from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime.settings import Settings
-from cliffwatch_service.store import queue, tokens, trees
+from cliffwatch_service.store import tokens, trees
 from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store.work import hosts
 from cliffwatch_service.tasks.process import work
 
 
@@ -104,7 +105,7 @@ class Running:
             return
         long_ago = self.clock.now() - timedelta(days=1)
         with self.service.transaction() as connection:
-            queue.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
+            hosts.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
 
     def token(self, name: str, *scopes: str, host: str | None = None) -> str:
         """The secret of a token of this name, made where there is none."""

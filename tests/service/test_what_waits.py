@@ -1,7 +1,9 @@
 """What pages show of jobs that run and wait: a host with a job works, however long ago it was seen."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from service_runs import commit_of
@@ -9,7 +11,8 @@ from service_runs import commit_of
 from cliffwatch_service.history.published_results import references
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.jobs.estimates import Estimate, expectations
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import queue
+from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
@@ -71,9 +74,12 @@ def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> No
 
 
 def test_a_host_without_a_job_is_offline_after_a_while() -> None:
-    host = {"about": {"modes": ["walltime"]}, "job": None, "last_seen": NOW - timedelta(hours=1)}
+    seen = NOW - timedelta(hours=1)
+    host = HostAtWorkRow(
+        name="rome-1", platform="amd-rome", added=seen, last_seen=seen, about={"modes": ["walltime"]}, job=None
+    )
     assert offline_hosts([host], NOW) == [host]
-    assert offline_hosts([{**host, "job": "a job"}], NOW) == []
+    assert offline_hosts([replace(host, job=uuid4())], NOW) == []
 
 
 @pytest.mark.parametrize(("platform", "skylake"), [("intel-skylake", 1), ("amd-rome", 0), ("published", 0)])

@@ -14,7 +14,7 @@ from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import comparisons, runs
+from cliffwatch_service.store import comparisons, run_arms, runs
 
 router = APIRouter(prefix=PREFIX, tags=["comparisons"])
 
@@ -83,7 +83,7 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        arms = {arm["name"]: arm["id"] for arm in runs.arms_of(connection, row["id"])}
+        arms = {arm.name: arm.id for arm in run_arms.arms_of(connection, row.id)}
         stored = (
             comparisons.comparison_of_arms(connection, arms["base"], arms["head"])
             if {"base", "head"} <= set(arms)

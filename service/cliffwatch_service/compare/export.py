@@ -21,7 +21,8 @@ from cliffwatch.results import notable_of, stages_from_json
 from cliffwatch_service.compare.analysis import load_arm
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, runs, series
+from cliffwatch_service.store import boots, run_arms, runs, series
+from cliffwatch_service.store.runs import RunRow
 
 COLUMNS = (
     "run",
@@ -69,18 +70,18 @@ def export_run(transaction: Transaction, folder: Path, digest: str, form: str) -
         run = runs.run_row(connection, digest)
         if run is None:
             raise not_found("run", digest)
-        stored_boots = boots.boots_of(connection, run["id"])
-    tag = digest_of(["export", form, run["record_digest"], [(boot["number"], boot["digest"]) for boot in stored_boots]])
+        stored_boots = boots.boots_of(connection, run.id)
+    tag = digest_of(["export", form, run.record_digest, [(boot.number, boot.digest) for boot in stored_boots]])
     if form == "go-bench":
         return Exported(tag, _go_bench(transaction, run))
-    rows = _rows_by_boot(transaction, run, [boot["number"] for boot in stored_boots])
+    rows = _rows_by_boot(transaction, run, [boot.number for boot in stored_boots])
     return Exported(tag, _parquet(rows, folder) if form == "parquet" else _TEXTS[form](rows))
 
 
-def _go_bench(transaction: Transaction, run: Mapping[str, Any]) -> Iterator[bytes]:
+def _go_bench(transaction: Transaction, run: RunRow) -> Iterator[bytes]:
     """Its units stand before everything else, so that all samples are read before the first is written."""
     with transaction() as connection:
-        arms = [load_arm(connection, run, row).arm for row in runs.arms_of(connection, run["id"])]
+        arms = [load_arm(connection, run, row).arm for row in run_arms.arms_of(connection, run.id)]
     record = stored_record(run)
     settings = run_settings(notable_of(record), stages_from_json(record["plan"].get("stages")))
     text = go_bench_report(arms, load_catalogue().traits, settings=settings).encode()
@@ -88,19 +89,17 @@ def _go_bench(transaction: Transaction, run: Mapping[str, Any]) -> Iterator[byte
         yield text[start : start + _PIECE]
 
 
-def _rows_by_boot(transaction: Transaction, run: Mapping[str, Any], numbers: Sequence[int]) -> Iterator[Rows]:
+def _rows_by_boot(transaction: Transaction, run: RunRow, numbers: Sequence[int]) -> Iterator[Rows]:
     """Each boot is read in a transaction of its own: a slow client holds none open."""
     known: dict[int, Rows] = {}
     for number in numbers:
         with transaction() as connection:
-            boot = boots.samples_of_boot(connection, run["id"], number)
-            if boot["columns_id"] not in known:
-                known = {
-                    boot["columns_id"]: _columns(connection, boot["columns_id"])
-                }  # as a rule all boots have the same
-        where = (run["digest"], run["platform"], run["mode"], boot["arm"], boot["commit"], number, boot["stage"])
-        columns = known[boot["columns_id"]]
-        yield [(*where, *column, value) for column, value in zip(columns, boot["samples"], strict=True)]
+            boot = boots.samples_of_boot(connection, run.id, number)
+            if boot.columns_id not in known:
+                known = {boot.columns_id: _columns(connection, boot.columns_id)}  # as a rule all boots have the same
+        where = (run.digest, run.platform, run.mode, boot.arm, boot.commit, number, boot.stage)
+        columns = known[boot.columns_id]
+        yield [(*where, *column, value) for column, value in zip(columns, boot.samples, strict=True)]
 
 
 def _columns(connection: Connection[Any], identity: int) -> Rows:

@@ -8,6 +8,7 @@ from psycopg import Connection
 
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
+from cliffwatch_service.store.runs import RunRow
 
 _COMMIT = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}")
 _RUN = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}")
@@ -54,7 +55,7 @@ def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
     return None
 
 
-def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+def run_named(connection: Connection[Any], name: str) -> RunRow:
     """The run whose identity begins so. Raises Refusal where none or several do."""
     matches = runs_beginning(connection, name)
     if not matches:
@@ -64,7 +65,7 @@ def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return matches[0]
 
 
-def runs_beginning(connection: Connection[Any], name: str) -> Sequence[Mapping[str, Any]]:
+def runs_beginning(connection: Connection[Any], name: str) -> Sequence[RunRow]:
     """The runs whose identity begins so, two at most; none where it is no beginning of one."""
     digits = name.lower()
     return runs.runs_named(connection, digits) if _RUN.fullmatch(digits) else []

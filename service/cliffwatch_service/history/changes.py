@@ -13,7 +13,7 @@ from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.identities import digest_of
 from cliffwatch.stats.history.steps import Step, candidates
 from cliffwatch.stats.history.watch import HORIZON, NEAR
-from cliffwatch_service.store import ancestry, comparisons, reports, runs, series, trees
+from cliffwatch_service.store import ancestry, comparisons, reports, run_arms, runs, series, trees
 
 
 def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
@@ -72,10 +72,10 @@ def branches_with(connection: Connection[Any], run: str) -> list[int]:
     """The branches on which a revision of this run lies, if the run is one of their history."""
     row = runs.run_row(connection, run)
     assert row is not None
-    if not row["of_history"]:
+    if not row.of_history:
         return []
-    arms = runs.arms_of(connection, row["id"])
-    return trees.branches_of(connection, [arm["revision_id"] for arm in arms if arm["revision_id"] is not None])
+    arms = run_arms.arms_of(connection, row.id)
+    return trees.branches_of(connection, [arm.revision_id for arm in arms if arm.revision_id is not None])
 
 
 def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> int:

@@ -7,7 +7,7 @@ from psycopg import Connection
 
 from cliffwatch_service.ingest.free_form import storable
 from cliffwatch_service.ingest.uploads import ArmRecord, RunUpload
-from cliffwatch_service.store import runs, trees
+from cliffwatch_service.store import run_arms, trees
 
 
 def keep_arms(
@@ -21,8 +21,8 @@ def keep_arms(
             revision = _keep_revision(connection, arm, of_history=of_history)
             if "kernel" in facts:
                 toolchain = raw.get("toolchain") or {}
-                runs.keep_kernel(connection, facts["kernel"], revision, facts.get("config"), toolchain)
-        runs.keep_arm(
+                run_arms.keep_kernel(connection, facts["kernel"], revision, facts.get("config"), toolchain)
+        run_arms.keep_arm(
             connection,
             run_id,
             name,

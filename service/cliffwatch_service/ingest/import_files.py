@@ -20,7 +20,8 @@ from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import content_digest, put_boot, put_run
 from cliffwatch_service.ingest.uploads import BootUpload, RunUpload
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import queue, runs
+from cliffwatch_service.store import runs
+from cliffwatch_service.store.work import hosts
 
 ARM = "head"
 
@@ -68,10 +69,10 @@ def import_file(
     samples = sum(len(boot.samples) for boot in arm.boots)
     host_name = f"{IMPORTS} {about.platform}"
     identity = digest_of([content_digest(text.encode()), about.platform, about.mode, about.commit])
-    host = queue.keep_host(connection, host_name, about.platform, {}, now)
-    stored = runs.run_of_identity(connection, identity, host["id"])
+    host = hosts.keep_host(connection, host_name, about.platform, {}, now)
+    stored = runs.run_of_identity(connection, identity, host.id)
     if stored is not None:
-        return ImportResult(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
+        return ImportResult(run=stored.digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
     record = _record(arm, about, identity, now)
     digest = run_digest(record, host_name)
     upload = {"host": host_name, "record": {**record, "created": now}, "job": None}

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store.runs import RunRow
 
 _SAME = ("identity", "created", "mode", "platform", "tree", "config_digest", "bench", "toolchain", "guest")
 _SAME_OF_ARM = ("commit", "tree", "parents", "kernel", "config")
 _SAME_OF_PLAN = ("seed", "stages", "cases")
 
 
-def refuse_another_record(stored: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+def refuse_another_record(stored: RunRow, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """Raises Refusal where a record is no later state of the one that is stored. A plan may grow by boots that confirm."""
     changed = [name for name in _SAME if before.get(name) != after.get(name)]
     changed += [f"arms.{name}" for name in _changed_arms(before["arms"], after["arms"])]
@@ -21,7 +22,7 @@ def refuse_another_record(stored: Mapping[str, Any], before: Mapping[str, Any], 
         raise Refusal(
             409,
             "another run's record",
-            f"run {stored['digest']} is stored with another {' and another '.join(changed[:5])}: a run stays what it is."
+            f"run {stored.digest} is stored with another {' and another '.join(changed[:5])}: a run stays what it is."
             " Measure what you mean as a new run",
             errors=[(f"record.{name}", "not what is stored") for name in changed[:20]],
         )

@@ -8,15 +8,16 @@ from pydantic import ValidationError
 
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.ingest.uploads import PARTS, RunParts
+from cliffwatch_service.store.runs import RunRow
 
 _FAILURE = ("whose", "message", "next_step", "evidence")
 
 
-def stored_record(row: Mapping[str, Any]) -> dict[str, Any]:
+def stored_record(row: RunRow) -> dict[str, Any]:
     """The record of a run's row. Parts that are none of today's types are left out, as a record may leave them out; a failure
     has all its texts, empty where it lacks one.
     """
-    record: dict[str, Any] = orjson.loads(unpacked(bytes(row["record"])))
+    record: dict[str, Any] = orjson.loads(unpacked(row.record))
     odd = _odd_parts({name: record[name] for name in RunParts.__annotations__ if name in record})
     fit = {name: value for name, value in record.items() if name not in odd}
     fit["arms"] = {

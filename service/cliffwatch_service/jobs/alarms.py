@@ -6,6 +6,7 @@ from typing import Any
 
 from cliffwatch.counting import counted
 from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 STALE = timedelta(days=2)
 """A platform that measured nothing for so long is an alarm."""
@@ -30,8 +31,6 @@ def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, 
     return sentences
 
 
-def offline_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
+def offline_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> list[HostAtWorkRow]:
     """Hosts that offered to work once, hold no job and were not seen lately; who only uploads is not expected to be."""
-    return [
-        host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
-    ]
+    return [host for host in hosts if host.about.get("modes") and not host.job and now - host.last_seen > AT_WORK]

@@ -15,7 +15,9 @@ from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
-from cliffwatch_service.store import ancestry, follows, overview, queue, reports, runs, series
+from cliffwatch_service.store import ancestry, follows, overview, reports, runs, series
+from cliffwatch_service.store.runs import RunsWanted
+from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -67,10 +69,9 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         inbox = reports.list_reports(connection, wanted)
         changes = reports.changes_of_reports(connection, [report["digest"] for report in inbox])
         jobs = queue.queue_of(connection, 200)
-        hosts = queue.list_hosts(connection)
+        known_hosts = hosts.list_hosts(connection)
         targets = overview.measured_on(connection)
-        wanted_runs = dict.fromkeys(("platform", "mode", "revision", "at", "id"), None)
-        recent = runs.list_runs(connection, wanted_runs | {"limit": 6, "of_history": True if entries else None})
+        recent = runs.list_runs(connection, RunsWanted(of_history=True if entries else None, limit=6))
     return page(
         request,
         visitor,
@@ -78,9 +79,9 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         followed=followed,
         inbox=inbox,
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
-        running=[job for job in jobs if job["state"] == "leased"],
-        waiting=sum(job["state"] == "queued" for job in jobs),
-        offline_hosts=offline_hosts(hosts, now),
+        running=[job for job in jobs if job.state == "leased"],
+        waiting=sum(job.state == "queued" for job in jobs),
+        offline_hosts=offline_hosts(known_hosts, now),
         alarms=alarms(targets, entries, now),
         recent=recent,
     )
@@ -132,9 +133,7 @@ def show_revision(
     """What is known of a revision: where it was measured, and what it can be compared with."""
     with service.transaction() as connection:
         row = revision_named(connection, commit)
-        recent = runs.list_runs(
-            connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
-        )
+        recent = runs.list_runs(connection, RunsWanted(revision=row["id"], limit=50))
         measured = series.targets_measured(connection, row["id"])
         content: dict[str, Any] = {
             "revision": row,

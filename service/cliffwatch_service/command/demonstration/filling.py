@@ -38,8 +38,9 @@ from cliffwatch_service.ingest.uploads import BOOT, RUN
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import database, follows, queue, reports, tokens, trees
+from cliffwatch_service.store import database, follows, reports, tokens, trees
 from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store.work import hosts
 
 MEASURED_BRANCH = "measured"
 _WHO = "demonstration"
@@ -239,4 +240,4 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         for number, line in enumerate(lines)
     ]
     add_events(connection, leased.lease, events, by=by)
-    queue.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))
+    hosts.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))

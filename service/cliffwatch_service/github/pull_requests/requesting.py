@@ -17,8 +17,9 @@ from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.runtime.settings import Settings
-from cliffwatch_service.store import follows, queue, tokens
+from cliffwatch_service.store import follows, tokens
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.work import queue
 
 _ENDED = frozenset({"done", "failed"})
 
@@ -93,7 +94,7 @@ def _stands(
 
 def _is_done(connection: Connection[Any], measurement: int) -> bool:
     jobs = [queue.job_row(connection, job) for job in pull_requests.jobs_of_measurement(connection, measurement)]
-    return bool(jobs) and all(job is not None and job["state"] in _ENDED for job in jobs)
+    return bool(jobs) and all(job is not None and job.state in _ENDED for job in jobs)
 
 
 def _ask(
@@ -116,7 +117,7 @@ def _ask(
     asker = tokens.keep_asker(connection, ASKER, now)
     row, _ = ask(connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now)
     refuse_unoffered(connection, asked.targets)
-    pull_requests.add_request(connection, measurement, row["id"])
+    pull_requests.add_request(connection, measurement, row.id)
 
 
 def tree_of(connection: Connection[Any], name: str, settings: Settings) -> str:
@@ -170,5 +171,5 @@ def _cancel_jobs(connection: Connection[Any], measurement: int, now: datetime) -
     caller = Caller(name=ASKER, token_id=asker, scopes=frozenset({"upload"}))
     for job in pull_requests.jobs_of_measurement(connection, measurement):
         row = queue.job_row(connection, job)
-        if row is not None and row["state"] in ("queued", "leased", "parked"):
+        if row is not None and row.state in ("queued", "leased", "parked"):
             cancel(connection, job, by=caller, now=now)

@@ -106,8 +106,8 @@ def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[Raw
         index = _index_in_plan(_record(connection, run), case)
         for row in boots.raw_files_of_arm(connection, arm) if index is not None else ():
             links += [
-                RawLink(name, row["number"], run, quote(file["name"]))
-                for file in row["files"]
+                RawLink(name, row.number, run, quote(file["name"]))
+                for file in row.files
                 if f"/{index:03d}-" in file["name"] and file["name"].endswith(".out")
             ]
     return links

@@ -25,7 +25,7 @@ from cliffwatch_service.compare.pairing import (
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import ancestry, background, reports, runs, trees
+from cliffwatch_service.store import ancestry, background, reports, run_arms, runs, trees
 from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
@@ -176,7 +176,7 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
 
 
 def _small(connection: Connection[Any], pair: Pair) -> bool:
-    return runs.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
+    return run_arms.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
 
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
