@@ -27,7 +27,7 @@ from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens, trees
-from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store.follows import FollowFacts
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.tasks.process import work
 
@@ -117,7 +117,7 @@ class Running:
 
     def follow(self, tree: str, branch: str, commits: Sequence[str]) -> int:
         """Follows a branch as if the service's own git had found these commits on it, the oldest first."""
-        row = FollowRow(
+        row = FollowFacts(
             tree=tree,
             branch=branch,
             policy="commit",

@@ -15,6 +15,7 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Mode
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import comparisons, run_arms, runs
+from cliffwatch_service.store.comparisons import ComparisonListedRow
 
 router = APIRouter(prefix=PREFIX, tags=["comparisons"])
 
@@ -35,14 +36,22 @@ def list_comparisons(
 ) -> Response:
     (number,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        wanted = {"platform": platform, "mode": mode, "id": number, "limit": limit + 1}
-        rows = comparisons.list_comparisons(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), _listed))
+        rows = comparisons.list_comparisons(connection, platform=platform, mode=mode, before=number, limit=limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.id), _listed))
 
 
-def _listed(row: Any) -> dict[str, Any]:
-    names = ("platform", "mode", "made", "counts", "base", "base_subject", "head", "head_subject")
-    return {"comparison": row["digest"], **{name: row[name] for name in names}}
+def _listed(row: ComparisonListedRow) -> dict[str, Any]:
+    return {
+        "comparison": row.digest,
+        "platform": row.platform,
+        "mode": row.mode,
+        "made": row.made,
+        "counts": row.counts,
+        "base": row.base,
+        "base_subject": row.base_subject,
+        "head": row.head,
+        "head_subject": row.head_subject,
+    }
 
 
 @router.get(
@@ -69,7 +78,7 @@ def compare_revisions(
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
         more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, head_row["commit"], compared, **more)
+        body = comparison_document(connection, head_row.commit, compared, **more)
     return answer_bytes(request, body, JSON, tag=tag)
 
 
@@ -93,7 +102,5 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
             raise Refusal(
                 404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
             )
-        body = spliced(
-            {**stored["summary"], "comparison": stored["digest"]}, [comparisons.rows_of(connection, stored["id"])]
-        )
-    return answer_bytes(request, body, JSON, tag=stored["digest"])
+        body = spliced({**stored.summary, "comparison": stored.digest}, [comparisons.rows_of(connection, stored.id)])
+    return answer_bytes(request, body, JSON, tag=stored.digest)

@@ -129,7 +129,7 @@ def list_runs(
         wanted = RunsWanted(
             platform=platform,
             mode=mode,
-            revision=revision_named(connection, revision)["id"] if revision is not None else None,
+            revision=revision_named(connection, revision).id if revision is not None else None,
             at=at,
             number=number,
             limit=limit + 1,

@@ -24,6 +24,8 @@ from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, run_arms, runs, series
+from cliffwatch_service.store.comparisons import ComparisonRow, NewComparison, VerdictRow
+from cliffwatch_service.store.history import points
 from cliffwatch_service.store.run_arms import ArmRow
 from cliffwatch_service.store.runs import RunRow
 
@@ -78,11 +80,11 @@ def _take_points(connection: Connection[Any], run: RunRow, arm_id: int, revision
     for boot in screened:
         for identity, value in zip(columns[boot.columns_id], boot.samples, strict=True):
             values.setdefault(identity, []).append(value)
-    points = [
+    medians = [
         (identity, len(of_series), statistics.median(of_series), *_interval(of_series))
         for identity, of_series in values.items()
     ]
-    series.replace_points(connection, arm_id, revision_id, run.environment_id, points)
+    points.replace_points(connection, arm_id, revision_id, run.environment_id, medians)
 
 
 def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -94,12 +96,12 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     return ordered[rank], ordered[-1 - rank]
 
 
-def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> Mapping[str, Any] | None:
+def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> ComparisonRow | None:
     """What is stored of two arms, if it is of the very boots that are here now, by this method."""
     stored = comparisons.comparison_of_arms(connection, base_id, head_id)
-    if stored is None or stored["method_version"] != METHOD_VERSION:
+    if stored is None or stored.method_version != METHOD_VERSION:
         return None
-    return stored if stored["inputs"] == _inputs(connection, base_id, head_id) else None
+    return stored if stored.inputs == _inputs(connection, base_id, head_id) else None
 
 
 def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
@@ -121,13 +123,13 @@ def keep_compared(
     """
     stored = stored_comparison(connection, base_id, head_id)
     if stored is not None:
-        return int(stored["id"])
+        return stored.id
     with turn or nullcontext():
         row = _made(connection, base_id, head_id)
     return comparisons.keep_comparison(connection, row, now)
 
 
-def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparisons.ComparisonRecord:
+def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewComparison:
     inputs = _inputs(connection, base_id, head_id)
     base, head = _load(connection, base_id), _load(connection, head_id)
     assert base.row.revision_id is not None
@@ -135,7 +137,7 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparison
     compared = _compared(base, head, _control(connection, base, head))
     summary = comparison_set_to_json(compared, context_of_record(head.record, None))
     rows = summary.pop("comparisons")
-    return comparisons.ComparisonRecord(
+    return NewComparison(
         digest=digest_of(["comparison", base.run.digest, head.run.digest, inputs, METHOD_VERSION]),
         platform=base.run.platform,
         mode=base.run.mode,
@@ -178,15 +180,13 @@ def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> Comparis
     return compared
 
 
-def _indexed_rows(
-    connection: Connection[Any], compared: ComparisonSet, run: RunRow
-) -> list[tuple[int, str, float | None, float | None, float | None]]:
+def _indexed_rows(connection: Connection[Any], compared: ComparisonSet, run: RunRow) -> list[VerdictRow]:
     """The rows that are worth an index: all but the unchanged, and only of series that exist."""
     rows = [row for row in compared.rows if row.verdict not in _NOT_INDEXED and row.metric]
     digests = [series_digest(row.case, row.metric, row.unit, run.platform, run.mode) for row in rows]
     ids = series.series_ids(connection, digests)
     by_series = {
-        ids[digest]: (ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
+        ids[digest]: VerdictRow(ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
         for digest, row in zip(digests, rows, strict=True)
         if digest in ids
     }

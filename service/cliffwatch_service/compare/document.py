@@ -15,38 +15,38 @@ from cliffwatch_service.store import comparisons
 
 def document_tag(answers: Sequence[Answer]) -> str:
     """The identity of what these comparisons say."""
-    return digest_of([each.comparison["digest"] for each in answers])
+    return digest_of([each.comparison.digest for each in answers])
 
 
 def comparison_document(connection: Connection[Any], head: str, answers: Sequence[Answer], **more: Any) -> bytes:
     """The rows are stored as they are answered, so a comparison of thousands is put together without being read. `more` are
     members of the document besides.
     """
-    bases = {each.target.base["commit"] for each in answers}
-    first = answers[0].comparison["summary"]
+    bases = {each.target.base.commit for each in answers}
+    first = answers[0].comparison.summary
     summary = {
         "format": "cliffwatch-comparison",
         "format_version": FORMAT_VERSION,
-        "method_version": answers[0].comparison["method_version"],
-        "base": {**first["base"], "commit": answers[0].target.base["commit"]} if len(bases) == 1 else None,
+        "method_version": answers[0].comparison.method_version,
+        "base": {**first["base"], "commit": answers[0].target.base.commit} if len(bases) == 1 else None,
         "head": {**first["head"], "commit": head},
         "targets": [_target(each) for each in answers],
         **more,
     }
-    return spliced(summary, [comparisons.rows_of(connection, each.comparison["id"]) for each in answers])
+    return spliced(summary, [comparisons.rows_of(connection, each.comparison.id) for each in answers])
 
 
 def _target(answer: Answer) -> dict[str, Any]:
-    summary = answer.comparison["summary"]
+    summary = answer.comparison.summary
     return {
         "platform": answer.target.platform,
         "mode": answer.target.mode,
-        "base": answer.target.base["commit"],
+        "base": answer.target.base.commit,
         "distance": answer.target.distance,
-        "comparison": answer.comparison["digest"],
+        "comparison": answer.comparison.digest,
         "runs": answer.runs,
-        "counts": answer.comparison["counts"],
-        "made": answer.comparison["made"],
+        "counts": answer.comparison.counts,
+        "made": answer.comparison.made,
         **{name: summary[name] for name in ("notable", "failures", "means", "control", "sweeps", "left_out")},
         "warnings": summary.get("warnings", []),
     }

@@ -108,11 +108,11 @@ def _columns(connection: Connection[Any], identity: int) -> Rows:
     known = series.series_rows(connection, sorted(set(ids)))
     return [
         (
-            row["suite"],
-            row["benchmark"],
-            json.dumps(dict(row["params"]), separators=(",", ":")),
-            row["metric"],
-            row["unit"],
+            row.suite,
+            row.benchmark,
+            json.dumps(dict(row.params), separators=(",", ":")),
+            row.metric,
+            row.unit,
         )
         for row in (known[each] for each in ids)
     ]

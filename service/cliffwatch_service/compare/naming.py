@@ -1,7 +1,7 @@
 """What people name: revisions by a part of their commit, a tag or a branch, runs by a part of their identity."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg import Connection
@@ -9,13 +9,14 @@ from psycopg import Connection
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
 from cliffwatch_service.store.runs import RunRow
+from cliffwatch_service.store.trees import RevisionRow
 
 _COMMIT = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}")
 _RUN = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}")
 _SHOWN = 12
 
 
-def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
     """The revision whose commit begins so, in either case; else that of a tag, or the newest measured one of a branch. Raises
     Refusal where none or several are meant.
     """
@@ -38,7 +39,7 @@ def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     )
 
 
-def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
+def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
     """Of a tag, else of a branch."""
     if not name.isprintable():
         return None
@@ -46,12 +47,12 @@ def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
         ("tag", trees.tagged(connection, name.removeprefix("refs/tags/"))),
         ("branch", trees.measured_tips(connection, name.removeprefix("refs/heads/"))),
     ):
-        commits = {row["commit"] for row in matches}
+        commits = {row.commit for row in matches}
         if len(commits) > 1:
-            there = " and ".join(f"{row['commit'][:_SHOWN]} in {row['tree']}" for row in matches)
+            there = " and ".join(f"{row.commit[:_SHOWN]} in {row.tree}" for row in matches)
             raise Refusal(409, "several revisions", f"the {kind} {name} is {there}: give one of these commits")
         if matches:
-            return trees.revision_rows(connection, [matches[0]["id"]])[matches[0]["id"]]
+            return trees.revision_rows(connection, [matches[0].id])[matches[0].id]
     return None
 
 

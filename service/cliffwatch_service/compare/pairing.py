@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,13 @@ from psycopg import Connection
 from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import ancestry, comparisons, run_arms, trees
+from cliffwatch_service.store import comparisons, run_arms, trees
+from cliffwatch_service.store.comparisons import ComparisonRow
+from cliffwatch_service.store.history import ancestry
+from cliffwatch_service.store.history.ancestry import AncestorRow
 from cliffwatch_service.store.run_arms import ArmRow
 from cliffwatch_service.store.runs import RunRow
+from cliffwatch_service.store.trees import RevisionRow
 
 NEAREST = "nearest"
 """In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
@@ -29,7 +33,7 @@ class TargetBase:
 
     platform: str
     mode: str
-    base: Mapping[str, Any]
+    base: AncestorRow | RevisionRow
     distance: int | None
 
 
@@ -48,7 +52,7 @@ class Answer:
     """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
 
     target: TargetBase
-    comparison: Mapping[str, Any]
+    comparison: ComparisonRow
     runs: tuple[str, ...]
     base_arm: int
     head_arm: int
@@ -58,13 +62,13 @@ class Answer:
 class Paired:
     """Head's revision, and what answers on each platform and mode that has both sides."""
 
-    head: Mapping[str, Any]
+    head: RevisionRow
     pairs: Sequence[Pair]
 
 
 def answers(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None, now: datetime
-) -> tuple[Mapping[str, Any], list[Answer]]:
+) -> tuple[RevisionRow, list[Answer]]:
     """Head's revision, and the comparison on each platform and mode that has both. Raises Refusal where none has."""
     paired = pair_revisions(connection, base, head, platform, mode)
     return paired.head, [compared(connection, pair, now) for pair in paired.pairs]
@@ -118,7 +122,7 @@ def canonical(connection: Connection[Any], name: str) -> str:
 
 def _digits(connection: Connection[Any], side: str) -> str:
     run = run_meant(connection, side)
-    return str((run.digest if run is not None else revision_named(connection, side)["commit"])[:12])
+    return (run.digest if run is not None else revision_named(connection, side).commit)[:12]
 
 
 def pair_revisions(connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None) -> Paired:
@@ -127,12 +131,12 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
     base_row = None if base == NEAREST else revision_named(connection, base)
     targets = [
         target
-        for target in run_arms.targets_of(connection, head_row["id"])
+        for target in run_arms.targets_of(connection, head_row.id)
         if platform in (None, target[0]) and mode in (None, target[1])
     ]
     if not targets:
         where = f" on {platform}" if platform else ""
-        raise Refusal(404, "not measured", f"revision {head_row['commit'][:12]} was not measured{where}: request it")
+        raise Refusal(404, "not measured", f"revision {head_row.commit[:12]} was not measured{where}: request it")
     possible = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
     pairs = [each for each in possible if each is not None]
     if not pairs:
@@ -142,21 +146,21 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
 
 def _lacking(
     connection: Connection[Any],
-    base: Mapping[str, Any] | None,
-    head: Mapping[str, Any],
+    base: RevisionRow | None,
+    head: RevisionRow,
     targets: Sequence[tuple[str, str]],
 ) -> str:
     there = _listed(targets)
     if base is None:
         return (
-            f"{head['commit'][:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
+            f"{head.commit[:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
             " together"
         )
-    elsewhere = run_arms.targets_of(connection, base["id"])
+    elsewhere = run_arms.targets_of(connection, base.id)
     if not elsewhere:
-        return f"revision {base['commit'][:12]} was not measured: request both together, or compare with `{NEAREST}`"
+        return f"revision {base.commit[:12]} was not measured: request both together, or compare with `{NEAREST}`"
     return (
-        f"{base['commit'][:12]} was measured on {_listed(elsewhere)} and {head['commit'][:12]} on {there}. Platforms and"
+        f"{base.commit[:12]} was measured on {_listed(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
         f" modes are never compared with each other: request both together on one, or compare with `{NEAREST}`"
     )
 
@@ -166,20 +170,20 @@ def _listed(targets: Sequence[tuple[str, str]]) -> str:
 
 
 def _target(
-    connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: str
+    connection: Connection[Any], base: RevisionRow | None, head: RevisionRow, platform: str, mode: str
 ) -> TargetBase | None:
     if base is not None:
         return TargetBase(platform, mode, base, None)
-    ancestor = ancestry.measured_ancestor(connection, head["id"], platform, mode)
+    ancestor = ancestry.measured_ancestor(connection, head.id, platform, mode)
     if ancestor is None:
         return None
-    return TargetBase(platform, mode, ancestor, ancestor["distance"])
+    return TargetBase(platform, mode, ancestor, ancestor.distance)
 
 
-def _pair(connection: Connection[Any], target: TargetBase | None, head: Mapping[str, Any]) -> Pair | None:
+def _pair(connection: Connection[Any], target: TargetBase | None, head: RevisionRow) -> Pair | None:
     if target is None:
         return None
-    base_id, head_id = target.base["id"], head["id"]
+    base_id, head_id = target.base.id, head.id
     shared = run_arms.shared_run(connection, base_id, head_id, target.platform, target.mode)
     if shared is not None:
         return Pair(target, shared.base, shared.head, (shared.run,))

@@ -95,11 +95,11 @@ def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, li
     series_of = series.columns_rows(connection, sorted(set(columns)))
     known = series.series_rows(connection, sorted({each for ids in series_of.values() for each in ids}))
     cases = {
-        identity: CaseKey(row["suite"], row["benchmark"], tuple((name, value) for name, value in row["params"]))
+        identity: CaseKey(row.suite, row.benchmark, tuple((name, value) for name, value in row.params))
         for identity, row in known.items()
     }
     return {
-        number: [(cases[each], known[each]["metric"], known[each]["unit"]) for each in ids]
+        number: [(cases[each], known[each].metric, known[each].unit) for each in ids]
         for number, ids in series_of.items()
     }
 
@@ -128,9 +128,9 @@ def _kept(connection: Connection[Any], known: ColumnsKnown, run: RunRow, keys: S
 
 def _row(
     run: RunRow, suite: str, benchmark: str, params: tuple[tuple[str, str], ...], metric: str, unit: str
-) -> series.SeriesRow:
+) -> series.SeriesFacts:
     case = CaseKey(suite, benchmark, params)
-    return series.SeriesRow(
+    return series.SeriesFacts(
         digest=series_digest(case, metric, unit, run.platform, run.mode),
         case_digest=case_digest(case),
         suite=suite,

@@ -5,6 +5,7 @@ from typing import Any
 
 from cliffwatch.identities import digest_of
 from cliffwatch.results import comparable_environment
+from cliffwatch_service.runtime.free_json import JsonObject
 
 PASSING = frozenset(
     {"load_average", "available_kib", "throttle", "mhz", "cpu_mhz", "bogomips", "uptime", "steal_seconds"}
@@ -12,7 +13,7 @@ PASSING = frozenset(
 """What changes from minute to minute and says nothing of the numbers; kept with the run, no part of any identity."""
 
 
-def environment_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+def environment_facts(record: Mapping[str, Any]) -> JsonObject:
     """What of run.json stays the same while nobody changes the host, the tools or the guest."""
     facts = {name: record.get(name) for name in ("toolchain", "guest", "bench", "host", "config_digest")}
     return {name: _lasting(value) for name, value in facts.items() if value}

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime
 
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime.free_json import JsonObject
 
 DEEPEST = 40
 """Levels of lists and objects in a document."""
@@ -114,13 +115,13 @@ def showable(document: Any, depth: int = 1) -> Any:
     return document if _wrong(document, depth) is None else str(document)[:LONGEST_NAME]
 
 
-def free_form(document: dict[str, Any]) -> dict[str, Any]:
+def free_form(document: JsonObject) -> JsonObject:
     """For pydantic: a document without a fixed form, fit for storing."""
     try:
         refuse_odd(document)
     except Refusal as refusal:
         raise ValueError(refusal.detail) from None
-    fit: dict[str, Any] = plain(document)
+    fit: JsonObject = plain(document)
     return fit
 
 
@@ -131,7 +132,7 @@ def prose(text: str) -> str:
     return plain_text(text)
 
 
-FreeForm = Annotated[dict[str, Any], AfterValidator(free_form)]
+FreeForm = Annotated[JsonObject, AfterValidator(free_form)]
 Prose = Annotated[str, AfterValidator(prose)]
 """What people and programs write for people to read."""
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from psycopg import Connection
 
@@ -36,6 +36,14 @@ class ImportedAs:
     commit: str | None
 
 
+class ImportProblem(TypedDict):
+    """A line that could not be read, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
     """The run that it became, and the lines that could not be read. `fresh` is False where it was here already."""
@@ -43,7 +51,7 @@ class ImportResult:
     run: str
     boots: int
     samples: int
-    problems: tuple[dict[str, Any], ...]
+    problems: tuple[ImportProblem, ...]
     fresh: bool
 
 
@@ -53,7 +61,7 @@ def import_file(
     """Raises Refusal where nothing in it can be read."""
     parsed = parse_any(text)
     problems = tuple(
-        {"line": each.line, "text": each.text[:400], "reason": each.reason} for each in parsed.problems[:200]
+        ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in parsed.problems[:200]
     )
     if not parsed.values:
         reason = problems[0]["reason"] if problems else "the file is empty"

@@ -1,6 +1,6 @@
 """Rows as objects: each kind of row is a class whose fields are the columns of its queries, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from psycopg import Connection, Cursor
@@ -13,6 +13,17 @@ Value = TypeVar("Value")
 def typed(connection: Connection[Any], kind: type[Row]) -> Cursor[Row]:
     """A cursor whose rows are of this class. Raises TypeError for a column that is no field, or a field without a column."""
     return connection.cursor(row_factory=class_row(kind))
+
+
+def many(connection: Connection[Any], make: Callable[[Iterable[Any]], Row]) -> Cursor[Row]:
+    """For thousands of rows: `make` is a named tuple's own, whose fields are the columns in their order. Raises TypeError where there
+    are more or fewer.
+    """
+    return connection.cursor(row_factory=tuple_row(make))
+
+
+def tuple_row(make: Callable[[Iterable[Any]], Row]) -> Callable[[Cursor[Any]], Callable[[Iterable[Any]], Row]]:
+    return lambda _: make
 
 
 def values(connection: Connection[Any], kind: type[Value]) -> Cursor[Value]:

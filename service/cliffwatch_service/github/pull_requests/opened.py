@@ -14,6 +14,7 @@ from cliffwatch.pull_request.mailing_list_series import (
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch_service.github.calling import GitHubProblem, Installed
 from cliffwatch_service.ingest.free_form import plain_text
+from cliffwatch_service.runtime.free_json import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ def read_pull_request(installed: Installed, name: str, repository: int, number: 
         return GitHubProblem(kind="wrong", status=reply.status, message="GitHub's answer holds no pull request")
 
 
-def _opened(body: Mapping[str, Any], repository: int, number: int) -> Opened:
+def _opened(body: JsonObject, repository: int, number: int) -> Opened:
     head, base = body["head"], body["base"]
     if base["repo"]["id"] != repository:
         raise ValueError("another repository has the name now")
@@ -78,7 +79,7 @@ def _opened(body: Mapping[str, Any], repository: int, number: int) -> Opened:
     )
 
 
-def _login(user: Mapping[str, Any] | None) -> str:
+def _login(user: JsonObject | None) -> str:
     return str(user["login"]) if user is not None else "ghost"
 
 

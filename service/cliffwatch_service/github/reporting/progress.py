@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import orjson
@@ -29,12 +29,14 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import comparison_set_from_json
+from cliffwatch.samples import Mode
 from cliffwatch_service.compare.analysis import load_arm, stored_comparison
 from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.store import boots, comparisons, run_arms, runs
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.github.pull_requests import MeasurementRow, PullRequestRow
 from cliffwatch_service.store.run_arms import ArmRow
 from cliffwatch_service.store.work import queue
 from cliffwatch_service.store.work.queue import JobRow
@@ -43,27 +45,23 @@ _LONGEST_QUEUE = 1000
 Expected = Mapping[UUID, Estimate]
 
 
-def state_of(connection: Connection[Any], row: Mapping[str, Any], pages_url: str, now: datetime) -> PullRequestState:
+def state_of(connection: Connection[Any], row: PullRequestRow, pages_url: str, now: datetime) -> PullRequestState:
     """The state of a pull request (`row`), with the sequence that its comment had last."""
-    measurements = pull_requests.measurements_of(connection, row["id"])
-    current = next(
-        (each for each in measurements if each["pull_head"] == row["head"] and each["state"] != "superseded"), None
-    )
+    measurements = pull_requests.measurements_of(connection, row.id)
+    current = next((each for each in measurements if each.pull_head == row.head and each.state != "superseded"), None)
     jobs = (
-        [job for request in current["requests"] for job in queue.jobs_of_request(connection, request)]
-        if current
-        else []
+        [job for request in current.requests for job in queue.jobs_of_request(connection, request)] if current else []
     )
     expected = expectations(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
     targets = tuple(
         TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, expected)) for job in jobs
     )
-    notes = (row["problem"],) if row["problem"] and jobs else ()
+    notes = (row.problem,) if row.problem and jobs else ()
     return PullRequestState(
-        sequence=row["sequence"],
-        title=f"{row['repository']}#{row['number']}",
-        base=current["base_commit"] if current else row["base"],
-        head=row["head"],
+        sequence=row.sequence,
+        title=f"{row.repository}#{row.number}",
+        base=current.base_commit if current else row.base,
+        head=row.head,
         targets=targets or _without_jobs(row),
         repeat="\n".join(_repeat(job) for job in jobs),
         series=_series(row),
@@ -73,16 +71,17 @@ def state_of(connection: Connection[Any], row: Mapping[str, Any], pages_url: str
     )
 
 
-def _without_jobs(row: Mapping[str, Any]) -> tuple[TargetState, ...]:
+def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
     """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there is a reason."""
     progress: Progress
-    if row["problem"]:
-        progress = Failed(failure=wrong_usage(row["problem"], "fix that, then say `/bench`"))
-    elif row["state"] == "closed":
+    if row.problem:
+        progress = Failed(failure=wrong_usage(row.problem, "fix that, then say `/bench`"))
+    elif row.state == "closed":
         progress = Cancelled()
     else:
-        progress = Waiting() if row["waits"] else Queued()
-    return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in row["targets"])
+        progress = Waiting() if row.waits else Queued()
+    targets = cast("list[tuple[str, Mode]]", row.targets)  # of a policy that was read, which names no other mode
+    return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in targets)
 
 
 def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> Progress:
@@ -137,8 +136,8 @@ def _compared(connection: Connection[Any], arms: Mapping[str, ArmRow]) -> Compar
     stored = stored_comparison(connection, arms["base"].id, arms["head"].id)
     if stored is None:
         return None
-    rows = orjson.loads(unpacked(comparisons.rows_of(connection, stored["id"])))
-    return comparison_set_from_json(stored["summary"], rows)
+    rows = orjson.loads(unpacked(comparisons.rows_of(connection, stored.id)))
+    return comparison_set_from_json(stored.summary, rows)
 
 
 def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:
@@ -154,26 +153,26 @@ def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:
     return Failure(whose="kernel", message=message, next_step=step, evidence=job.reason or "")
 
 
-def _series(row: Mapping[str, Any]) -> Series | None:
-    return None if row["series"] is None else Series(identity=str(row["series"]), version=row["version"] or 1)
+def _series(row: PullRequestRow) -> Series | None:
+    return None if row.series is None else Series(identity=str(row.series), version=row.version or 1)
 
 
 def _earlier(
-    connection: Connection[Any], row: Mapping[str, Any], measurements: list[Mapping[str, Any]]
+    connection: Connection[Any], row: PullRequestRow, measurements: list[MeasurementRow]
 ) -> EarlierVersion | None:
     """What the version before this one measured, as far as it was done: the newest that has any comparison."""
-    if row["version"] is None:
+    if row.version is None:
         return None
-    before = (each for each in measurements if each["version"] is not None and each["version"] < row["version"])
-    for measurement in sorted(before, key=lambda each: (each["version"], each["id"]), reverse=True):
+    before = [(each.version, each) for each in measurements if each.version is not None and each.version < row.version]
+    for version, measurement in sorted(before, key=lambda each: (each[0], each[1].id), reverse=True):
         compared = {}
-        for request in measurement["requests"]:
+        for request in measurement.requests:
             for job in queue.jobs_of_request(connection, request):
                 progress = _measured(connection, job) if job.state == "done" else None
                 if isinstance(progress, Measured):
                     compared[job.platform, job.mode] = progress.compared
         if compared:
-            return EarlierVersion(version=measurement["version"], head=measurement["pull_head"], compared=compared)
+            return EarlierVersion(version=version, head=measurement.pull_head, compared=compared)
     return None
 
 
@@ -183,11 +182,11 @@ def _repeat(job: JobRow) -> str:
     return shlex.join([*words, "--platform", job.platform, "--boots", job.boots, "--trust", "outside"])
 
 
-def _links(current: Mapping[str, Any] | None, jobs: list[JobRow], pages_url: str) -> tuple[Link, ...]:
+def _links(current: MeasurementRow | None, jobs: list[JobRow], pages_url: str) -> tuple[Link, ...]:
     if current is None:
         return ()
-    pair = f"{current['base_commit']}...{current['head_commit']}"
+    pair = f"{current.base_commit}...{current.head_commit}"
     done = (
         [Link(name="comparison", url=f"{pages_url}/compare/{pair}")] if any(job.state == "done" for job in jobs) else []
     )
-    return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current["requests"]))
+    return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current.requests))

@@ -49,12 +49,12 @@ def targets_of(answers: Sequence[Answer]) -> tuple[Target, ...]:
 
 def thresholds_of(answer: Answer, rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
     """From which sizes on changes of these rows are reported, the smallest first."""
-    notable = float(answer.comparison["summary"]["notable"])
+    notable = float(answer.comparison.summary["notable"])
     return tuple(sorted({terms_of_row(row, notable)[0] for row in rows})) or (notable,)
 
 
 def column_of(target: Target, answer: Answer, rows: Rows, thresholds: tuple[float, ...], scale: Scale) -> Column:
-    summary = answer.comparison["summary"]
+    summary = answer.comparison.summary
     base, head = summary["base"]["boots"], summary["head"]["boots"]
     control = summary["control"]
     return Column(

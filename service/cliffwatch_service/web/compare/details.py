@@ -15,6 +15,8 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
+from cliffwatch_service.store.series import SeriesRow
+from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import Again, again_of
@@ -58,12 +60,12 @@ def detail_of(
     cell: Mapping[str, Any] | None,
     target: Target,
     answer: Answer,
-    head: Mapping[str, Any],
+    head: RevisionRow,
 ) -> Detail:
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)  # type: ignore[arg-type]
     series_row = series.series_by_digest(connection, digest)
-    notable = answer.comparison["summary"]["notable"]
+    notable = answer.comparison.summary["notable"]
     threshold, level = terms_of_row(cell, notable) if cell is not None else (notable, None)
     record = _record(connection, answer.runs[-1])
     samples = [] if series_row is None else _samples(connection, series_row, answer)
@@ -80,22 +82,20 @@ def detail_of(
         high=high,
         raw=_raw(connection, answer, case),
         command=_command(record, row.suite, answer, head),
-        again=again_of(record, answer.target.base["commit"], head["commit"], row.suite),
+        again=again_of(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
     )
 
 
 def _samples(
-    connection: Connection[Any], series_row: Mapping[str, Any], answer: Answer
+    connection: Connection[Any], series_row: SeriesRow, answer: Answer
 ) -> list[tuple[str, list[tuple[float, str]]]]:
     """Of each arm that was compared every boot's value, and what to call it."""
     arms = []
     for name, arm in (("base", answer.base_arm), ("head", answer.head_arm)):
-        rows = series.samples_of_arm(connection, series_row["id"], arm)
-        unit = series_row["unit"]
-        arms.append(
-            (name, [(row["value"], f"boot {row['number']}: {row['value']:g} {unit} ({row['stage']})") for row in rows])
-        )
+        rows = series.samples_of_arm(connection, series_row.id, arm)
+        unit = series_row.unit
+        arms.append((name, [(row.value, f"boot {row.number}: {row.value:g} {unit} ({row.stage})") for row in rows]))
     return arms
 
 
@@ -129,13 +129,13 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return record
 
 
-def _command(record: Mapping[str, Any], suite: str, answer: Answer, head: Mapping[str, Any]) -> str:
+def _command(record: Mapping[str, Any], suite: str, answer: Answer, head: RevisionRow) -> str:
     """What measures this again on a host of one's own, in the order that was drawn here."""
-    boots_an_arm = max(answer.comparison["summary"][side]["boots"] for side in ("base", "head"))
+    boots_an_arm = max(answer.comparison.summary[side]["boots"] for side in ("base", "head"))
     options = {
         "--tree": record.get("tree") or "DIR",
-        "--base": answer.target.base["commit"],
-        "--head": head["commit"],
+        "--base": answer.target.base.commit,
+        "--head": head.commit,
         "--suite": suite,
         "--profile": record.get("profile") or "standard",
         "--mode": answer.target.mode,

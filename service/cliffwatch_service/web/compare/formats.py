@@ -65,7 +65,7 @@ def written(
     write = _WRITERS[form]
     parts = [DEMONSTRATION + "\n"] if demonstration else []
     for each, of_target, record in zip(answers, rows, records, strict=True):
-        compared = comparison_set_from_json(each.comparison["summary"], of_target)
+        compared = comparison_set_from_json(each.comparison.summary, of_target)
         parts.append(write(compared, context_of_record(record, None)))
     return "\n".join(parts)
 

@@ -25,7 +25,10 @@ from cliffwatch_service.compare.pairing import (
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import ancestry, background, reports, run_arms, runs, trees
+from cliffwatch_service.store import background, run_arms, runs, trees
+from cliffwatch_service.store.history import ancestry, reports
+from cliffwatch_service.store.history.ancestry import AncestorRow
+from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.compare.columns import targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
@@ -49,7 +52,7 @@ PairName = Annotated[str, Path(max_length=200)]
 class Ready:
     """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
 
-    head: Mapping[str, Any]
+    head: RevisionRow
     answers: Sequence[Answer]
     pending: int
     refused: Sequence[tuple[str, str]]
@@ -182,7 +185,7 @@ def _small(connection: Connection[Any], pair: Pair) -> bool:
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
         more = {"demonstration": True} if service.demonstration() else {}
-        body = comparison_document(connection, ready.head["commit"], ready.answers, **more)
+        body = comparison_document(connection, ready.head.commit, ready.answers, **more)
     else:
         records = [_records(connection, each)[1] for each in ready.answers]
         rows = rows_of(connection, ready.answers)
@@ -206,8 +209,8 @@ def _record(connection: Connection[Any], name: str) -> Mapping[str, Any]:
 
 def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
-    bases = {each.target.base["id"]: each.target.base for each in ready.answers}
-    rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
+    bases = {each.target.base.id: each.target.base for each in ready.answers}
+    rows = trees.revision_rows(connection, [*bases, ready.head.id])
     of_targets = []
     records = [_records(connection, each) for each in ready.answers]
     for each, (ours, theirs) in zip(ready.answers, records, strict=True):
@@ -218,33 +221,33 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
     only = next(iter(bases)) if len(bases) == 1 else None
     return {
         "bases": [rows[identity] for identity in bases],
-        "head": rows[ready.head["id"]],
-        "distance": ancestry.distance(connection, only, ready.head["id"]) if only is not None else None,
+        "head": rows[ready.head.id],
+        "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
         "failures": [
             (index, failure)
             for index, each in enumerate(ready.answers)
-            for failure in each.comparison["summary"]["failures"]
+            for failure in each.comparison.summary["failures"]
         ],
         "left_out": [
-            (index, each.comparison["summary"]["left_out"])
+            (index, each.comparison.summary["left_out"])
             for index, each in enumerate(ready.answers)
-            if each.comparison["summary"]["left_out"]
+            if each.comparison.summary["left_out"]
         ],
         "means": [
-            (index, mean) for index, each in enumerate(ready.answers) for mean in each.comparison["summary"]["means"]
+            (index, mean) for index, each in enumerate(ready.answers) for mean in each.comparison.summary["means"]
         ],
         "tree": records[0][1].get("tree"),
-        "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
+        "reported": reports.reports_between(connection, list(bases), ready.head.id),
         "neighbours": ancestry.measured_neighbours(
-            connection, ready.head["id"], platform=filters.platform, mode=filters.mode
+            connection, ready.head.id, platform=filters.platform, mode=filters.mode
         ),
     }
 
 
-def _arm_of(record: Mapping[str, Any], revision: Mapping[str, Any]) -> str:
+def _arm_of(record: Mapping[str, Any], revision: AncestorRow | RevisionRow) -> str:
     arms = record.get("arms", {})
-    return next((name for name, arm in arms.items() if arm["facts"].get("commit") == revision["commit"]), "head")
+    return next((name for name, arm in arms.items() if arm["facts"].get("commit") == revision.commit), "head")
 
 
 @router.get("/compare/{pair}/cases/{path:path}")

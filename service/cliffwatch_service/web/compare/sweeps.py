@@ -59,7 +59,7 @@ def _by_benchmark(columns: Sequence[Column]) -> dict[tuple[str, str, str, str], 
     """By suite, benchmark, metric and parameter: the sweep on each target that has it, by the target's index."""
     sweeps: dict[tuple[str, str, str, str], dict[int, Mapping[str, Any]]] = {}
     for index, column in enumerate(columns):
-        for sweep in column.answer.comparison["summary"]["sweeps"]:
+        for sweep in column.answer.comparison.summary["sweeps"]:
             key = (sweep["suite"], sweep["benchmark"], sweep["metric"], sweep["parameter"])
             sweeps.setdefault(key, {})[index] = sweep
     return sweeps

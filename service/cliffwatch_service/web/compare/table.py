@@ -78,7 +78,7 @@ PART = 50
 
 def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[list[dict[str, Any]]]:
     """The stored rows of every answer."""
-    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison["id"]))) for each in answers]
+    return [orjson.loads(unpacked(comparisons.rows_of(connection, each.comparison.id))) for each in answers]
 
 
 def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters) -> Compared:

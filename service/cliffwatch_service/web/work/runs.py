@@ -23,6 +23,7 @@ from cliffwatch_service.ingest.uploads import MOST_BOOTS
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, overview, run_arms, runs, trees
 from cliffwatch_service.store.boots import BootRow, RawFileListed
+from cliffwatch_service.store.comparisons import ComparisonRow
 from cliffwatch_service.store.run_arms import ArmRow
 from cliffwatch_service.store.runs import RunRow, RunsWanted
 from cliffwatch_service.store.work import queue
@@ -55,7 +56,7 @@ def list_runs(
         rows = runs.list_runs(connection, wanted)
         targets = overview.measured_on(connection)
     following = cursor_of(rows[_PAGE - 1].received, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
-    platforms = list(dict.fromkeys(each["platform"] for each in targets))
+    platforms = list(dict.fromkeys(each.platform for each in targets))
     return page(
         request,
         visitor,
@@ -140,7 +141,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, (list, tuple)) else []
 
 
-def _comparison(connection: Connection[Any], arms: Sequence[ArmRow]) -> Mapping[str, Any] | None:
+def _comparison(connection: Connection[Any], arms: Sequence[ArmRow]) -> ComparisonRow | None:
     by_name = {arm.name: arm.id for arm in arms}
     if not {"base", "head"} <= set(by_name):
         return None
