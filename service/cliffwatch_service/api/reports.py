@@ -15,8 +15,10 @@ from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cu
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import series
+from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history import reports
-from cliffwatch_service.store.history.reports import ChangeRow, ReportRow, ReportState, ReportsWanted
+from cliffwatch_service.store.history.changes import ChangeRow
+from cliffwatch_service.store.history.reports import ReportRow, ReportState, ReportsWanted
 
 router = APIRouter(prefix=PREFIX, tags=["regressions"])
 
@@ -48,7 +50,7 @@ def list_changes(
         row = series.series_by_digest(connection, series_id) if series_id is not None else None
         if series_id is not None and row is None:
             raise not_found("series", series_id)
-        rows = reports.list_changes(
+        rows = stored_changes.list_changes(
             connection, series=row.id if row else None, state=state, at=at, number=number, limit=limit + 1
         )
     return answer(request, page(rows, limit, lambda row: cursor_of(row.found, row.id), _change))
@@ -131,7 +133,7 @@ def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
-        changes = reports.changes_of_report(connection, row.id)
+        changes = stored_changes.changes_of_report(connection, row.id)
         entries = reports.triage_of(connection, row.id)
     return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": entries})
 

@@ -16,8 +16,9 @@ from cliffwatch.stats.history.watch import HORIZON, NEAR
 from cliffwatch_service.store import comparisons, run_arms, runs, trees
 from cliffwatch_service.store.comparisons import ComparisonRow, VerdictRow
 from cliffwatch_service.store.history import ancestry, points, reports
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind
 from cliffwatch_service.store.history.points import RecentPointRow
-from cliffwatch_service.store.history.reports import ChangeFacts, ChangeKind
 
 
 def take_changes(connection: Connection[Any], comparison_id: int, now: datetime) -> int:
@@ -36,13 +37,13 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
     digests = {_change_digest(row.series_id, base, head) for row in published}
-    known = reports.changes_of_comparison(connection, comparison_id)
-    reports.refute_changes(connection, [row.id for row in known if row.digest not in digests])
+    known = stored_changes.changes_of_comparison(connection, comparison_id)
+    stored_changes.refute_changes(connection, [row.id for row in known if row.digest not in digests])
     if not published:
         return 0
     worse = any(row.verdict == "regression" for row in published)
     report = _report(connection, base, head, now) if worse else None
-    reports.keep_changes(connection, [_confirmed(comparison, row, report) for row in published], now)
+    stored_changes.keep_changes(connection, [_confirmed(comparison, row, report) for row in published], now)
     return len(published)
 
 
@@ -100,9 +101,9 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
     rows = points.recent_points(connection, branch_id, HORIZON)
     for series_id, group in groupby(rows, key=lambda row: row.series_id):
         own = _newest_epoch(list(group))
-        known = reports.change_ordinals(connection, series_id, branch_id)
+        known = stored_changes.change_ordinals(connection, series_id, branch_id)
         fresh = [_row(series_id, own, step) for step in _steps(own) if not _known(own, step, known)]
-        reports.keep_changes(connection, fresh, now)
+        stored_changes.keep_changes(connection, fresh, now)
         count += len(fresh)
     return count
 

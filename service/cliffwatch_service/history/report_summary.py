@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import CaseKey, MetricTraits
-from cliffwatch_service.store.history.reports import ChangeRow
+from cliffwatch_service.store.history.changes import ChangeRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

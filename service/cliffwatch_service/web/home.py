@@ -18,6 +18,7 @@ from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.store import follows, overview, runs, series
 from cliffwatch_service.store.follows import FollowRow
 from cliffwatch_service.store.history import ancestry, reports
+from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.reports import ReportsWanted
 from cliffwatch_service.store.overview import StripRow
 from cliffwatch_service.store.runs import RunsWanted
@@ -70,7 +71,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         entries = follows.list_follows(connection)
         followed = [_followed(connection, row) for row in entries]
         inbox = reports.list_reports(connection, ReportsWanted(states=OPEN, limit=8))
-        changes = reports.changes_of_reports(connection, [report.digest for report in inbox])
+        changes = stored_changes.changes_of_reports(connection, [report.digest for report in inbox])
         jobs = queue.queue_of(connection, 200)
         known_hosts = hosts.list_hosts(connection)
         targets = overview.measured_on(connection)

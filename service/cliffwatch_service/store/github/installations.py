@@ -86,9 +86,5 @@ def repository_named(connection: Connection[Any], name: str) -> RepositoryRow | 
     return typed(connection, RepositoryRow).execute(query, [name]).fetchone()
 
 
-def list_repositories(connection: Connection[Any]) -> list[RepositoryRow]:
-    return typed(connection, RepositoryRow).execute(_REPOSITORY + " WHERE allowed ORDER BY name").fetchall()
-
-
 def set_policy(connection: Connection[Any], number: int, policy: str | None) -> None:
     connection.execute("UPDATE github_repository SET policy = %s WHERE id = %s", [policy, number])

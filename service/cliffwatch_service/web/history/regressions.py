@@ -12,6 +12,7 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history import reports
 from cliffwatch_service.store.history.reports import ReportsWanted
 from cliffwatch_service.web.layout.render import page
@@ -46,7 +47,7 @@ def inbox(
     with service.transaction() as connection:
         wanted = ReportsWanted(states=states, at=at, number=number, limit=_PAGE + 1)
         rows = reports.list_reports(connection, wanted)
-        changes = reports.changes_of_reports(connection, [row.digest for row in rows[:_PAGE]])
+        changes = stored_changes.changes_of_reports(connection, [row.digest for row in rows[:_PAGE]])
         known = quality(connection)
     following = cursor_of(rows[_PAGE - 1].opened, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
     return page(
@@ -68,7 +69,7 @@ def inbox(
 def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
-        changes = reports.changes_of_report(connection, row.id)
+        changes = stored_changes.changes_of_report(connection, row.id)
         said = reports.triage_of(connection, row.id)
     return page(
         request,

@@ -17,10 +17,10 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import overview, series
-from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.history.points import history as newest_points
-from cliffwatch_service.store.history.reports import ChangeRow
 from cliffwatch_service.store.overview import ForkRow, MeasuredBranchRow, PointAtRow
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.web.layout.drawing import Bounds, History, history
@@ -87,7 +87,7 @@ def show_series(
         branches = overview.branches_measured(connection, row.id)
         chosen = next((each for each in branches if branch in (None, each.id)), None)
         points = list(reversed(newest_points(connection, row.id, chosen.id if chosen else None, last)))
-        changes = reports.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
+        changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
     values = _values(points, scale)
     fitting, listed = _references(row, points)
