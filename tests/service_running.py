@@ -13,6 +13,7 @@ import httpx2
 import psycopg
 import structlog
 import uvicorn
+from psycopg.rows import dict_row
 from service_runs import MadeRun, put_all
 
 from cliffwatch_runner.upload.client import Client, Patience
@@ -94,7 +95,7 @@ class Running:
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         with self.service.transaction() as connection:
-            return connection.execute(query).fetchall()
+            return connection.cursor(row_factory=dict_row).execute(query).fetchall()
 
     def enrol(self, platform: str, *modes: str) -> None:
         """Makes sure that a host of a platform has once offered to work, so that something can be asked of it."""

@@ -112,8 +112,7 @@ def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -
     """Between two revisions that Rome measured lies one that only Skylake did."""
     measured.measure(run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1"))
     with measured.service.transaction() as connection:
-        rows = connection.execute("SELECT id, commit FROM revision").fetchall()
-        ids = {row["commit"]: row["id"] for row in rows}
+        ids = dict(connection.execute("SELECT commit, id FROM revision").fetchall())
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
         line = [ids[BASE], ids[commit_of("newer")], ids[HEAD]]
         for name in ("for-next/bpf", "master"):

@@ -10,22 +10,23 @@ from cliffwatch_service.http.bodies import body_content
 from cliffwatch_service.http.problems import invalid
 from cliffwatch_service.ingest.free_form import plain, refuse_odd
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime.free_json import JsonObject
 
 T = TypeVar("T")
 
 _described: dict[str, TypeAdapter[Any]] = {}
 
 
-def described(name: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
+def described(name: str, adapter: TypeAdapter[Any]) -> JsonObject:
     """The `openapi_extra` of an endpoint that takes such a body."""
     _described[name] = adapter
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-def schemas() -> dict[str, Any]:
+def schemas() -> JsonObject:
     """The schemas of all described bodies and of what they are made of."""
-    by_name: dict[str, Any] = {}
+    by_name: JsonObject = {}
     for name, adapter in _described.items():
         schema = adapter.json_schema(ref_template="#/components/schemas/{model}")
         by_name.update(schema.pop("$defs", {}))

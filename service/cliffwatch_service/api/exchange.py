@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -18,11 +18,12 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHer
 from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.import_files import ImportedAs, ImportResult, import_file
 from cliffwatch_service.ingest.uploads import LINE
+from cliffwatch_service.runtime.free_json import JsonObject
 
 router = APIRouter(prefix=PREFIX, tags=["exchange"])
 
 Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet)$")]
-_CONTENT: dict[str, Any] = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
+_CONTENT: JsonObject = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
 
 
 @router.get(

@@ -2,7 +2,6 @@
 
 import re
 from functools import partial
-from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.middleware.gzip import GZipMiddleware
@@ -20,6 +19,7 @@ from cliffwatch_service.http.logging import RequestLog
 from cliffwatch_service.http.problems import MEDIA_TYPE, ProblemDocument
 from cliffwatch_service.http.room import Room
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime.free_json import JsonObject
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.web import site
 from cliffwatch_service.web.layout.session import signed_in
@@ -72,7 +72,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
     app.add_middleware(RequestLog, now=service.now)
     described = app.openapi
 
-    def openapi() -> dict[str, Any]:
+    def openapi() -> JsonObject:
         if app.openapi_schema is None:
             schema = described()
             schema.setdefault("components", {}).setdefault("schemas", {}).update(documents.schemas())
