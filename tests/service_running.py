@@ -13,6 +13,7 @@ import httpx2
 import psycopg
 import structlog
 import uvicorn
+from psycopg.rows import dict_row
 from service_runs import MadeRun, put_all
 
 from cliffwatch_runner.upload.client import Client, Patience
@@ -26,8 +27,9 @@ from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime.settings import Settings
-from cliffwatch_service.store import queue, tokens, trees
-from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store import tokens, trees
+from cliffwatch_service.store.follows import FollowFacts
+from cliffwatch_service.store.work import hosts
 from cliffwatch_service.tasks.process import work
 
 
@@ -93,7 +95,7 @@ class Running:
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         with self.service.transaction() as connection:
-            return connection.execute(query).fetchall()
+            return connection.cursor(row_factory=dict_row).execute(query).fetchall()
 
     def enrol(self, platform: str, *modes: str) -> None:
         """Makes sure that a host of a platform has once offered to work, so that something can be asked of it."""
@@ -104,7 +106,7 @@ class Running:
             return
         long_ago = self.clock.now() - timedelta(days=1)
         with self.service.transaction() as connection:
-            queue.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
+            hosts.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
 
     def token(self, name: str, *scopes: str, host: str | None = None) -> str:
         """The secret of a token of this name, made where there is none."""
@@ -116,7 +118,7 @@ class Running:
 
     def follow(self, tree: str, branch: str, commits: Sequence[str]) -> int:
         """Follows a branch as if the service's own git had found these commits on it, the oldest first."""
-        row = FollowRow(
+        row = FollowFacts(
             tree=tree,
             branch=branch,
             policy="commit",

@@ -360,8 +360,8 @@ def test_an_odd_part_of_a_stored_record_is_left_out(running: Any, part: str) -> 
         put_all(http, run)
     running.do_tasks()
     with running.service.transaction() as connection:
-        (row,) = connection.execute("SELECT record FROM run").fetchall()
-        record = {**orjson.loads(unpacked(bytes(row["record"]))), part: 5}
+        ((stored,),) = connection.execute("SELECT record FROM run").fetchall()
+        record = {**orjson.loads(unpacked(stored)), part: 5}
         connection.execute("UPDATE run SET record = %s", [packed(orjson.dumps(record))])
     pages_work(
         running,

@@ -19,7 +19,7 @@ from cliffwatch_service.postgres.server import Postgres
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.settings import read_settings
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import hosts
 
 SCHEMA = """
 SELECT table_name, column_name, data_type, is_nullable, column_default
@@ -167,9 +167,9 @@ def test_an_ordinary_user_of_a_managed_database_is_enough(cluster: EmbeddedPostg
     url = database_url(cluster, name).replace("postgres:@", f"{name}:@")
     migrate(url)
     with open_pool(url, connections=2, statement_seconds=10) as pool, pool.connection() as connection:
-        queue.keep_host(connection, "rome-1", "amd-rome", {}, clock.now())
-        user = connection.execute("SELECT current_user AS name").fetchone()
-    assert user == {"name": APPLICATION if granted else name}
+        hosts.keep_host(connection, "rome-1", "amd-rome", {}, clock.now())
+        user = connection.execute("SELECT current_user").fetchone()
+    assert user == (APPLICATION if granted else name,)
     with psycopg.connect(database_url(cluster, "postgres"), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
         connection.execute(f"DROP ROLE {name}")

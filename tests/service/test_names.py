@@ -9,7 +9,8 @@ from service_runs import commit_of, run_of
 
 from cliffwatch_service.history.follow import poll
 from cliffwatch_service.history.git import tags_of
-from cliffwatch_service.store import ancestry, trees
+from cliffwatch_service.store import trees
+from cliffwatch_service.store.history import ancestry
 
 BASE, HEAD = commit_of("join"), commit_of("loom")  # with letters among their digits
 RUN = run_of(boots=6, cases=2, base="join", head="loom", parents={"loom": ["join"]})
@@ -111,16 +112,15 @@ def test_neighbours_are_those_that_the_chosen_platform_measured(measured: Any) -
     """Between two revisions that Rome measured lies one that only Skylake did."""
     measured.measure(run_of(boots=1, cases=1, base="newer", head="newer", platform="intel-skylake", host="sky-1"))
     with measured.service.transaction() as connection:
-        rows = connection.execute("SELECT id, commit FROM revision").fetchall()
-        ids = {row["commit"]: row["id"] for row in rows}
+        ids = dict(connection.execute("SELECT commit, id FROM revision").fetchall())
         tree = trees.keep_tree(connection, "https://git.example.org/bpf-next.git", measured.clock.now())
         line = [ids[BASE], ids[commit_of("newer")], ids[HEAD]]
         for name in ("for-next/bpf", "master"):
             trees.set_branch_end(connection, trees.keep_branch(connection, tree, name), 0, line)
         everywhere = ancestry.measured_neighbours(connection, ids[HEAD])
         on_rome = ancestry.measured_neighbours(connection, ids[HEAD], platform="amd-rome")
-    assert (everywhere["before"], everywhere["before_is_first"]) == (commit_of("newer"), False)
-    assert (on_rome["before"], on_rome["before_is_first"]) == (BASE, True)
+    assert (everywhere.before, everywhere.before_is_first) == (commit_of("newer"), False)
+    assert (on_rome.before, on_rome.before_is_first) == (BASE, True)
 
 
 def test_tags_of_a_followed_tree_are_known_by_the_commits_that_they_name(

@@ -10,6 +10,7 @@ from made_documents import made_arm, made_record, made_row
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import PlannedCaseRecord, PlanRecord
 from cliffwatch_service.runtime.settings import Settings
+from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.curves import SweepPoint, curve
 from cliffwatch_service.web.compare.formats import wanted_form
@@ -106,7 +107,21 @@ def test_labels_of_a_sweep_lie_within_the_picture_and_on_no_other(largest: int) 
 
 
 def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
-    points = [{"epoch": epoch, "commit": "c" * 40, "at": NOW, "centre": 26.4914, "n": 8} for epoch in "aabb"]
+    points = [
+        PointRow(
+            ordinal=place,
+            commit="c" * 40,
+            release=None,
+            n=8,
+            centre=26.4914,
+            low=None,
+            high=None,
+            epoch=epoch,
+            run="1" * 32,
+            at=NOW,
+        )
+        for place, epoch in enumerate("aabb")
+    ]
     drawn = history(points, [(1.0, None, None)] * 4, None, (), "ns/op")
     assert len(drawn.lines) == 2
     assert len(drawn.epochs) == 1

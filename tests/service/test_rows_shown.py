@@ -1,5 +1,6 @@
 """What a row of the compare page says: values, unit, direction, its own threshold, and what its bounds are."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from made_documents import made_row
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.across import Target, across
 from cliffwatch_service.history.report_summary import tally
+from cliffwatch_service.store.history.changes import ChangeKind, ChangeRow, ChangeState
 from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.layout.drawing import common_scale
 from cliffwatch_service.web.layout.intervals import interval_words, levels_of
@@ -104,18 +106,29 @@ def test_where_a_column_has_both_kinds_of_bounds_each_row_says_its_own() -> None
     assert "(99 % interval)" in shown(Column(mixed=True), **noisy).cells[0].small
 
 
-def change(metric: str, size: float, kind: str, state: str = "confirmed") -> dict[str, Any]:
-    return {
-        "suite": "local-storage",
-        "benchmark": "local-storage-cache-seq-get",
-        "params": [["nr_maps", "16"]],
-        "metric": metric,
-        "unit": "ns/op" if metric.endswith("latency") else "M ops/s",
-        "mode": "icount",
-        "size": size,
-        "kind": kind,
-        "state": state,
-    }
+def change(metric: str, size: float, kind: ChangeKind, state: ChangeState = "confirmed") -> ChangeRow:
+    return ChangeRow(
+        id=1,
+        digest="1" * 32,
+        state=state,
+        kind=kind,
+        size=size,
+        ci_low=None,
+        ci_high=None,
+        found=datetime(2026, 11, 21, tzinfo=UTC),
+        series="2" * 32,
+        suite="local-storage",
+        benchmark="local-storage-cache-seq-get",
+        params=[["nr_maps", "16"]],
+        metric=metric,
+        unit="ns/op" if metric.endswith("latency") else "M ops/s",
+        platform="amd-rome",
+        mode="icount",
+        base="b" * 40,
+        head="a" * 40,
+        head_subject=None,
+        report=None,
+    )
 
 
 def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_latency() -> None:

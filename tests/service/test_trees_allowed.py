@@ -119,7 +119,7 @@ def test_credentials_that_were_stored_before_they_were_refused_are_not_shown(run
     with running.service.transaction() as connection:
         connection.execute("UPDATE request SET tree = %s", [tree])
         number = trees.keep_tree(connection, tree, running.clock.now())
-        row = follows.FollowRow(
+        row = follows.FollowFacts(
             tree=tree, branch="old", policy="push", targets=[("amd-rome", "walltime")], suites=["x"], profile="smoke"
         )
         entry = follows.keep_follow(connection, trees.keep_branch(connection, number, "old"), row)

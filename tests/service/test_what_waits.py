@@ -1,7 +1,9 @@
 """What pages show of jobs that run and wait: a host with a job works, however long ago it was seen."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from service_runs import commit_of
@@ -9,7 +11,10 @@ from service_runs import commit_of
 from cliffwatch_service.history.published_results import references
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
 from cliffwatch_service.jobs.estimates import Estimate, expectations
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.overview import StandingRow
+from cliffwatch_service.store.series import SeriesRow
+from cliffwatch_service.store.work import queue
+from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OFFER = {"host": "rome-1", "platform": "amd-rome", "modes": ["walltime"], "isolation": "bubblewrap"}
@@ -57,34 +62,42 @@ def test_the_holder_of_a_job_counts_as_a_host_at_work(leased: Any) -> None:
 
 @pytest.mark.parametrize(("waiting", "words"), [(1, "1 job waits and"), (2, "2 jobs wait and")])
 def test_jobs_that_nobody_will_take_are_an_alarm(waiting: int, words: str) -> None:
-    target = {
-        "platform": "amd-rome",
-        "mode": "walltime",
-        "newest": None,
-        "newest_of_history": None,
-        "seen": None,
-        "running": 0,
-    }
-    (alarm,) = alarms([{**target, "waiting": waiting}], [], NOW)
+    target = StandingRow(
+        platform="amd-rome",
+        mode="walltime",
+        newest=None,
+        newest_of_history=None,
+        seen=None,
+        running=0,
+        waiting=waiting,
+    )
+    (alarm,) = alarms([target], [], NOW)
     assert alarm.startswith(f"amd-rome (walltime): {words} no host")
-    assert alarms([{**target, "waiting": waiting, "running": 1}], [], NOW) == []
+    assert alarms([replace(target, running=1)], [], NOW) == []
 
 
 def test_a_host_without_a_job_is_offline_after_a_while() -> None:
-    host = {"about": {"modes": ["walltime"]}, "job": None, "last_seen": NOW - timedelta(hours=1)}
+    seen = NOW - timedelta(hours=1)
+    host = HostAtWorkRow(
+        name="rome-1", platform="amd-rome", added=seen, last_seen=seen, about={"modes": ["walltime"]}, job=None
+    )
     assert offline_hosts([host], NOW) == [host]
-    assert offline_hosts([{**host, "job": "a job"}], NOW) == []
+    assert offline_hosts([replace(host, job=uuid4())], NOW) == []
 
 
 @pytest.mark.parametrize(("platform", "skylake"), [("intel-skylake", 1), ("amd-rome", 0), ("published", 0)])
 def test_a_published_value_lies_beside_the_series_of_its_own_platform_alone(platform: str, skylake: int) -> None:
-    series = {
-        "benchmark": "local-storage-cache-seq-get",
-        "params": [["nr_maps", "16"]],
-        "unit": "ns/op",
-        "mode": "walltime",
-        "platform": platform,
-    }
+    series = SeriesRow(
+        id=1,
+        digest="0" * 32,
+        suite="local-storage",
+        benchmark="local-storage-cache-seq-get",
+        params=[["nr_maps", "16"]],
+        metric="latency",
+        unit="ns/op",
+        platform=platform,
+        mode="walltime",
+    )
     labels = [each.label for each in references(series)]
     assert sum("Skylake" in label for label in labels) == skylake
     assert sum("2024" in label for label in labels) == 2, "nobody wrote down on which machine: beside all of them"

@@ -13,7 +13,7 @@ from cliffwatch.formats.uploads import BootUpload, boot_upload_of
 from cliffwatch.identities import case_digest, digest_of, run_digest, series_digest
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.ingest.boot_document import pack, packed
-from cliffwatch_service.store.series import SeriesRow, keep_columns, keep_series
+from cliffwatch_service.store.series import SeriesFacts, keep_columns, keep_series
 
 TARGETS = (("amd-rome", "walltime"), ("intel-skylake", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "icount"))
 SERIES = 3000
@@ -101,9 +101,9 @@ def _target(connection: psycopg.Connection[Any], target: tuple[str, str], watche
         _runs(connection, target, chosen, columns, heads, token)
 
 
-def series_row(case: CaseKey, target: tuple[str, str]) -> SeriesRow:
+def series_row(case: CaseKey, target: tuple[str, str]) -> SeriesFacts:
     platform, mode = target
-    return SeriesRow(
+    return SeriesFacts(
         digest=series_digest(case, "hits-latency", "ns/op", platform, mode),  # type: ignore[arg-type]
         case_digest=case_digest(case),
         suite=case.suite,

@@ -10,6 +10,8 @@ from psycopg import Connection
 from cliffwatch_service.access.tokens import Caller, Scope, refuse_other_host, refuse_unless
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import tokens
+from cliffwatch_service.store.runs import RunRow
+from cliffwatch_service.store.work.leases import LeaseRow
 
 Whose = Literal["everybody's", "own run", "own lease", "own request", "own host"]
 """Of what an operation is: everybody's alike, or refused to whom the thing does not belong. Administrators own every run, lease
@@ -135,29 +137,29 @@ def refuse_host_name(connection: Connection[Any], caller: Caller, host: str, now
         )
 
 
-def refuse_foreign_run(caller: Caller, run: Mapping[str, Any], host: str | None) -> None:
+def refuse_foreign_run(caller: Caller, run: RunRow, host: str | None) -> None:
     """A run is its beginner's, and of the host that measured it. Raises Refusal."""
-    if caller.may("admin") or (caller.token_id == run["uploaded_by"] and caller.host in (None, host)):
+    if caller.may("admin") or (caller.token_id == run.uploaded_by and caller.host in (None, host)):
         return
     if caller.host is not None and caller.host == host:
         return
     raise Refusal(
         403,
         "another's run",
-        f"run {run['digest']} was begun with another token than {caller.name!r}: go on with that one, or with one of host"
+        f"run {run.digest} was begun with another token than {caller.name!r}: go on with that one, or with one of host"
         f" {host!r}",
     )
 
 
-def refuse_foreign_lease(caller: Caller, lease: Mapping[str, Any]) -> None:
+def refuse_foreign_lease(caller: Caller, lease: LeaseRow) -> None:
     """A lease is the token's that took it, and its host's. Raises Refusal."""
-    refuse_other_host(caller, lease["host"])
-    if caller.may("admin") or caller.host is not None or caller.token_id == lease["token_id"]:
+    refuse_other_host(caller, lease.host)
+    if caller.may("admin") or caller.host is not None or caller.token_id == lease.token_id:
         return
     raise Refusal(
         403,
         "another's lease",
-        f"host {lease['host']!r} took this lease with another token than {caller.name!r}: offer to work and take one of your"
+        f"host {lease.host!r} took this lease with another token than {caller.name!r}: offer to work and take one of your"
         " own",
     )
 

@@ -11,6 +11,7 @@ from psycopg import Connection
 
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import tokens
+from cliffwatch_service.store.tokens import TokenRow
 
 Scope = Literal["read", "upload", "work", "triage", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -98,20 +99,16 @@ def caller_again(connection: Connection[Any], token_id: int, now: datetime) -> C
     return _caller(connection, tokens.token_by_id(connection, token_id), now)
 
 
-def _caller(connection: Connection[Any], row: Mapping[str, Any] | None, now: datetime) -> Caller:
+def _caller(connection: Connection[Any], row: TokenRow | None, now: datetime) -> Caller:
     if row is None:
         raise Refusal(401, "token refused", "this token is not known: ask the service's operator for one")
-    if row["revoked"] is not None:
-        raise Refusal(
-            401, "token refused", f"token {row['name']!r} was revoked: ask the service's operator for a new one"
-        )
-    if row["expires"] is not None and row["expires"] <= now:
-        raise Refusal(
-            401, "token refused", f"token {row['name']!r} has expired: ask the service's operator for a new one"
-        )
-    if row["last_used"] is None or now - row["last_used"] > _TOUCHED_EVERY:
-        tokens.touch_token(connection, row["id"], now)
-    return Caller(name=row["name"], token_id=row["id"], scopes=frozenset(row["scopes"]), host=row["host"])
+    if row.revoked is not None:
+        raise Refusal(401, "token refused", f"token {row.name!r} was revoked: ask the service's operator for a new one")
+    if row.expires is not None and row.expires <= now:
+        raise Refusal(401, "token refused", f"token {row.name!r} has expired: ask the service's operator for a new one")
+    if row.last_used is None or now - row.last_used > _TOUCHED_EVERY:
+        tokens.touch_token(connection, row.id, now)
+    return Caller(name=row.name, token_id=row.id, scopes=frozenset(row.scopes), host=row.host)
 
 
 def refuse_unless(caller: Caller, scope: Scope) -> None:

@@ -16,7 +16,8 @@ from cliffwatch_service.compare.pairing import NEAREST, answers
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import comparisons, runs
+from cliffwatch_service.store import comparisons, run_arms, runs
+from cliffwatch_service.store.comparisons import ComparisonListedRow
 
 router = APIRouter(prefix=PREFIX, tags=["comparisons"])
 
@@ -37,14 +38,22 @@ def list_comparisons(
 ) -> Response:
     (number,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        wanted = {"platform": platform, "mode": mode, "id": number, "limit": limit + 1}
-        rows = comparisons.list_comparisons(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), _listed))
+        rows = comparisons.list_comparisons(connection, platform=platform, mode=mode, before=number, limit=limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.id), _listed))
 
 
-def _listed(row: Any) -> dict[str, Any]:
-    names = ("platform", "mode", "made", "counts", "base", "base_subject", "head", "head_subject")
-    return {"comparison": row["digest"], **{name: row[name] for name in names}}
+def _listed(row: ComparisonListedRow) -> dict[str, Any]:
+    return {
+        "comparison": row.digest,
+        "platform": row.platform,
+        "mode": row.mode,
+        "made": row.made,
+        "counts": row.counts,
+        "base": row.base,
+        "base_subject": row.base_subject,
+        "head": row.head,
+        "head_subject": row.head_subject,
+    }
 
 
 @router.get(
@@ -70,7 +79,7 @@ def compare_revisions(
         tag = document_tag(compared)
         if f'W/"{tag}"' in request.headers.get("if-none-match", ""):
             return answer_bytes(request, b"", JSON, tag=tag)
-        body = comparison_document(connection, head_row["commit"], compared, demonstration=service.demonstration())
+        body = comparison_document(connection, head_row.commit, compared, demonstration=service.demonstration())
     return answer_bytes(request, body, JSON, tag=tag)
 
 
@@ -84,7 +93,7 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        arms = {arm["name"]: arm["id"] for arm in runs.arms_of(connection, row["id"])}
+        arms = {arm.name: arm.id for arm in run_arms.arms_of(connection, row.id)}
         stored = (
             comparisons.comparison_of_arms(connection, arms["base"], arms["head"])
             if {"base", "head"} <= set(arms)
@@ -94,5 +103,5 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
             raise Refusal(
                 404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
             )
-        body = run_document(connection, stored, row["platform"], row["mode"])
-    return answer_bytes(request, body, JSON, tag=stored["digest"])
+        body = run_document(connection, stored, row.platform, row.mode)
+    return answer_bytes(request, body, JSON, tag=stored.digest)

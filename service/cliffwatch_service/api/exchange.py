@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
@@ -25,7 +26,7 @@ router = APIRouter(prefix=PREFIX, tags=["exchange"])
 Form = Annotated[str, Query(alias="format", pattern="^(json|csv|go-bench|parquet|bmf|kcidb)$")]
 ArmName = Annotated[str | None, Query(max_length=100, description="One arm alone; without it all, of bmf the head")]
 Origin = Annotated[str, Query(max_length=100, pattern="^[a-z0-9_]+$", description="The CI system, of kcidb")]
-_CONTENT: dict[str, Any] = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
+_CONTENT: FreeJson = {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}
 
 
 @router.get(

@@ -10,11 +10,12 @@ from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Followed, FollowEnded
 from cliffwatch_service.api.requests import TargetBody
-from cliffwatch_service.history.follow import Policy, follow_branch, unfollow
+from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
 from cliffwatch_service.ingest.request_fields import Name
 from cliffwatch_service.jobs.trees_allowed import refuse_address
 from cliffwatch_service.store import follows
+from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy
 
 router = APIRouter(prefix=PREFIX, tags=["branches"])
 
@@ -43,12 +44,20 @@ def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response
     return answer(request, {"items": [_shown(row) for row in rows], "next": None})
 
 
-def _shown(row: Any) -> dict[str, Any]:
-    targets = [{"platform": target[0], "mode": target[1]} for target in row["targets"]]
+def _shown(row: FollowRow) -> dict[str, Any]:
     return {
-        "follow": row["id"],
-        **{name: value for name, value in row.items() if name not in ("id", "branch_id")},
-        "targets": targets,
+        "follow": row.id,
+        "tree": row.tree,
+        "branch": row.branch,
+        "policy": row.policy,
+        "targets": [{"platform": target[0], "mode": target[1]} for target in row.targets],
+        "suites": row.suites,
+        "profile": row.profile,
+        "head_commit": row.head_commit,
+        "requested_commit": row.requested_commit,
+        "polled": row.polled,
+        "requested": row.requested,
+        "problem": row.problem,
     }
 
 
@@ -60,7 +69,7 @@ def _shown(row: Any) -> dict[str, Any]:
 )
 def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     refuse_address(body.tree)
-    row = follows.FollowRow(
+    row = FollowFacts(
         tree=body.tree,
         branch=body.branch,
         policy=body.policy,
@@ -71,6 +80,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
     with service.transaction() as connection:
         number = follow_branch(connection, row, who=caller.name, now=service.now())
         kept = follows.follow_row(connection, number)
+    assert kept is not None
     return answer(request, _shown(kept), status=201)
 
 

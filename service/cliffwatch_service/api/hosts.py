@@ -1,7 +1,8 @@
 """Hosts: what they do, and their side of every job."""
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -16,7 +17,8 @@ from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showabl
 from cliffwatch_service.ingest.request_fields import Count, Name
 from cliffwatch_service.jobs.leases import JobOutcome, Offer, add_events, complete, heartbeat, offer
 from cliffwatch_service.jobs.trees_allowed import access_of
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import hosts
+from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 router = APIRouter(prefix=PREFIX, tags=["hosts"])
 
@@ -67,12 +69,13 @@ class CompleteBody(BaseModel):
 )
 def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
-        rows = queue.list_hosts(connection)
+        rows = hosts.list_hosts(connection)
     return answer(request, {"items": [_host(row) for row in rows], "next": None})
 
 
-def _host(row: Any) -> dict[str, Any]:
-    return {**row, "about": showable(row["about"])}
+def _host(row: HostAtWorkRow) -> HostAtWorkRow:
+    """A host as it can be shown, whatever it says of itself."""
+    return replace(row, about=showable(row.about))
 
 
 @router.post(
@@ -89,17 +92,23 @@ def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: 
         if granted is None:
             return Response(status_code=204)
         job = granted.job
-        access = access_of(connection, job["tree"], service.settings.trees)
+        access = access_of(connection, job.tree, service.settings.trees)
     content = {
         "lease": str(granted.lease),
-        "job": str(job["id"]),
+        "job": str(job.id),
         "trust": granted.trust,
         "heartbeat_seconds": service.settings.lease_seconds / 3,
-        "cancel": job["cancel"],
-        **{name: job[name] for name in ("tree", "platform", "mode", "suites", "profile", "boots", "seed")},
+        "cancel": job.cancel,
+        "tree": job.tree,
+        "platform": job.platform,
+        "mode": job.mode,
+        "suites": job.suites,
+        "profile": job.profile,
+        "boots": job.boots,
+        "seed": job.seed,
         "tree_access": access,
-        "base": job["base_commit"],
-        "head": job["head_commit"],
+        "base": job.base_commit,
+        "head": job.head_commit,
     }
     return answer(request, content)
 

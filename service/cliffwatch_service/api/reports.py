@@ -9,12 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.api.models.history import Change, Quality, Report, ReportWhole
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.history.triage import OPEN, State, quality, report_named, triage
+from cliffwatch_service.history.triage import OPEN, quality, report_named, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import reports, series
+from cliffwatch_service.store import series
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history.changes import ChangeRow
+from cliffwatch_service.store.history.reports import ReportRow, ReportState, ReportsWanted
 
 router = APIRouter(prefix=PREFIX, tags=["regressions"])
 
@@ -26,7 +30,7 @@ class Triage(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    state: State
+    state: ReportState
     owner: Annotated[Prose, Field(max_length=200)] | None = None
     note: Annotated[Prose, Field(max_length=4000)] = ""
 
@@ -46,14 +50,34 @@ def list_changes(
         row = series.series_by_digest(connection, series_id) if series_id is not None else None
         if series_id is not None and row is None:
             raise not_found("series", series_id)
-        wanted = {"series": row["id"] if row else None, "state": state, "at": at, "id": number, "limit": limit + 1}
-        rows = reports.list_changes(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["found"], row["id"]), _change))
+        rows = stored_changes.list_changes(
+            connection, series=row.id if row else None, state=state, at=at, number=number, limit=limit + 1
+        )
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.found, row.id), _change))
 
 
-def _change(row: Any) -> dict[str, Any]:
-    shown = {name: value for name, value in row.items() if name not in ("id", "digest")}
-    return {"change": row["digest"], **shown, "params": dict(row["params"])}
+def _change(row: ChangeRow) -> dict[str, Any]:
+    return {
+        "change": row.digest,
+        "state": row.state,
+        "kind": row.kind,
+        "size": row.size,
+        "ci_low": row.ci_low,
+        "ci_high": row.ci_high,
+        "found": row.found,
+        "series": row.series,
+        "suite": row.suite,
+        "benchmark": row.benchmark,
+        "params": dict(row.params),
+        "metric": row.metric,
+        "unit": row.unit,
+        "platform": row.platform,
+        "mode": row.mode,
+        "base": row.base,
+        "head": row.head,
+        "head_subject": row.head_subject,
+        "report": row.report,
+    }
 
 
 @router.get(
@@ -65,19 +89,32 @@ def list_reports(
     request: Request,
     service: ServiceHere,
     _: Allowed,
-    state: Annotated[list[State] | None, Query()] = None,
+    state: Annotated[list[ReportState] | None, Query()] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
     at, number = read_cursor(cursor, moment, identity)
-    wanted = {"states": list(state or OPEN), "digest": None, "at": at, "id": number, "limit": limit + 1}
+    wanted = ReportsWanted(states=state or OPEN, at=at, number=number, limit=limit + 1)
     with service.transaction() as connection:
         rows = reports.list_reports(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["opened"], row["id"]), _report))
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.opened, row.id), _report))
 
 
-def _report(row: Any) -> dict[str, Any]:
-    return {"report": row["digest"], **{name: value for name, value in row.items() if name not in ("id", "digest")}}
+def _report(row: ReportRow) -> dict[str, Any]:
+    return {
+        "report": row.digest,
+        "state": row.state,
+        "owner": row.owner,
+        "opened": row.opened,
+        "updated": row.updated,
+        "base": row.base,
+        "head": row.head,
+        "subject": row.subject,
+        "author": row.author,
+        "changes": row.changes,
+        "largest": row.largest,
+        "platforms": row.platforms,
+    }
 
 
 @router.get(
@@ -96,8 +133,8 @@ def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response
 def read_report(report: ReportId, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
-        changes = reports.changes_of_report(connection, row["id"])
-        entries = reports.triage_of(connection, row["id"])
+        changes = stored_changes.changes_of_report(connection, row.id)
+        entries = reports.triage_of(connection, row.id)
     return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": entries})
 
 

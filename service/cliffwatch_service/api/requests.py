@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
+from psycopg import Connection
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch_service.access.authorisation import refuse_foreign_request
@@ -17,13 +18,15 @@ from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
 from cliffwatch_service.ingest.free_form import Prose
 from cliffwatch_service.ingest.request_fields import Commit, Name
-from cliffwatch_service.jobs.estimates import expectations
+from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
 from cliffwatch_service.jobs.requests import PRIORITIES, Asked, Priority, ask, request_named
 from cliffwatch_service.jobs.targets import refuse_unoffered, warnings
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import queue, requests
+from cliffwatch_service.store.work.queue import JobRow
+from cliffwatch_service.store.work.requests import RequestRow
 
 router = APIRouter(prefix=PREFIX, tags=["jobs"])
 
@@ -83,43 +86,60 @@ def make_request(
         row, fresh = ask(connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=service.now())
         if fresh:
             refuse_unoffered(connection, asked.targets)
-        content = _request(connection, service, {**row, "asked_by_name": caller.name})
+        content = _request(connection, service, row)
     return answer(request, content, status=201 if fresh else 200)
 
 
-def _request(connection: Any, service: Service, row: Any) -> dict[str, Any]:
-    jobs = queue.jobs_of_request(connection, row["id"])
+def _request(connection: Connection[Any], service: Service, row: RequestRow) -> dict[str, Any]:
+    jobs = queue.jobs_of_request(connection, row.id)
     waiting = queue.queue_of(connection, 1000)
     expected = expectations(connection, waiting, service.now())
-    queued = [(job["platform"], job["mode"]) for job in jobs if job["state"] == "queued"]
+    queued = [(job.platform, job.mode) for job in jobs if job.state == "queued"]
     return {
         **_listed(row),
-        "jobs": [_job(job, expected.get(job["id"])) for job in jobs],
+        "jobs": [_job(job, expected.get(job.id)) for job in jobs],
         "warnings": warnings(connection, queued, service.now()),
     }
 
 
-def _listed(row: Any) -> dict[str, Any]:
+def _listed(row: RequestRow) -> dict[str, Any]:
     return {
-        "request": str(row["id"]),
-        "asked_by": row["asked_by_name"],
-        "priority": PRIORITIES[row["priority"]],
-        "base": row["base_commit"],
-        "head": row["head_commit"],
-        **{name: row[name] for name in ("tree", "suites", "profile", "boots", "note", "created")},
+        "request": str(row.id),
+        "asked_by": row.asked_by_name,
+        "priority": PRIORITIES[row.priority],
+        "base": row.base_commit,
+        "head": row.head_commit,
+        "tree": row.tree,
+        "suites": row.suites,
+        "profile": row.profile,
+        "boots": row.boots,
+        "note": row.note,
+        "created": row.created,
     }
 
 
-def _job(row: Any, expected: Any = None) -> dict[str, Any]:
-    names = ("platform", "mode", "seed", "state", "reason", "run", "host", "created", "started", "ended", "cancel")
+def _job(row: JobRow, expected: Estimate | None = None) -> dict[str, Any]:
     return {
-        "job": str(row["id"]),
-        "request": str(row["request_id"]),
-        "priority": PRIORITIES[row["priority"]],
-        **{name: row[name] for name in names},
-        **{name: row[name] for name in ("tree", "suites", "profile", "boots")},
-        "base": row["base_commit"],
-        "head": row["head_commit"],
+        "job": str(row.id),
+        "request": str(row.request_id),
+        "priority": PRIORITIES[row.priority],
+        "platform": row.platform,
+        "mode": row.mode,
+        "seed": row.seed,
+        "state": row.state,
+        "reason": row.reason,
+        "run": row.run,
+        "host": row.host,
+        "created": row.created,
+        "started": row.started,
+        "ended": row.ended,
+        "cancel": row.cancel,
+        "tree": row.tree,
+        "suites": row.suites,
+        "profile": row.profile,
+        "boots": row.boots,
+        "base": row.base_commit,
+        "head": row.head_commit,
         "expected": asdict(expected) if expected is not None else None,
     }
 
@@ -130,8 +150,8 @@ def list_requests(
 ) -> Response:
     at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        rows = queue.list_requests(connection, {"at": at, "id": number, "limit": limit + 1})
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["created"], row["id"]), _listed))
+        rows = requests.list_requests(connection, at=at, number=number, limit=limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.created, row.id), _listed))
 
 
 @router.get("/requests/{request_id}", summary="A request and its jobs", responses={200: {"model": RequestWhole}})
@@ -149,9 +169,9 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Al
 def cancel_request(request_id: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         row = request_named(connection, request_id)
-        refuse_foreign_request(caller, row["asked_by"])
+        refuse_foreign_request(caller, row.asked_by)
         for job in queue.jobs_of_request(connection, request_id):
-            cancel(connection, job["id"], by=caller, now=service.now())
+            cancel(connection, job.id, by=caller, now=service.now())
         content = _request(connection, service, row)
     return answer(request, content)
 
@@ -167,7 +187,7 @@ def read_queue(request: Request, service: ServiceHere, _: Allowed) -> Response:
         expire(connection, now)
         jobs = queue.queue_of(connection, 1000)
         expected = expectations(connection, jobs, now)
-    return answer(request, {"items": [_job(job, expected[job["id"]]) for job in jobs], "next": None})
+    return answer(request, {"items": [_job(job, expected[job.id]) for job in jobs], "next": None})
 
 
 @router.get("/jobs", summary="Jobs, newest first", responses={200: {"model": Page[Job]}})
@@ -181,8 +201,8 @@ def list_jobs(
 ) -> Response:
     at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        rows = queue.list_jobs(connection, {"state": state, "at": at, "id": number, "limit": limit + 1})
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["created"], row["id"]), _job))
+        rows = queue.list_jobs(connection, state=state, at=at, number=number, limit=limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.created, row.id), _job))
 
 
 @router.get("/jobs/{job}", summary="One job", responses={200: {"model": Job}})
@@ -192,7 +212,7 @@ def read_job(job: UUID, request: Request, service: ServiceHere, _: Allowed) -> R
     return answer(request, content)
 
 
-def _job_named(connection: Any, job: UUID) -> dict[str, Any]:
+def _job_named(connection: Connection[Any], job: UUID) -> dict[str, Any]:
     row = queue.job_row(connection, job)
     if row is None:
         raise not_found("job", str(job))
@@ -235,7 +255,7 @@ def read_events(
     with service.transaction() as connection:
         _job_named(connection, job)
         events = queue.events_after(connection, job, after, limit + 1)
-    return answer(request, page(events, limit, lambda row: cursor_of(row["id"]), shown_event))
+    return answer(request, page(events, limit, lambda row: cursor_of(row.id), shown_event))
 
 
 @router.get(

@@ -31,6 +31,7 @@ from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.ingest.uploads import boot_upload, run_upload
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, runs
+from cliffwatch_service.store.runs import RunListedRow, RunsWanted
 
 router = APIRouter(prefix=PREFIX, tags=["runs"])
 
@@ -128,21 +129,30 @@ def list_runs(
 ) -> Response:
     at, number = read_cursor(cursor, moment, identity)
     with service.transaction() as connection:
-        wanted = {
-            "platform": platform,
-            "mode": mode,
-            "revision": revision_named(connection, revision)["id"] if revision is not None else None,
-            "at": at,
-            "id": number,
-            "limit": limit + 1,
-        }
+        wanted = RunsWanted(
+            platform=platform,
+            mode=mode,
+            revision=revision_named(connection, revision).id if revision is not None else None,
+            at=at,
+            number=number,
+            limit=limit + 1,
+        )
         rows = runs.list_runs(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["received"], row["id"]), _listed))
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.received, row.id), _listed))
 
 
-def _listed(row: Any) -> dict[str, Any]:
-    names = ("platform", "mode", "status", "created", "received", "host", "boots", "arms")
-    return {"run": row["digest"], **{name: row[name] for name in names}}
+def _listed(row: RunListedRow) -> dict[str, Any]:
+    return {
+        "run": row.digest,
+        "platform": row.platform,
+        "mode": row.mode,
+        "status": row.status,
+        "created": row.created,
+        "received": row.received,
+        "host": row.host,
+        "boots": row.boots,
+        "arms": row.arms,
+    }
 
 
 @router.get("/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": RunWhole}})
@@ -151,14 +161,14 @@ def read_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> 
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        stored_boots = boots.boots_of(connection, row["id"])
+        stored_boots = boots.boots_of(connection, row.id)
     content = {
         "run": run,
-        "status": row["status"],
-        "platform": row["platform"],
-        "mode": row["mode"],
-        "created": row["created"],
-        "received": row["received"],
+        "status": row.status,
+        "platform": row.platform,
+        "mode": row.mode,
+        "created": row.created,
+        "received": row.received,
         "record": as_json(stored_record(row)),
         "boots": stored_boots,
     }
@@ -178,7 +188,7 @@ def _size_of_boot(service: Service, run: str, number: int) -> int:
     """Of its document in JSON. Raises Refusal."""
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
-        head = boots.head_of_document(connection, row["id"], number) if row is not None else None
+        head = boots.head_of_document(connection, row.id, number) if row is not None else None
     if head is None:
         raise not_found("boot", f"{run}/{number}")
     return unpacked_size(head)
@@ -187,11 +197,11 @@ def _size_of_boot(service: Service, run: str, number: int) -> int:
 def _boot(service: Service, run: str, number: int) -> bytes:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
-        boot = boots.whole_boot(connection, row["id"], number) if row is not None else None
+        boot = boots.whole_boot(connection, row.id, number) if row is not None else None
         if boot is None:
             raise not_found("boot", f"{run}/{number}")
-        keys = keys_of(connection, [boot["columns_id"]])[boot["columns_id"]]
-    return orjson.dumps(upload_of(bytes(boot["content"]), keys, boot["samples"]), option=orjson.OPT_UTC_Z)
+        keys = keys_of(connection, [boot.columns_id])[boot.columns_id]
+    return orjson.dumps(upload_of(bytes(boot.content), keys, boot.samples), option=orjson.OPT_UTC_Z)
 
 
 @router.get(
@@ -202,7 +212,7 @@ def _boot(service: Service, run: str, number: int) -> bytes:
 def list_raw(run: RunId, number: BootNumber, request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         row = runs.run_row(connection, run)
-        about = boots.raw_about(connection, row["id"], number) if row is not None else None
+        about = boots.raw_about(connection, row.id, number) if row is not None else None
     if about is None:
         raise not_found("raw output", f"{run}/{number}")
     return answer(request, about)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
+from psycopg import Connection
 
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
@@ -13,6 +14,8 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Mode
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
+from cliffwatch_service.store.history.points import history
+from cliffwatch_service.store.series import SeriesRow
 
 router = APIRouter(prefix=PREFIX, tags=["series"])
 
@@ -37,22 +40,30 @@ def list_series(
     cursor: Cursor = None,
 ) -> Response:
     (after,) = read_cursor(cursor, identity)
-    wanted = {
-        "suite": suite,
-        "benchmark": benchmark,
-        "platform": platform,
-        "mode": mode,
-        "limit": limit + 1,
-        "id": after or 0,
-    }
     with service.transaction() as connection:
-        rows = series.list_series(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), about))
+        rows = series.list_series(
+            connection,
+            platform=platform,
+            mode=mode,
+            suite=suite,
+            benchmark=benchmark,
+            after=after or 0,
+            limit=limit + 1,
+        )
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.id), about))
 
 
-def about(row: Any) -> dict[str, Any]:
-    names = ("suite", "benchmark", "metric", "unit", "platform", "mode")
-    return {"series": row["digest"], "params": dict(row["params"]), **{name: row[name] for name in names}}
+def about(row: SeriesRow) -> dict[str, Any]:
+    return {
+        "series": row.digest,
+        "suite": row.suite,
+        "benchmark": row.benchmark,
+        "params": dict(row.params),
+        "metric": row.metric,
+        "unit": row.unit,
+        "platform": row.platform,
+        "mode": row.mode,
+    }
 
 
 @router.get("/series/{digest}", summary="One series", responses={200: {"model": Series}})
@@ -62,7 +73,7 @@ def read_series(digest: SeriesId, request: Request, service: ServiceHere, _: All
     return answer(request, about(row))
 
 
-def _series_named(connection: Any, digest: str) -> Any:
+def _series_named(connection: Connection[Any], digest: str) -> SeriesRow:
     row = series.series_by_digest(connection, digest)
     if row is None:
         raise not_found("series", digest)
@@ -95,8 +106,8 @@ def read_history(
             branch_id = trees.branch_named(connection, tree, branch)
             if branch_id is None:
                 raise not_found("branch", f"{tree} {branch}")
-        points = series.history(connection, row["id"], branch_id, limit)
-    return answer(request, {**about(row), "points": points})
+        points = history(connection, row.id, branch_id, limit)
+    return answer(request, {**about(row), "points": [point._asdict() for point in points]})
 
 
 @router.get(
@@ -115,8 +126,8 @@ def read_samples(
     with service.transaction() as connection:
         row = _series_named(connection, digest)
         at = revision_named(connection, revision)
-        samples = series.samples_of(connection, row, at["id"], limit)
-    return answer(request, {**about(row), "revision": at["commit"], "samples": samples})
+        samples = series.samples_of(connection, row, at.id, limit)
+    return answer(request, {**about(row), "revision": at.commit, "samples": [each._asdict() for each in samples]})
 
 
 @router.get(
@@ -127,7 +138,7 @@ def read_samples(
 def list_branches(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         rows = trees.list_branches(connection)
-    return answer(request, {"items": [{"tree": row["tree"], "branch": row["branch"]} for row in rows], "next": None})
+    return answer(request, {"items": [{"tree": row.tree, "branch": row.branch} for row in rows], "next": None})
 
 
 @router.get(
@@ -139,6 +150,18 @@ def read_revision(
     commit: Annotated[str, Path(max_length=64)], request: Request, service: ServiceHere, _: Allowed
 ) -> Response:
     with service.transaction() as connection:
-        row = dict(revision_named(connection, commit))
-        row["measured"] = series.targets_measured(connection, row.pop("id"))
-    return answer(request, row)
+        row = revision_named(connection, commit)
+        measured = series.targets_measured(connection, row.id)
+    content = {
+        "commit": row.commit,
+        "tree_hash": row.tree_hash,
+        "parents": row.parents,
+        "author": row.author,
+        "authored": row.authored,
+        "committed": row.committed,
+        "subject": row.subject,
+        "patch_id": row.patch_id,
+        "release": row.release,
+        "measured": measured,
+    }
+    return answer(request, content)

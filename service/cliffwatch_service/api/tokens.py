@@ -1,6 +1,6 @@
 """Tokens and the audit, for administrators."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -16,6 +16,7 @@ from cliffwatch_service.ingest.free_form import Moment
 from cliffwatch_service.ingest.request_fields import Name
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import background, tokens
+from cliffwatch_service.store.tokens import TokenRow
 
 router = APIRouter(prefix=PREFIX, tags=["administration"])
 
@@ -51,7 +52,19 @@ def new_token(body: TokenBody, request: Request, service: ServiceHere, caller: A
 def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         rows = tokens.list_tokens(connection)
-    return answer(request, {"items": rows, "next": None})
+    return answer(request, {"items": [_token(row) for row in rows], "next": None})
+
+
+def _token(row: TokenRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "scopes": row.scopes,
+        "host": row.host,
+        "created": row.created,
+        "expires": row.expires,
+        "revoked": row.revoked,
+        "last_used": row.last_used,
+    }
 
 
 @router.delete("/tokens/{name:path}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}})
@@ -81,8 +94,8 @@ def list_tasks(
 ) -> Response:
     (before,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        rows = background.list_tasks(connection, {"status": status, "id": before, "limit": limit + 1})
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), dict))
+        rows = background.list_tasks(connection, status=status, before=before, limit=limit + 1)
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.id), lambda row: row))
 
 
 @router.get(
@@ -100,4 +113,4 @@ def list_audit(
     (before,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
         rows = tokens.list_audit(connection, before, limit + 1)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row["id"]), dict))
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.id), lambda row: row))

@@ -2,13 +2,13 @@
 
 import re
 from functools import partial
-from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 
 import cliffwatch
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service import api
 from cliffwatch_service.api import documents, operations
 from cliffwatch_service.http import problems
@@ -72,7 +72,7 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
     app.add_middleware(RequestLog, now=service.now)
     described = app.openapi
 
-    def openapi() -> dict[str, Any]:
+    def openapi() -> FreeJson:
         if app.openapi_schema is None:
             schema = described()
             schema.setdefault("components", {}).setdefault("schemas", {}).update(documents.schemas())

@@ -205,10 +205,10 @@ def status(data_dir: Path | None) -> None:
             commands, pulls = deliveries.command_counts(connection), pull_requests.counts(connection)
         table = Table("installed on", "state", "repositories", "looked at", box=None)
         for row in rows:
-            table.add_row(row["account"], row["state"], str(row["repositories"]), f"{row['looked']:%Y-%m-%d %H:%M}")
+            table.add_row(row.account, row.state, str(row.repositories), f"{row.looked:%Y-%m-%d %H:%M}")
         terminal.console().print(table)
         click.echo(f"pull requests: {_listed(pulls)}; commands: {_listed(commands)}")
-        newest = f"{last['event']} at {last['received']:%Y-%m-%d %H:%M} UTC" if last else "none yet"
+        newest = f"{last.event} at {last.received:%Y-%m-%d %H:%M} UTC" if last else "none yet"
         click.echo(f"last webhook: {newest}")
         if isinstance(reply, GitHubProblem):
             code = Exit.HOST_FAILED if reply.kind == "later" else Exit.USAGE
@@ -242,11 +242,11 @@ def policy(repository: str, file: Path | None, data_dir: Path | None, *, of_base
         if row is None:
             raise not_found("repository of an installation", repository)
         if text is None and not of_base_branch:
-            click.echo(row["policy"] or "the file .cliffwatch.toml of each base branch holds", nl=not row["policy"])
+            click.echo(row.policy or "the file .cliffwatch.toml of each base branch holds", nl=not row.policy)
             return
-        installations.set_policy(connection, row["id"], text)
+        installations.set_policy(connection, row.id, text)
         detail = {"policy": text}
         tokens.write_audit(
-            connection, who=operator(), action="github-policy", what=row["name"], detail=detail, now=clock.now()
+            connection, who=operator(), action="github-policy", what=row.name, detail=detail, now=clock.now()
         )
     click.echo(f"{repository}: {'the file of the base branch holds' if of_base_branch else 'the policy is kept'}")

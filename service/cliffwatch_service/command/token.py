@@ -73,11 +73,9 @@ def list_(data_dir: Path | None) -> None:
         rows = tokens.list_tokens(connection)
     table = Table("name", "scopes", "host", "made", "expires", "last used", "state", box=None)
     for row in rows:
-        dates = [f"{row[name]:%Y-%m-%d}" if row[name] else "-" for name in ("created", "expires", "last_used")]
-        state = (
-            "revoked" if row["revoked"] else "expired" if row["expires"] and row["expires"] <= clock.now() else "good"
-        )
-        table.add_row(row["name"], " ".join(row["scopes"]), row["host"] or "any", *dates, state)
+        dates = [f"{each:%Y-%m-%d}" if each else "-" for each in (row.created, row.expires, row.last_used)]
+        state = "revoked" if row.revoked else "expired" if row.expires and row.expires <= clock.now() else "good"
+        table.add_row(row.name, " ".join(row.scopes), row.host or "any", *dates, state)
     terminal.console().print(table)
 
 

@@ -1,7 +1,7 @@
 """Compares what is stored, keeps the verdicts, and takes medians into history."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,7 +26,11 @@ from cliffwatch_service.ingest.boot_document import boot_of, columns_of, packed
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, comparisons, runs, series
+from cliffwatch_service.store import boots, comparisons, run_arms, runs, series
+from cliffwatch_service.store.comparisons import NewComparison, StoredComparison, VerdictRow
+from cliffwatch_service.store.history import points
+from cliffwatch_service.store.run_arms import ArmRow
+from cliffwatch_service.store.runs import RunRow
 
 CONTROL = "control"
 """The arm of a walltime run that is base under a second name."""
@@ -40,20 +44,20 @@ class StoredArm:
     """An arm with its boots, and the run that it is of."""
 
     arm: Arm
-    row: Mapping[str, Any]
-    run: Mapping[str, Any]
+    row: ArmRow
+    run: RunRow
     record: RunRecord
 
 
-def load_arm(connection: Connection[Any], run: Mapping[str, Any], row: Mapping[str, Any]) -> StoredArm:
+def load_arm(connection: Connection[Any], run: RunRow, row: ArmRow) -> StoredArm:
     """An arm from the documents of its boots, as `cliffwatch compare` would read it from the host's disk."""
     record = stored_record(run)
     order = plan_order(record)
-    rows = boots.whole_boots_of_arm(connection, row["id"])
-    keys = keys_of(connection, [each["columns_id"] for each in rows])
+    rows = boots.whole_boots_of_arm(connection, row.id)
+    keys = keys_of(connection, [each.columns_id for each in rows])
     columns = {number: columns_of(own, order) for number, own in keys.items()}
-    loaded = [boot_of(bytes(each["content"]), columns[each["columns_id"]], each["samples"]) for each in rows]
-    about = record.arm_by_name[row["name"]]
+    loaded = [boot_of(bytes(each.content), columns[each.columns_id], each.samples) for each in rows]
+    about = record.arm_by_name[row.name]
     return StoredArm(arm=arm_of_record(record, about, loaded), row=row, run=run, record=record)
 
 
@@ -62,29 +66,29 @@ def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int 
     run = runs.run_row(connection, digest)
     if run is None:
         raise not_found("run", digest)
-    rows = {row["name"]: row for row in runs.arms_of(connection, run["id"])}
+    rows = {row.name: row for row in run_arms.arms_of(connection, run.id)}
     for name, row in rows.items():
-        if name != CONTROL and row["revision_id"] is not None:
-            _take_points(connection, run, row)
+        if name != CONTROL and row.revision_id is not None:
+            _take_points(connection, run, row.id, row.revision_id)
     base, head = rows.get("base"), rows.get("head")
-    if base is None or head is None or base["revision_id"] is None or head["revision_id"] is None:
+    if base is None or head is None or base.revision_id is None or head.revision_id is None:
         return None
-    return keep_compared(connection, base["id"], head["id"], now)
+    return keep_compared(connection, base.id, head.id, now)
 
 
-def _take_points(connection: Connection[Any], run: Mapping[str, Any], arm: Mapping[str, Any]) -> None:
+def _take_points(connection: Connection[Any], run: RunRow, arm_id: int, revision_id: int) -> None:
     """Median and interval of each series over the screening boots of an arm, from the samples as they are stored."""
-    screened = [row for row in boots.samples_of_arm(connection, arm["id"]) if row["stage"] == "screen"]
-    columns = series.columns_rows(connection, [row["columns_id"] for row in screened])
+    screened = [row for row in boots.samples_of_arm(connection, arm_id) if row.stage == "screen"]
+    columns = series.columns_rows(connection, [row.columns_id for row in screened])
     values: dict[int, list[float]] = {}
     for boot in screened:
-        for identity, value in zip(columns[boot["columns_id"]], boot["samples"], strict=True):
+        for identity, value in zip(columns[boot.columns_id], boot.samples, strict=True):
             values.setdefault(identity, []).append(value)
-    points = [
+    medians = [
         (identity, len(of_series), statistics.median(of_series), *_interval(of_series))
         for identity, of_series in values.items()
     ]
-    series.replace_points(connection, arm["id"], arm["revision_id"], run["environment_id"], points)
+    points.replace_points(connection, arm_id, revision_id, run.environment_id, medians)
 
 
 def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -96,12 +100,12 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     return ordered[rank], ordered[-1 - rank]
 
 
-def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> Mapping[str, Any] | None:
+def stored_comparison(connection: Connection[Any], base_id: int, head_id: int) -> StoredComparison | None:
     """What is stored of two arms, if it is of the very boots that are here now, by this method."""
     stored = comparisons.comparison_of_arms(connection, base_id, head_id)
-    if stored is None or stored["method_version"] != METHOD_VERSION:
+    if stored is None or stored.method_version != METHOD_VERSION:
         return None
-    return stored if stored["inputs"] == _inputs(connection, base_id, head_id) else None
+    return stored if stored.inputs == _inputs(connection, base_id, head_id) else None
 
 
 def _inputs(connection: Connection[Any], base_id: int, head_id: int) -> str:
@@ -123,27 +127,29 @@ def keep_compared(
     """
     stored = stored_comparison(connection, base_id, head_id)
     if stored is not None:
-        return int(stored["id"])
+        return stored.id
     with turn or nullcontext():
         row = _made(connection, base_id, head_id)
     return comparisons.keep_comparison(connection, row, now)
 
 
-def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparisons.ComparisonRecord:
+def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewComparison:
     inputs = _inputs(connection, base_id, head_id)
     base, head = _load(connection, base_id), _load(connection, head_id)
+    assert base.row.revision_id is not None
+    assert head.row.revision_id is not None
     compared = _compared(base, head, _control(connection, base, head))
     document = comparison_document(compared, context_of_record(head.record, None))
     summary: FreeJson = as_json(document)
     del summary["comparisons"]
-    return comparisons.ComparisonRecord(
-        digest=digest_of(["comparison", base.run["digest"], head.run["digest"], inputs, METHOD_VERSION]),
-        platform=base.run["platform"],
-        mode=base.run["mode"],
+    return NewComparison(
+        digest=digest_of(["comparison", base.run.digest, head.run.digest, inputs, METHOD_VERSION]),
+        platform=base.run.platform,
+        mode=base.run.mode,
         base_arm_id=base_id,
         head_arm_id=head_id,
-        base_revision_id=base.row["revision_id"],
-        head_revision_id=head.row["revision_id"],
+        base_revision_id=base.row.revision_id,
+        head_revision_id=head.row.revision_id,
         inputs=inputs,
         method_version=METHOD_VERSION,
         counts={str(name): count for name, count in compared.counts().items()},
@@ -154,23 +160,23 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> comparison
 
 
 def _load(connection: Connection[Any], arm_id: int) -> StoredArm:
-    row = runs.arm_row(connection, arm_id)
-    run = runs.run_by_id(connection, row["run_id"])
+    row = run_arms.arm_row(connection, arm_id)
+    run = runs.run_by_id(connection, row.run_id)
     assert run is not None
     return load_arm(connection, run, row)
 
 
 def _control(connection: Connection[Any], base: StoredArm, head: StoredArm) -> Arm | None:
-    if base.run["id"] != head.run["id"]:
+    if base.run.id != head.run.id:
         return None
-    rows = runs.arms_of(connection, base.run["id"])
-    row = next((row for row in rows if row["name"] == CONTROL), None)
+    rows = run_arms.arms_of(connection, base.run.id)
+    row = next((row for row in rows if row.name == CONTROL), None)
     return None if row is None else load_arm(connection, base.run, row).arm
 
 
 def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
     sides = Sides(base=base.arm, head=head.arm)
-    if base.run["id"] == head.run["id"]:
+    if base.run.id == head.run.id:
         record = base.record
         sides = replace(sides, control=control, stages=record.stages, notable=record.plan.notable, one_run=True)
     compared = compare_run(sides)
@@ -179,15 +185,13 @@ def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> Comparis
     return compared
 
 
-def _indexed_rows(
-    connection: Connection[Any], compared: ComparisonSet, run: Mapping[str, Any]
-) -> list[tuple[int, str, float | None, float | None, float | None]]:
+def _indexed_rows(connection: Connection[Any], compared: ComparisonSet, run: RunRow) -> list[VerdictRow]:
     """The rows that are worth an index: all but the unchanged, and only of series that exist."""
     rows = [row for row in compared.rows if row.verdict not in _NOT_INDEXED and row.metric]
-    digests = [series_digest(row.case, row.metric, row.unit, run["platform"], run["mode"]) for row in rows]
+    digests = [series_digest(row.case, row.metric, row.unit, run.platform, run.mode) for row in rows]
     ids = series.series_ids(connection, digests)
     by_series = {
-        ids[digest]: (ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
+        ids[digest]: VerdictRow(ids[digest], row.verdict, row.change, row.ci_low, row.ci_high)
         for digest, row in zip(digests, rows, strict=True)
         if digest in ids
     }

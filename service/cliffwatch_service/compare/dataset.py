@@ -7,7 +7,7 @@ of people and of tokens are not in it. Memory is bounded: a boot, a row group an
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ from cliffwatch_service.compare.dataset_package import (
 from cliffwatch_service.compare.export import Transaction, run_table
 from cliffwatch_service.ingest.ingest import every_boot_is_here
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import comparisons, database, runs, trees
+from cliffwatch_service.store import comparisons, database, run_arms, runs, trees
+from cliffwatch_service.store.runs import HistoryRunRow
 
 MOST_RUNS = 200
 MOST_SAMPLES = 1_000_000
@@ -107,7 +108,7 @@ def write_dataset(transaction: Transaction, folder: Path, wanted: Wanted, now: d
     )
 
 
-def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, Row]:
+def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, HistoryRunRow]:
     """The rows of runs that are history and whole, by identity, in the order in which they came. Known ones are whole: a run
     that is stays so.
     """
@@ -115,8 +116,8 @@ def _public_runs(transaction: Transaction, known: set[str]) -> dict[str, Row]:
         listed = runs.history_runs(connection)
     public = {}
     for row in listed:
-        if row["digest"] in known or _whole(transaction, row["id"]):
-            public[str(row["digest"])] = row
+        if row.digest in known or _whole(transaction, row.id):
+            public[row.digest] = row
     return public
 
 
@@ -126,29 +127,29 @@ def _whole(transaction: Transaction, run_id: int) -> bool:
         return run is not None and every_boot_is_here(connection, run)
 
 
-def _stays(folder: Path, part: Part, public: Mapping[str, Row]) -> bool:
+def _stays(folder: Path, part: Part, public: Mapping[str, HistoryRunRow]) -> bool:
     """A full part of which everything is still public and nothing happened to the file."""
     path = folder / part.path
     there = part.finished and path.is_file() and path.stat().st_size == part.bytes
     return there and all(run in public for run in part.runs)
 
 
-def _groups(waiting: Sequence[Row]) -> Iterator[tuple[list[Row], bool]]:
+def _groups(waiting: Sequence[HistoryRunRow]) -> Iterator[tuple[list[HistoryRunRow], bool]]:
     """Runs for a part each, and whether the part is full."""
-    group: list[Row] = []
+    group: list[HistoryRunRow] = []
     samples = 0
     for row in waiting:
-        if group and (len(group) >= MOST_RUNS or samples + row["samples"] > MOST_SAMPLES):
+        if group and (len(group) >= MOST_RUNS or samples + row.samples > MOST_SAMPLES):
             yield group, True
             group, samples = [], 0
         group.append(row)
-        samples += row["samples"]
+        samples += row.samples
     if group:
         yield group, len(group) >= MOST_RUNS
 
 
 def _write_part(
-    transaction: Transaction, folder: Path, form: str, number: int, group: Sequence[Row], *, finished: bool
+    transaction: Transaction, folder: Path, form: str, number: int, group: Sequence[HistoryRunRow], *, finished: bool
 ) -> Part:
     """The name holds a part of the digest: a file that a dataset names never changes under it."""
     writing = folder / _WRITING
@@ -158,16 +159,16 @@ def _write_part(
     path = folder / f"samples-{number:04d}-{digest.removeprefix('sha256:')[:8]}.{ending}"
     size = writing.stat().st_size
     writing.replace(path)
-    names = tuple(str(row["digest"]) for row in group)
+    names = tuple(row.digest for row in group)
     return Part(path=path.name, bytes=size, hash=digest, rows=count, runs=names, finished=finished)
 
 
-def _pieces(transaction: Transaction, group: Sequence[Row]) -> Iterator[list[TableRow]]:
+def _pieces(transaction: Transaction, group: Sequence[HistoryRunRow]) -> Iterator[list[TableRow]]:
     for row in group:
         with transaction() as connection:
-            run = runs.run_by_id(connection, row["id"])
+            run = runs.run_by_id(connection, row.id)
             assert run is not None
-            arms = [arm["name"] for arm in runs.arms_of(connection, row["id"])]
+            arms = [arm.name for arm in run_arms.arms_of(connection, row.id)]
         yield from run_table(transaction, run, arms, leave_out=_NOT_PUBLIC)
 
 
@@ -186,10 +187,12 @@ def _write_csv(path: Path, pieces: Iterator[list[TableRow]]) -> int:
     return count
 
 
-def _write_tables(transaction: Transaction, folder: Path, public: Mapping[str, Row], parts: Sequence[Part]) -> None:
+def _write_tables(
+    transaction: Transaction, folder: Path, public: Mapping[str, HistoryRunRow], parts: Sequence[Part]
+) -> None:
     """Small beside the samples, and written whole each time."""
     of_run = {run: part.name for part in parts for run in part.runs}
-    listed = [{"run": digest, **row, "part": of_run[digest]} for digest, row in public.items()]
+    listed = [{"run": digest, **asdict(row), "part": of_run[digest]} for digest, row in public.items()]
     _put_pages(folder / "runs.csv", RUN_FIELDS, iter([listed]))
     _put_pages(folder / "revisions.csv", REVISION_FIELDS, _revisions(transaction, list(public)))
     _put_pages(folder / "verdicts.csv", VERDICT_FIELDS, _verdicts(transaction, list(public)))
@@ -202,8 +205,8 @@ def _revisions(transaction: Transaction, digests: Sequence[str]) -> Iterator[lis
             rows = trees.revisions_of_runs(connection, digests, after)
         if not rows:
             return
-        yield [{**row, "tree": row["tree_hash"], "parents": " ".join(row["parents"])} for row in rows]
-        after = rows[-1]["id"]
+        yield [{**asdict(row), "tree": row.tree_hash, "parents": " ".join(row.parents)} for row in rows]
+        after = rows[-1].id
 
 
 def _verdicts(transaction: Transaction, digests: Sequence[str]) -> Iterator[list[Row]]:
@@ -213,8 +216,8 @@ def _verdicts(transaction: Transaction, digests: Sequence[str]) -> Iterator[list
             rows = comparisons.verdicts_of_runs(connection, digests, after)
         if not rows:
             return
-        yield [{**row, "params": orjson.dumps(dict(row["params"])).decode()} for row in rows]
-        after = (rows[-1]["comparison_id"], rows[-1]["series_id"])
+        yield [{**row._asdict(), "params": orjson.dumps(dict(row.params)).decode()} for row in rows]
+        after = (rows[-1].comparison_id, rows[-1].series_id)
 
 
 def _put_pages(path: Path, fields: Mapping[str, Any], pages: Iterator[Sequence[Row]]) -> None:

@@ -24,7 +24,7 @@ from cliffwatch_service.store import comparisons
 
 def document_tag(answers: Sequence[Answer]) -> str:
     """The identity of what these comparisons say."""
-    return digest_of([FORMAT_VERSION, *(each.comparison["digest"] for each in answers)])
+    return digest_of([FORMAT_VERSION, *(each.comparison.digest for each in answers)])
 
 
 def comparison_document(
@@ -36,7 +36,7 @@ def comparison_document(
     document = RevisionComparison(
         format=FORMAT,
         format_version=FORMAT_VERSION,
-        method_version=answers[0].comparison["method_version"],
+        method_version=answers[0].comparison.method_version,
         arms=(_base(answers), _at(answers[0].summary.head, head)),
         targets=tuple(map(_target, answers)),
         comparisons=(),
@@ -47,7 +47,7 @@ def comparison_document(
 
 def _base(answers: Sequence[Answer]) -> SideRecord | None:
     """None where the targets have different ones."""
-    bases = {each.target.base["commit"] for each in answers}
+    bases = {each.target.base.commit for each in answers}
     return _at(answers[0].summary.base, bases.pop()) if len(bases) == 1 else None
 
 
@@ -60,12 +60,12 @@ def _target(answer: Answer) -> TargetRecord:
     return TargetRecord(
         platform=answer.target.platform,
         mode=answer.target.mode,
-        base=answer.target.base["commit"],
+        base=answer.target.base.commit,
         distance=answer.target.distance,
-        comparison=row["digest"],
+        comparison=row.digest,
         runs=answer.runs,
-        counts=row["counts"],
-        made=row["made"],
+        counts=row.counts,
+        made=row.made,
         notable=summary.notable,
         alpha=summary.alpha,
         warnings=summary.warnings,

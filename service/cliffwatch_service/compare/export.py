@@ -31,7 +31,8 @@ from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, runs
+from cliffwatch_service.store import boots, run_arms, runs
+from cliffwatch_service.store.runs import RunRow
 
 MEDIA_TYPES = {
     "json": "application/json",
@@ -73,10 +74,10 @@ def export_run(transaction: Transaction, folder: Path, digest: str, wanted: Want
         run = runs.run_row(connection, digest)
         if run is None:
             raise not_found("run", digest)
-        stored_boots = boots.boots_of(connection, run["id"])
-        names = [row["name"] for row in runs.arms_of(connection, run["id"])]
-    known = [(boot["number"], boot["digest"]) for boot in stored_boots]
-    tag = digest_of(["export", NAMES, wanted.form, wanted.arm, wanted.origin, run["record_digest"], known])
+        stored_boots = boots.boots_of(connection, run.id)
+        names = [row.name for row in run_arms.arms_of(connection, run.id)]
+    known = [(boot.number, boot.digest) for boot in stored_boots]
+    tag = digest_of(["export", NAMES, wanted.form, wanted.arm, wanted.origin, run.record_digest, known])
     chosen = _arms_for(wanted, names)
     if wanted.form in _WHOLE:
         return Exported(tag, _whole(transaction, run, chosen, wanted))
@@ -99,26 +100,26 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
     return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
 
 
-def _whole(transaction: Transaction, run: Mapping[str, Any], names: Sequence[str], wanted: Wanted) -> Iterator[bytes]:
+def _whole(transaction: Transaction, run: RunRow, names: Sequence[str], wanted: Wanted) -> Iterator[bytes]:
     """Formats in which what is said first rests on all samples, so that all are read before the first is written."""
     with transaction() as connection:
-        rows = [row for row in runs.arms_of(connection, run["id"]) if row["name"] in names]
+        rows = [row for row in run_arms.arms_of(connection, run.id) if row.name in names]
         arms = [load_arm(connection, run, row).arm for row in rows]
     text = without_credentials(_WHOLE[wanted.form](arms, run, wanted)).encode(errors="replace")
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]
 
 
-def _go_bench(arms: Sequence[Arm], run: Mapping[str, Any], _: Wanted) -> str:
+def _go_bench(arms: Sequence[Arm], run: RunRow, _: Wanted) -> str:
     return go_bench_report(arms, load_catalogue().traits, settings=_settings(stored_record(run)))
 
 
-def _bencher(arms: Sequence[Arm], _: Mapping[str, Any], __: Wanted) -> str:
+def _bencher(arms: Sequence[Arm], _: RunRow, __: Wanted) -> str:
     return format_bencher(arms[0])
 
 
-def _kcidb(arms: Sequence[Arm], run: Mapping[str, Any], wanted: Wanted) -> str:
-    return format_kcidb(arms, reported_of_record(stored_record(run), run["digest"], wanted.origin), _decides)
+def _kcidb(arms: Sequence[Arm], run: RunRow, wanted: Wanted) -> str:
+    return format_kcidb(arms, reported_of_record(stored_record(run), run.digest, wanted.origin), _decides)
 
 
 def _decides(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> bool:
@@ -130,7 +131,7 @@ def _settings(record: RunRecord) -> dict[str, str]:
 
 
 def run_table(
-    transaction: Transaction, run: Mapping[str, Any], arms: Sequence[str], *, leave_out: frozenset[str] = frozenset()
+    transaction: Transaction, run: RunRow, arms: Sequence[str], *, leave_out: frozenset[str] = frozenset()
 ) -> Iterator[list[TableRow]]:
     """The rows of a run, arm by arm and boot by boot. Each boot is read in a transaction of its own: a slow client holds none
     open. Facts named in `leave_out` are not among what is known of an arm.
@@ -138,11 +139,11 @@ def run_table(
     record = stored_record(run)
     settings, read = _settings(record), _Boots(transaction, run, record)
     with transaction() as connection:
-        stored = boots.boots_of(connection, run["id"])
+        stored = boots.boots_of(connection, run.id)
     for name in arms:
-        of_arm = (read(boot["number"]) for boot in stored if boot["arm"] == name)
+        of_arm = (read(boot.number) for boot in stored if boot.arm == name)
         about = arm_of_record(record, record.arm_by_name[name], ())
-        yield from rows_of_arm(run["digest"], _public(about, leave_out), of_arm, settings)
+        yield from rows_of_arm(run.digest, _public(about, leave_out), of_arm, settings)
 
 
 def _public(arm: Arm, leave_out: frozenset[str]) -> Arm:
@@ -154,19 +155,19 @@ def _public(arm: Arm, leave_out: frozenset[str]) -> Arm:
 class _Boots:
     """Reads boots of a run by their number; as a rule all have the same columns, which are read once."""
 
-    def __init__(self, transaction: Transaction, run: Mapping[str, Any], record: RunRecord) -> None:
+    def __init__(self, transaction: Transaction, run: RunRow, record: RunRecord) -> None:
         self._transaction, self._run, self._order = transaction, run, plan_order(record)
         self._columns: dict[int, Columns] = {}
 
     def __call__(self, number: int) -> Boot:
         with self._transaction() as connection:
-            stored = boots.whole_boot(connection, self._run["id"], number)
+            stored = boots.whole_boot(connection, self._run.id, number)
             assert stored is not None
-            identity = stored["columns_id"]
+            identity = stored.columns_id
             if identity not in self._columns:
                 keys = keys_of(connection, [identity])[identity]
                 self._columns = {identity: columns_of(keys, self._order)}
-        return boot_of(bytes(stored["content"]), self._columns[identity], stored["samples"])
+        return boot_of(bytes(stored.content), self._columns[identity], stored.samples)
 
 
 def _json(pieces: Iterator[list[TableRow]]) -> Iterator[bytes]:
@@ -199,7 +200,7 @@ def _parquet(pieces: Iterator[list[TableRow]], folder: Path) -> Iterator[bytes]:
 
 
 _TEXTS: Mapping[str, Callable[[Iterator[list[TableRow]]], Iterator[bytes]]] = {"json": _json, "csv": csv_lines}
-_WHOLE: Mapping[str, Callable[[Sequence[Arm], Mapping[str, Any], Wanted], str]] = {
+_WHOLE: Mapping[str, Callable[[Sequence[Arm], RunRow, Wanted], str]] = {
     "go-bench": _go_bench,
     "bmf": _bencher,
     "kcidb": _kcidb,

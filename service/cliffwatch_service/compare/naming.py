@@ -1,20 +1,22 @@
 """What people name: revisions by a part of their commit, a tag or a branch, runs by a part of their identity."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg import Connection
 
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, trees
+from cliffwatch_service.store.runs import RunRow
+from cliffwatch_service.store.trees import RevisionRow
 
 _COMMIT = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},64}}")
 _RUN = re.compile(rf"[0-9a-f]{{{trees.SHORTEST_PREFIX},32}}")
 _SHOWN = 12
 
 
-def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
     """The revision whose commit begins so, in either case; else that of a tag, or the newest measured one of a branch. Raises
     Refusal where none or several are meant.
     """
@@ -37,7 +39,7 @@ def revision_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     )
 
 
-def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
+def _of_ref(connection: Connection[Any], name: str) -> RevisionRow | None:
     """Of a tag, else of a branch."""
     if not name.isprintable():
         return None
@@ -45,16 +47,16 @@ def _of_ref(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
         ("tag", trees.tagged(connection, name.removeprefix("refs/tags/"))),
         ("branch", trees.measured_tips(connection, name.removeprefix("refs/heads/"))),
     ):
-        commits = {row["commit"] for row in matches}
+        commits = {row.commit for row in matches}
         if len(commits) > 1:
-            there = " and ".join(f"{row['commit'][:_SHOWN]} in {row['tree']}" for row in matches)
+            there = " and ".join(f"{row.commit[:_SHOWN]} in {row.tree}" for row in matches)
             raise Refusal(409, "several revisions", f"the {kind} {name} is {there}: give one of these commits")
         if matches:
-            return trees.revision_rows(connection, [matches[0]["id"]])[matches[0]["id"]]
+            return trees.revision_rows(connection, [matches[0].id])[matches[0].id]
     return None
 
 
-def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
+def run_named(connection: Connection[Any], name: str) -> RunRow:
     """The run whose identity begins so. Raises Refusal where none or several do."""
     matches = runs_beginning(connection, name)
     if not matches:
@@ -64,7 +66,7 @@ def run_named(connection: Connection[Any], name: str) -> Mapping[str, Any]:
     return matches[0]
 
 
-def runs_beginning(connection: Connection[Any], name: str) -> Sequence[Mapping[str, Any]]:
+def runs_beginning(connection: Connection[Any], name: str) -> Sequence[RunRow]:
     """The runs whose identity begins so, two at most; none where it is no beginning of one."""
     digits = name.lower()
     return runs.runs_named(connection, digits) if _RUN.fullmatch(digits) else []

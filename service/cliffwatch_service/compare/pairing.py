@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,13 @@ from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_c
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.compare.stored import stored_summary
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import ancestry, comparisons, runs, trees
+from cliffwatch_service.store import comparisons, run_arms, trees
+from cliffwatch_service.store.comparisons import StoredComparison
+from cliffwatch_service.store.history import ancestry
+from cliffwatch_service.store.history.ancestry import AncestorRow
+from cliffwatch_service.store.run_arms import ArmRow
+from cliffwatch_service.store.runs import RunRow
+from cliffwatch_service.store.trees import RevisionRow
 
 NEAREST = "nearest"
 """In place of a base: the nearest measured first-parent ancestor of head, on each platform and mode by itself."""
@@ -30,7 +36,7 @@ class TargetBase:
 
     platform: str
     mode: Mode
-    base: Mapping[str, Any]
+    base: AncestorRow | RevisionRow
     distance: int | None
 
 
@@ -49,7 +55,7 @@ class Answer:
     """A comparison that answers on a target, without its rows, and which arms of which run or runs it is of."""
 
     target: TargetBase
-    comparison: Mapping[str, Any]
+    comparison: StoredComparison
     summary: ComparisonSummary
     runs: tuple[str, ...]
     base_arm: int
@@ -60,13 +66,13 @@ class Answer:
 class Paired:
     """Head's revision, and what answers on each platform and mode that has both sides."""
 
-    head: Mapping[str, Any]
+    head: RevisionRow
     pairs: Sequence[Pair]
 
 
 def answers(
     connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None, now: datetime
-) -> tuple[Mapping[str, Any], list[Answer]]:
+) -> tuple[RevisionRow, list[Answer]]:
     """Head's revision, and the comparison on each platform and mode that has both. Raises Refusal where none has."""
     paired = pair_revisions(connection, base, head, platform, mode)
     return paired.head, [compared(connection, pair, now) for pair in paired.pairs]
@@ -97,7 +103,7 @@ def pair_named(connection: Connection[Any], name: str) -> Paired:
     return pair_revisions(connection, *sides, None, None)
 
 
-def run_meant(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
+def run_meant(connection: Connection[Any], name: str) -> RunRow | None:
     """The run whose identity begins so, where no commit does; None where a revision is meant. Raises Refusal where several do."""
     if not runs_beginning(connection, name) or trees.revisions_named(connection, name.lower()):
         return None
@@ -120,7 +126,7 @@ def canonical(connection: Connection[Any], name: str) -> str:
 
 def _digits(connection: Connection[Any], side: str) -> str:
     run = run_meant(connection, side)
-    return str((run["digest"] if run is not None else revision_named(connection, side)["commit"])[:12])
+    return (run.digest if run is not None else revision_named(connection, side).commit)[:12]
 
 
 def pair_revisions(connection: Connection[Any], base: str, head: str, platform: str | None, mode: str | None) -> Paired:
@@ -129,12 +135,12 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
     base_row = None if base == NEAREST else revision_named(connection, base)
     targets = [
         target
-        for target in runs.targets_of(connection, head_row["id"])
+        for target in run_arms.targets_of(connection, head_row.id)
         if platform in (None, target[0]) and mode in (None, target[1])
     ]
     if not targets:
         where = f" on {platform}" if platform else ""
-        raise Refusal(404, "not measured", f"revision {head_row['commit'][:12]} was not measured{where}: request it")
+        raise Refusal(404, "not measured", f"revision {head_row.commit[:12]} was not measured{where}: request it")
     possible = [_pair(connection, _target(connection, base_row, head_row, *target), head_row) for target in targets]
     pairs = [each for each in possible if each is not None]
     if not pairs:
@@ -144,21 +150,21 @@ def pair_revisions(connection: Connection[Any], base: str, head: str, platform: 
 
 def _lacking(
     connection: Connection[Any],
-    base: Mapping[str, Any] | None,
-    head: Mapping[str, Any],
+    base: RevisionRow | None,
+    head: RevisionRow,
     targets: Sequence[tuple[str, Mode]],
 ) -> str:
     there = _listed(targets)
     if base is None:
         return (
-            f"{head['commit'][:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
+            f"{head.commit[:12]} was measured on {there}, and none of its first-parent ancestors was: request both"
             " together"
         )
-    elsewhere = runs.targets_of(connection, base["id"])
+    elsewhere = run_arms.targets_of(connection, base.id)
     if not elsewhere:
-        return f"revision {base['commit'][:12]} was not measured: request both together, or compare with `{NEAREST}`"
+        return f"revision {base.commit[:12]} was not measured: request both together, or compare with `{NEAREST}`"
     return (
-        f"{base['commit'][:12]} was measured on {_listed(elsewhere)} and {head['commit'][:12]} on {there}. Platforms and"
+        f"{base.commit[:12]} was measured on {_listed(elsewhere)} and {head.commit[:12]} on {there}. Platforms and"
         f" modes are never compared with each other: request both together on one, or compare with `{NEAREST}`"
     )
 
@@ -168,68 +174,68 @@ def _listed(targets: Sequence[tuple[str, Mode]]) -> str:
 
 
 def _target(
-    connection: Connection[Any], base: Mapping[str, Any] | None, head: Mapping[str, Any], platform: str, mode: Mode
+    connection: Connection[Any], base: RevisionRow | None, head: RevisionRow, platform: str, mode: Mode
 ) -> TargetBase | None:
     if base is not None:
         return TargetBase(platform, mode, base, None)
-    ancestor = ancestry.measured_ancestor(connection, head["id"], platform, mode)
+    ancestor = ancestry.measured_ancestor(connection, head.id, platform, mode)
     if ancestor is None:
         return None
-    return TargetBase(platform, mode, ancestor, ancestor["distance"])
+    return TargetBase(platform, mode, ancestor, ancestor.distance)
 
 
-def _pair(connection: Connection[Any], target: TargetBase | None, head: Mapping[str, Any]) -> Pair | None:
+def _pair(connection: Connection[Any], target: TargetBase | None, head: RevisionRow) -> Pair | None:
     if target is None:
         return None
-    base_id, head_id = target.base["id"], head["id"]
-    shared = runs.shared_run(connection, base_id, head_id, target.platform, target.mode)
+    base_id, head_id = target.base.id, head.id
+    shared = run_arms.shared_run(connection, base_id, head_id, target.platform, target.mode)
     if shared is not None:
-        return Pair(target, shared["base"], shared["head"], (shared["run"],))
-    ours = runs.latest_arm(connection, base_id, target.platform, target.mode)
-    theirs = runs.latest_arm(connection, head_id, target.platform, target.mode)
+        return Pair(target, shared.base, shared.head, (shared.run,))
+    ours = run_arms.latest_arm(connection, base_id, target.platform, target.mode)
+    theirs = run_arms.latest_arm(connection, head_id, target.platform, target.mode)
     if ours is None or theirs is None:
         return None
-    return Pair(target, ours["id"], theirs["id"], (ours["run"], theirs["run"]))
+    return Pair(target, ours.id, theirs.id, (ours.run, theirs.run))
 
 
-def _own_arms(connection: Connection[Any], run: Mapping[str, Any]) -> Paired:
-    arms = {arm["name"]: arm for arm in runs.arms_of(connection, run["id"])}
+def _own_arms(connection: Connection[Any], run: RunRow) -> Paired:
+    arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
     if not {"base", "head"} <= set(arms):
-        raise Refusal(422, "one arm", f"run {run['digest'][:12]} has one arm: name two runs, as RUN...RUN")
+        raise Refusal(422, "one arm", f"run {run.digest[:12]} has one arm: name two runs, as RUN...RUN")
     return _of_arms(connection, run, arms["base"], run, arms["head"])
 
 
-def _of_runs(connection: Connection[Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Paired:
+def _of_runs(connection: Connection[Any], ours: RunRow, theirs: RunRow) -> Paired:
     """Of each run its head, or its only arm."""
-    for what in ("platform", "mode"):
-        if ours[what] != theirs[what]:
+    for what, one, other in (("platform", ours.platform, theirs.platform), ("mode", ours.mode, theirs.mode)):
+        if one != other:
             raise Refusal(
                 422,
                 "not comparable",
-                f"these runs are of different {what}s: {ours[what]} and {theirs[what]}. Numbers of different {what}s say"
+                f"these runs are of different {what}s: {one} and {other}. Numbers of different {what}s say"
                 f" nothing about a kernel: compare two runs of one {what}",
             )
     return _of_arms(connection, ours, _main_arm(connection, ours), theirs, _main_arm(connection, theirs))
 
 
-def _main_arm(connection: Connection[Any], run: Mapping[str, Any]) -> Mapping[str, Any]:
-    arms = [arm for arm in runs.arms_of(connection, run["id"]) if arm["name"] != CONTROL]
-    return next((arm for arm in arms if arm["name"] == "head"), arms[0])
+def _main_arm(connection: Connection[Any], run: RunRow) -> ArmRow:
+    arms = [arm for arm in run_arms.arms_of(connection, run.id) if arm.name != CONTROL]
+    return next((arm for arm in arms if arm.name == "head"), arms[0])
 
 
 def _of_arms(
     connection: Connection[Any],
-    base_run: Mapping[str, Any],
-    base: Mapping[str, Any],
-    head_run: Mapping[str, Any],
-    head: Mapping[str, Any],
+    base_run: RunRow,
+    base: ArmRow,
+    head_run: RunRow,
+    head: ArmRow,
 ) -> Paired:
-    revisions = trees.revision_rows(connection, [each["revision_id"] for each in (base, head) if each["revision_id"]])
-    if base["revision_id"] not in revisions or head["revision_id"] not in revisions:
+    revisions = trees.revision_rows(connection, [each.revision_id for each in (base, head) if each.revision_id])
+    if base.revision_id not in revisions or head.revision_id not in revisions:
         raise Refusal(422, "no revision", "an arm of these runs is of no known revision: upload its run.json again")
-    target = TargetBase(head_run["platform"], head_run["mode"], revisions[base["revision_id"]], None)
-    which = tuple(dict.fromkeys((base_run["digest"], head_run["digest"])))
-    return Paired(revisions[head["revision_id"]], [Pair(target, base["id"], head["id"], which)])
+    target = TargetBase(head_run.platform, head_run.mode, revisions[base.revision_id], None)
+    which = tuple(dict.fromkeys((base_run.digest, head_run.digest)))
+    return Paired(revisions[head.revision_id], [Pair(target, base.id, head.id, which)])
 
 
 def known(connection: Connection[Any], pair: Pair) -> Answer | None:
@@ -246,6 +252,6 @@ def compared(connection: Connection[Any], pair: Pair, now: datetime) -> Answer:
     return _answer(pair, row)
 
 
-def _answer(pair: Pair, row: Mapping[str, Any]) -> Answer:
-    summary = stored_summary(row["summary"], pair.target.platform, pair.target.mode)
+def _answer(pair: Pair, row: StoredComparison) -> Answer:
+    summary = stored_summary(row.summary, pair.target.platform, pair.target.mode)
     return Answer(pair.target, row, summary, pair.runs, pair.base_arm, pair.head_arm)

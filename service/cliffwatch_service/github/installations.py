@@ -1,6 +1,5 @@
 """Where the App is installed and what it reaches there, as GitHub says now."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -11,6 +10,7 @@ from cliffwatch_service.github.pull_requests.requesting import drop_all
 from cliffwatch_service.github.webhooks.looks import is_repository_name
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.store.github import installations, pull_requests
+from cliffwatch_service.store.github.installations import RepositoryRow
 
 _log = structlog.get_logger("cliffwatch.github")
 
@@ -56,10 +56,10 @@ def _drop(parts: GitHubParts, number: int) -> None:
             drop_all(connection, identity, parts.now())
 
 
-def known_repository(parts: GitHubParts, installation: int, repository: int) -> Mapping[str, Any] | None:
+def known_repository(parts: GitHubParts, installation: int, repository: int) -> RepositoryRow | None:
     """A repository that an active installation reaches; where it is not known, GitHub is asked. Raises NotNow."""
     row = _reached(parts, repository)
-    if row is None or row["installation_id"] != installation:
+    if row is None or row.installation_id != installation:
         look_at_installation(parts, installation)
         row = _reached(parts, repository)
     return row
@@ -69,10 +69,10 @@ def is_reached(parts: GitHubParts, repository: int) -> bool:
     return _reached(parts, repository) is not None
 
 
-def _reached(parts: GitHubParts, repository: int) -> Mapping[str, Any] | None:
+def _reached(parts: GitHubParts, repository: int) -> RepositoryRow | None:
     with parts.transaction() as connection:
         row = installations.repository_row(connection, repository)
-    return row if row is not None and row["allowed"] and row["installation_state"] == "active" else None
+    return row if row is not None and row.allowed and row.installation_state == "active" else None
 
 
 def note_lost(parts: GitHubParts, installation: int, problem: GitHubProblem) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from psycopg import Connection
 
@@ -14,8 +14,7 @@ from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commit
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import follows, tokens, trees
-
-Policy = Literal["commit", "push", "nightly"]
+from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy
 
 ASKER = "follow"
 """The name under which followed branches ask: a token that has no secret and so no holder."""
@@ -49,7 +48,7 @@ def wishes(
     return [Wish(before, fresh[-1])]
 
 
-def follow_branch(connection: Connection[Any], entry: follows.FollowRow, *, who: str, now: datetime) -> int:
+def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, now: datetime) -> int:
     """Follows a branch from now on, or changes how; answers the entry's number."""
     tree = trees.keep_tree(connection, entry.tree, now)
     number = follows.keep_follow(connection, trees.keep_branch(connection, tree, entry.branch), entry)
@@ -71,24 +70,24 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     row = follows.follow_row(connection, number, lock=True)
     if row is None:
         return 0
-    head = branch_head(row["tree"], row["branch"])
+    head = branch_head(row.tree, row.branch)
     if isinstance(head, GitProblem):
         follows.set_polled(connection, number, now, problem=head.message)
         return 0
-    if head == row["head_commit"] and row["requested_commit"] in (head, None):
+    if head == row.head_commit and row.requested_commit in (head, None):
         follows.set_polled(connection, number, now, problem=None)
         return 0
-    mirror = git_dir / f"{digest_of(row['tree'])}.git"
+    mirror = git_dir / f"{digest_of(row.tree)}.git"
     mirror.parent.mkdir(parents=True, exist_ok=True)
-    problem = fetch_commits(mirror, row["tree"], row["branch"], known=row["head_commit"])
-    line = first_parents(mirror, row["branch"]) if problem is None else []
+    problem = fetch_commits(mirror, row.tree, row.branch, known=row.head_commit)
+    line = first_parents(mirror, row.branch) if problem is None else []
     if problem is not None or not line:
         follows.set_polled(connection, number, now, problem=problem.message if problem else "the branch has no commit")
         return 0
-    extend_branch(connection, row["branch_id"], line)
-    tags = tags_of(row["tree"])
+    extend_branch(connection, row.branch_id, line)
+    tags = tags_of(row.tree)
     if not isinstance(tags, GitProblem):  # the next push brings another look
-        trees.keep_tags(connection, trees.keep_tree(connection, row["tree"], now), tags)
+        trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
     return _request(connection, row, [each.commit for each in line], now)
 
 
@@ -103,35 +102,35 @@ def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[tr
             break
     else:
         tip = trees.branch_tip(connection, branch_id)
-        known = tip["ordinal"] if tip is not None else -1
+        known = tip.ordinal if tip is not None else -1
     ids = trees.keep_known_revisions(connection, line[start:])
     trees.set_branch_end(connection, branch_id, known + 1, ids)
 
 
-def _request(connection: Connection[Any], row: Any, line: Sequence[str], now: datetime) -> int:
-    before = row["requested_commit"]
+def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], now: datetime) -> int:
+    before = row.requested_commit
     if before is None:
-        follows.set_requested(connection, row["id"], head=line[-1], requested=line[-1], at=None, now=now)
+        follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=None, now=now)
         return 0
     fresh = line[line.index(before) + 1 :] if before in line else line[-1:]
-    wanted = wishes(row["policy"], fresh, before, row["requested"], now)
+    wanted = wishes(row.policy, fresh, before, row.requested, now)
     asker = tokens.keep_asker(connection, ASKER, now)
-    priority: Priority = "push" if row["policy"] == "push" else "backfill"
+    priority: Priority = "push" if row.policy == "push" else "backfill"
     for wish in wanted:
         asked = Asked(
-            tree=row["tree"],
+            tree=row.tree,
             base=wish.base,
             head=wish.head,
-            targets=[(target[0], target[1]) for target in row["targets"]],
-            suites=row["suites"],
-            profile=row["profile"],
+            targets=[(target[0], target[1]) for target in row.targets],
+            suites=row.suites,
+            profile=row.profile,
             boots="auto",
             priority=priority,
-            note=f"{row['branch']}, {row['policy']}",
+            note=f"{row.branch}, {row.policy}",
         )
-        key = f"{row['id']} {wish.base} {wish.head}"
+        key = f"{row.id} {wish.base} {wish.head}"
         ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
     done = wanted[-1].head if wanted else before
-    at = now if wanted else row["requested"]
-    follows.set_requested(connection, row["id"], head=line[-1], requested=done, at=at, now=now)
+    at = now if wanted else row.requested
+    follows.set_requested(connection, row.id, head=line[-1], requested=done, at=at, now=now)
     return len(wanted)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+
+from cliffwatch_service.store.series import SeriesRow
 
 PARAMETERS = {"nr_keys": "hashmap_nr_keys_used", "num_maps": "nr_maps"}
 """What the published tables call parameters that `bench` calls otherwise."""
@@ -46,13 +47,13 @@ def _known() -> Mapping[tuple[str, str, str, str], tuple[Reference, ...]]:
     return {key: tuple(values) for key, values in by_case.items()}
 
 
-def references(series: Mapping[str, Any]) -> tuple[Reference, ...]:
+def references(series: SeriesRow) -> tuple[Reference, ...]:
     """The published values that fit a series: the same benchmark, parameter and unit, measured by the clock on the wall, on a
     machine of the same platform or on one that nobody named.
     """
-    params = dict(series["params"])
-    if series["mode"] != "walltime" or len(params) != 1:
+    params = dict(series.params)
+    if series.mode != "walltime" or len(params) != 1:
         return ()
     (name, value), *_ = params.items()
-    published = _known().get((series["benchmark"], name, value, series["unit"]), ())
-    return tuple(each for each in published if each.platform in (None, series["platform"]))
+    published = _known().get((series.benchmark, name, value, series.unit), ())
+    return tuple(each for each in published if each.platform in (None, series.platform))

@@ -1,13 +1,11 @@
 """Regression reports at a glance: which of their changes stand, what got worse and better, each case counted once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import CaseKey, MetricTraits
-
-Change = Mapping[str, Any]
+from cliffwatch_service.store.history.changes import ChangeRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,48 +22,48 @@ class Tally:
     changed: int = 0
 
 
-def standing_changes(changes: Sequence[Change]) -> list[Change]:
+def standing_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
     """Those that are not refuted."""
-    return [change for change in changes if change["state"] != "refuted"]
+    return [change for change in changes if change.state != "refuted"]
 
 
-def is_confirmed(change: Change) -> bool:
+def is_confirmed(change: ChangeRow) -> bool:
     """Whether a comparison showed it: what only history shows is no more than a candidate."""
-    return bool(change["state"] == "confirmed")
+    return change.state == "confirmed"
 
 
-def tally(changes: Sequence[Change]) -> Tally:
+def tally(changes: Sequence[ChangeRow]) -> Tally:
     """Of the standing changes of a report. Where none is of a metric that decides, all of them count."""
     standing = standing_changes(changes)
     counted = primary_changes(standing)
-    worse = [abs(change["size"]) for change in counted if change["kind"] == "regression"]
-    better = [abs(change["size"]) for change in counted if change["kind"] == "improvement"]
+    worse = [abs(change.size) for change in counted if change.kind == "regression"]
+    better = [abs(change.size) for change in counted if change.kind == "improvement"]
     return Tally(
         worse=len(worse),
         worst=max(worse, default=0.0),
         better=len(better),
         best=max(better, default=0.0),
         derived=len(standing) - len(counted),
-        changed=sum(change["kind"] == "changed" for change in counted),
+        changed=sum(change.kind == "changed" for change in counted),
     )
 
 
-def largest_changes(changes: Sequence[Change], most: int) -> list[Change]:
+def largest_changes(changes: Sequence[ChangeRow], most: int) -> list[ChangeRow]:
     """The first few standing changes of metrics that decide, regressions first; `changes` come with the largest first."""
     primary = primary_changes(standing_changes(changes))
-    return sorted(primary, key=lambda change: change["kind"] != "regression")[:most]
+    return sorted(primary, key=lambda change: change.kind != "regression")[:most]
 
 
-def primary_changes(changes: Sequence[Change]) -> list[Change]:
+def primary_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
     """Those of metrics that decide the verdict of their case; all, where none of them does."""
     return [change for change in changes if _traits(change).primary] or list(changes)
 
 
-def is_counted(change: Change) -> bool:
+def is_counted(change: ChangeRow) -> bool:
     """Whether the values of a change's series are counted, so that its bounds are the band in which they repeat."""
     return _traits(change).assume == "exact"
 
 
-def _traits(change: Change) -> MetricTraits:
-    case = CaseKey(change["suite"], change["benchmark"], tuple((name, value) for name, value in change["params"]))
-    return load_catalogue().traits(case, change["metric"], change["unit"], change["mode"])
+def _traits(change: ChangeRow) -> MetricTraits:
+    case = CaseKey(change.suite, change.benchmark, tuple((name, value) for name, value in change.params))
+    return load_catalogue().traits(case, change.metric, change.unit, change.mode)

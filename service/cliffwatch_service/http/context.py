@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, cast
@@ -51,6 +51,14 @@ class Rates:
         return left >= 1
 
 
+@dataclass(slots=True)
+class _Looked:
+    """Whether the database is a demonstration, and when that was looked at last."""
+
+    known: bool = False
+    at: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """The parts of a running service. `now` is its clock, `session_key` what signs the cookies of browsers."""
@@ -63,24 +71,20 @@ class Service:
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
     signing_keys: SigningKeys = field(default_factory=SigningKeys)
     streams: Room = field(default_factory=lambda: Room("event streams", whole=100, each=16))
-    _demonstration: dict[str, Any] = field(default_factory=dict)
+    _demonstration: _Looked = field(default_factory=_Looked)
 
     def demonstration(self) -> bool:
         """Whether the database was filled by `cliffwatch demo-data`; pages and reports say so.
 
         Looked at once a minute at most, and never a reason to fail: pages report a database that is away, too.
         """
-        known = bool(self._demonstration.get("known"))
-        looked = self._demonstration.get("looked")
-        if known or (looked is not None and self.now() - looked < _LOOKED_AT_EVERY):
-            return known
-        self._demonstration["looked"] = self.now()
-        try:
-            with self.transaction() as connection:
-                self._demonstration["known"] = database.is_demonstration(connection)
-        except (psycopg.Error, PoolTimeout):
-            return known
-        return bool(self._demonstration["known"])
+        found = self._demonstration
+        if found.known or (found.at is not None and self.now() - found.at < _LOOKED_AT_EVERY):
+            return found.known
+        found.at = self.now()
+        with suppress(psycopg.Error, PoolTimeout), self.transaction() as connection:
+            found.known = database.is_demonstration(connection)
+        return found.known
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:

@@ -1,7 +1,8 @@
 """A job's events as server-sent events, for programs and pages alike."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -17,27 +18,28 @@ from cliffwatch_service.http.context import Service
 from cliffwatch_service.http.cursors import identity
 from cliffwatch_service.ingest.free_form import showable
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import queue
+from cliffwatch_service.store.work.queue import EventRow
 
 ENDED = frozenset({"done", "failed", "cancelled", "parked"})
 _LOOK_EVERY = 0.5
 _STREAM_SECONDS = 900
 
 
-def shown_event(row: Mapping[str, Any]) -> dict[str, Any]:
+def shown_event(row: EventRow) -> EventRow:
     """An event as it can be shown, whatever a host once sent."""
-    return {**row, "data": showable(row["data"])}
+    return replace(row, data=showable(row.data))
 
 
 async def event_stream(request: Request, service: Service, job: UUID, last: str | None) -> StreamingResponse:
     """From the beginning, or after the event `last`, until the job has ended. Raises Refusal."""
 
-    def look(after: int) -> tuple[list[Any], bool]:
+    def look(after: int) -> tuple[list[EventRow], bool]:
         with service.transaction() as connection:
             row = queue.job_row(connection, job)
             if row is None:
                 raise not_found("job", str(job))
-            return list(map(shown_event, queue.events_after(connection, job, after, 1000))), row["state"] in ENDED
+            return list(map(shown_event, queue.events_after(connection, job, after, 1000))), row.state in ENDED
 
     after = identity(last) if last is not None and last.isdecimal() and len(last) < 19 else 0
     first = await run_in_threadpool(look, after)
@@ -47,10 +49,10 @@ async def event_stream(request: Request, service: Service, job: UUID, last: str 
         position = after
         for _turn in range(int(_STREAM_SECONDS / _LOOK_EVERY)):
             for event in events:
-                position = event["id"]
-                content = orjson.dumps({"at": event["at"], "kind": event["kind"], "data": event["data"]})
+                position = event.id
+                content = orjson.dumps({"at": event.at, "kind": event.kind, "data": event.data})
                 data = without_credentials(content.decode()).encode()
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (position, event["kind"].encode(), data)
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (position, event.kind.encode(), data)
             if ended and not events:
                 yield b"event: end\ndata: {}\n\n"
                 return

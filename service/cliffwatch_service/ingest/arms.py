@@ -8,7 +8,7 @@ from psycopg import Connection
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import ArmRecord, RunRecord
 from cliffwatch_service.ingest.free_form import storable
-from cliffwatch_service.store import runs, trees
+from cliffwatch_service.store import run_arms, trees
 
 
 def keep_arms(connection: Connection[Any], run_id: int, record: RunRecord, *, of_history: bool) -> None:
@@ -18,8 +18,8 @@ def keep_arms(connection: Connection[Any], run_id: int, record: RunRecord, *, of
         if facts.commit is not None:
             revision = _keep_revision(connection, arm, facts.commit, of_history=of_history)
             if facts.kernel is not None:
-                runs.keep_kernel(connection, facts.kernel, revision, facts.config, record.toolchain or {})
-        runs.keep_arm(
+                run_arms.keep_kernel(connection, facts.kernel, revision, facts.config, record.toolchain or {})
+        run_arms.keep_arm(
             connection,
             run_id,
             arm.name,

@@ -14,6 +14,7 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_service.ingest.boot_document import Key
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import series
+from cliffwatch_service.store.runs import RunRow
 
 _MOST_KNOWN = 60_000
 """Cases of plans and samples of columns that are known at once: some half a KiB each."""
@@ -64,7 +65,7 @@ class ColumnsKnown:
 
 
 def columns_for(
-    connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], samples: Sequence[SampleRecord]
+    connection: Connection[Any], known: ColumnsKnown, run: RunRow, samples: Sequence[SampleRecord]
 ) -> tuple[int, list[SampleRecord]]:
     """The id of the samples' columns, and the samples in its order. Raises Refusal for a series that is there twice.
 
@@ -72,7 +73,7 @@ def columns_for(
     had the same columns.
     """
     keys = [(each.suite, each.benchmark, tuple(each.params.items()), each.metric, each.unit) for each in samples]
-    last = known.columns(run["digest"])
+    last = known.columns(run.digest)
     if last is not None and len(last[1]) == len(keys):
         positions = [last[1].get(key, -1) for key in keys]
         if len(set(positions)) == len(positions) and -1 not in positions:
@@ -90,11 +91,11 @@ def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, li
     series_of = series.columns_rows(connection, sorted(set(columns)))
     known = series.series_rows(connection, sorted({each for ids in series_of.values() for each in ids}))
     cases = {
-        identity: CaseKey(row["suite"], row["benchmark"], tuple((name, value) for name, value in row["params"]))
+        identity: CaseKey(row.suite, row.benchmark, tuple((name, value) for name, value in row.params))
         for identity, row in known.items()
     }
     return {
-        number: [(cases[each], known[each]["metric"], known[each]["unit"]) for each in ids]
+        number: [(cases[each], known[each].metric, known[each].unit) for each in ids]
         for number, ids in series_of.items()
     }
 
@@ -109,24 +110,24 @@ def _refuse_doubles(keys: Sequence[tuple[Any, ...]]) -> None:
             )
 
 
-def _kept(connection: Connection[Any], known: ColumnsKnown, run: Mapping[str, Any], keys: Sequence[SampleKey]) -> int:
+def _kept(connection: Connection[Any], known: ColumnsKnown, run: RunRow, keys: Sequence[SampleKey]) -> int:
     """Remembered only when stored already: what this transaction makes could yet go with it."""
     rows = [_row(run, *key) for key in keys]
     digest = digest_of(["columns", [row.digest for row in rows]])
     stored = series.columns_named(connection, digest)
     if stored is not None:
-        known.keep_columns(run["digest"], stored, keys)
+        known.keep_columns(run.digest, stored, keys)
         return stored
     ids = series.keep_series(connection, rows)
     return series.keep_columns(connection, digest, [ids[row.digest] for row in rows])
 
 
 def _row(
-    run: Mapping[str, Any], suite: str, benchmark: str, params: tuple[tuple[str, str], ...], metric: str, unit: str
-) -> series.SeriesRow:
+    run: RunRow, suite: str, benchmark: str, params: tuple[tuple[str, str], ...], metric: str, unit: str
+) -> series.SeriesFacts:
     case = CaseKey(suite, benchmark, params)
-    return series.SeriesRow(
-        digest=series_digest(case, metric, unit, run["platform"], run["mode"]),
+    return series.SeriesFacts(
+        digest=series_digest(case, metric, unit, run.platform, run.mode),
         case_digest=case_digest(case),
         suite=suite,
         benchmark=benchmark,
@@ -134,6 +135,6 @@ def _row(
         name=str(case),
         metric=metric,
         unit=unit,
-        platform=run["platform"],
-        mode=run["mode"],
+        platform=run.platform,
+        mode=run.mode,
     )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.refusal import Refusal
 
 DEEPEST = 40
@@ -114,13 +115,13 @@ def showable(document: Any, depth: int = 1) -> Any:
     return document if _wrong(document, depth) is None else str(document)[:LONGEST_NAME]
 
 
-def free_form(document: dict[str, Any]) -> dict[str, Any]:
+def free_form(document: FreeJson) -> FreeJson:
     """For pydantic: a document without a fixed form, fit for storing."""
     try:
         refuse_odd(document)
     except Refusal as refusal:
         raise ValueError(refusal.detail) from None
-    fit: dict[str, Any] = plain(document)
+    fit: FreeJson = plain(document)
     return fit
 
 
@@ -131,7 +132,7 @@ def prose(text: str) -> str:
     return plain_text(text)
 
 
-FreeForm = Annotated[dict[str, Any], AfterValidator(free_form)]
+FreeForm = Annotated[FreeJson, AfterValidator(free_form)]
 Prose = Annotated[str, AfterValidator(prose)]
 """What people and programs write for people to read."""
 

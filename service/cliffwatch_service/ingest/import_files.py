@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from psycopg import Connection
 
@@ -30,7 +30,8 @@ from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import content_digest, put_boot, put_run
 from cliffwatch_service.ingest.uploads import as_sent, boot_upload
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import queue, runs
+from cliffwatch_service.store import runs
+from cliffwatch_service.store.work import hosts
 
 ARM = "head"
 
@@ -45,6 +46,14 @@ class ImportedAs:
     commit: str | None
 
 
+class ImportProblem(TypedDict):
+    """A line that could not be read, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
     """The run that it became, and the lines that could not be read. `fresh` is False where it was here already."""
@@ -52,7 +61,7 @@ class ImportResult:
     run: str
     boots: int
     samples: int
-    problems: tuple[dict[str, Any], ...]
+    problems: tuple[ImportProblem, ...]
     fresh: bool
 
 
@@ -62,7 +71,7 @@ def import_file(
     """Raises Refusal where nothing in it can be read."""
     parsed = parse_any(text)
     problems = tuple(
-        {"line": each.line, "text": each.text[:400], "reason": each.reason} for each in parsed.problems[:200]
+        ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in parsed.problems[:200]
     )
     if not parsed.values:
         reason = problems[0]["reason"] if problems else "the file is empty"
@@ -78,10 +87,10 @@ def import_file(
     samples = sum(len(boot.samples) for boot in arm.boots)
     host_name = f"{IMPORTS} {about.platform}"
     identity = digest_of([content_digest(text.encode()), about.platform, about.mode, about.commit])
-    host = queue.keep_host(connection, host_name, about.platform, {}, now)
-    stored = runs.run_of_identity(connection, identity, host["id"])
+    host = hosts.keep_host(connection, host_name, about.platform, {}, now)
+    stored = runs.run_of_identity(connection, identity, host.id)
     if stored is not None:
-        return ImportResult(run=stored["digest"], boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
+        return ImportResult(run=stored.digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=False)
     record = _record(arm, about, identity, now)
     digest = run_digest(record.identity, record.created, host_name)
     upload = RunUpload(host=host_name, record=record)

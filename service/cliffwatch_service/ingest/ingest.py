@@ -1,8 +1,7 @@
 """Takes in what hosts upload. Every write may come twice, and boots in any order; what is stored never changes."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +26,10 @@ from cliffwatch_service.ingest.run_states import refuse_another_record
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.ingest.uploads import time_of
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import background, boots, leases, queue, runs
+from cliffwatch_service.store import background, boots, run_arms, runs
+from cliffwatch_service.store.runs import NewRun, RunRow
+from cliffwatch_service.store.work import hosts, leases, queue
+from cliffwatch_service.store.work.leases import LeaseRow
 
 _ORDER = {"running": 0, "incomplete": 1, "complete": 2}
 
@@ -75,47 +77,52 @@ def put_run(
     if stored is not None:
         refuse_foreign_run(by, stored, upload.host)
         return _renewed(connection, stored, upload, content, lease_of_upload(connection, by, upload), now)
-    row = _run_row(connection, digest, upload, content, now)
+    handmade = _new_run(connection, digest, upload, content, by, now)
     lease = lease_of_upload(connection, by, upload)  # the host's row before the job's, as offers lock them
-    origin: dict[str, Any] = {
-        "uploaded_by": by.token_id,
-        "lease_id": None if lease is None else lease["id"],
-        "of_history": of_history or is_of_history(lease),
-    }
-    run_id = runs.insert_run(connection, runs.RunRow(**row, **origin), now)
+    fresh = replace(
+        handmade,
+        lease_id=None if lease is None else lease.id,
+        of_history=of_history or is_of_history(lease),
+    )
+    run_id = runs.insert_run(connection, fresh, now)
     if run_id is None:
         return Stored(digest=digest, fresh=False)  # another request brought it at the same moment
-    keep_arms(connection, run_id, upload.record, of_history=origin["of_history"])
+    keep_arms(connection, run_id, upload.record, of_history=fresh.of_history)
     _attach(connection, lease, run_id)
     _when_complete(connection, digest)
     return Stored(digest=digest, fresh=True)
 
 
-def _run_row(
+def _new_run(
     connection: Connection[Any],
     digest: str,
     upload: RunUpload,
     content: bytes,
+    by: Caller,
     now: datetime,
-) -> dict[str, Any]:
-    """What run.json says, as columns; host, platform and environment are kept."""
+) -> NewRun:
+    """What run.json says, of no lease; host, platform and environment are kept."""
+    assert by.token_id is not None
     record = upload.record
     runs.keep_platform(connection, record.platform)
-    host = queue.keep_host(connection, upload.host, record.platform, {}, now)
+    host = hosts.keep_host(connection, upload.host, record.platform, {}, now)
     facts = environment_facts(record)
     epoch = epoch_of(record)
-    return {
-        "digest": digest,
-        "identity": record.identity,
-        "platform": record.platform,
-        "mode": record.mode,
-        "status": record.status,
-        "host_id": host["id"],
-        "environment_id": runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts),
-        "created": time_of(record.created, "record.created"),
-        "record": packed(content),
-        "record_digest": content_digest(content),
-    }
+    return NewRun(
+        digest=digest,
+        identity=record.identity,
+        platform=record.platform,
+        mode=record.mode,
+        status=record.status,
+        host_id=host.id,
+        environment_id=runs.keep_environment(connection, digest_of([facts, epoch]), epoch, facts),
+        created=time_of(record.created, "record.created"),
+        record=packed(content),
+        record_digest=content_digest(content),
+        uploaded_by=by.token_id,
+        lease_id=None,
+        of_history=False,
+    )
 
 
 def _refuse_unknown_cases(upload: RunUpload) -> None:
@@ -149,46 +156,46 @@ def _refuse_odd_plan(record: RunRecord) -> None:
 
 def _renewed(
     connection: Connection[Any],
-    stored: Mapping[str, Any],
+    stored: RunRow,
     upload: RunUpload,
     content: bytes,
-    lease: Mapping[str, Any] | None,
+    lease: LeaseRow | None,
     now: datetime,
 ) -> Stored:
     """A later state of a run. What it is never changes, and a complete one is as it stays. Raises Refusal."""
     digest, status, shorter = content_digest(content), upload.record.status, False
-    if digest != stored["record_digest"]:
+    if digest != stored.record_digest:
         before = stored_record(stored)
-        refuse_another_record(stored["digest"], before, upload.record)
+        refuse_another_record(stored.digest, before, upload.record)
         shorter = len(upload.record.plan.boots) < len(before.plan.boots)
-    if lease is not None and stored["lease_id"] is None:
-        runs.set_lease(connection, stored["id"], lease["id"], of_history=is_of_history(lease))
+    if lease is not None and stored.lease_id is None:
+        runs.set_lease(connection, stored.id, lease.id, of_history=is_of_history(lease))
     if lease is not None:
-        _attach(connection, lease, stored["id"])
-    if digest == stored["record_digest"] or _ORDER[status] < _ORDER[stored["status"]] or shorter:
+        _attach(connection, lease, stored.id)
+    if digest == stored.record_digest or _ORDER[status] < _ORDER[stored.status] or shorter:
         # The very same, or a late copy of an earlier state, which says nothing new.
-        return Stored(digest=stored["digest"], fresh=False)
-    if stored["status"] == "complete":
+        return Stored(digest=stored.digest, fresh=False)
+    if stored.status == "complete":
         raise Refusal(
             409,
             "complete",
-            f"run {stored['digest']} is complete, and its record is another one than this: what was measured anew is a new run",
-            stored=stored["record_digest"],
+            f"run {stored.digest} is complete, and its record is another one than this: what was measured anew is a new run",
+            stored=stored.record_digest,
             received=digest,
         )
-    runs.update_run(connection, stored["id"], status, packed(content), digest, now)
-    keep_arms(connection, stored["id"], upload.record, of_history=stored["of_history"])
-    _when_complete(connection, stored["digest"])
-    return Stored(digest=stored["digest"], fresh=True)
+    runs.update_run(connection, stored.id, status, packed(content), digest, now)
+    keep_arms(connection, stored.id, upload.record, of_history=stored.of_history)
+    _when_complete(connection, stored.digest)
+    return Stored(digest=stored.digest, fresh=True)
 
 
-def _attach(connection: Connection[Any], lease: Mapping[str, Any] | None, run_id: int) -> None:
+def _attach(connection: Connection[Any], lease: LeaseRow | None, run_id: int) -> None:
     """Names the run in its job, unless the job has gone on to another host."""
-    if lease is not None and leases.newest_lease(connection, lease["job_id"]) == lease["id"]:
-        queue.attach_run(connection, lease["job_id"], run_id)
+    if lease is not None and leases.newest_lease(connection, lease.job_id) == lease.id:
+        queue.attach_run(connection, lease.job_id, run_id)
 
 
-def own_run(connection: Connection[Any], digest: str, by: Caller) -> Mapping[str, Any]:
+def own_run(connection: Connection[Any], digest: str, by: Caller) -> RunRow:
     """A run that the caller may add to. Raises Refusal."""
     run = runs.run_row(connection, digest)
     if run is None:
@@ -216,22 +223,22 @@ def put_boot(
     about = upload.boot
     if about.index != number:
         raise Refusal(422, "another boot", f"the body is of boot {about.index}, the address names {number}")
-    arm = next((arm for arm in runs.arms_of(connection, run["id"]) if arm["name"] == about.arm), None)
+    arm = next((arm for arm in run_arms.arms_of(connection, run.id) if arm.name == about.arm), None)
     if arm is None:
         raise Refusal(
             422, "no such arm", f"run {digest} has no arm {about.arm!r}", errors=[("boot.arm", "not in the run")]
         )
     own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
-    stored = boots.boot_digest(connection, run["id"], number)
+    stored = boots.boot_digest(connection, run.id, number)
     if stored is None:
         plan = plan_of(known, run)
         refuse_unplanned(plan, run, number)
         refuse_other_boot(plan, run, upload)
         columns, ordered = columns_for(connection, known, run, upload.samples)
-        row = boots.BootRow(
-            run_id=run["id"],
+        row = boots.NewBoot(
+            run_id=run.id,
             number=number,
-            arm_id=arm["id"],
+            arm_id=arm.id,
             block=about.block,
             stage=about.stage,
             layout=about.layout,
@@ -246,7 +253,7 @@ def put_boot(
         if boots.insert_boot(connection, row, now):
             _when_complete(connection, digest)
             return Stored(digest=own, fresh=True)
-        stored = boots.boot_digest(connection, run["id"], number)
+        stored = boots.boot_digest(connection, run.id, number)
     if stored != own:
         raise Refusal(
             409,
@@ -269,11 +276,11 @@ def _when_complete(connection: Connection[Any], digest: str) -> None:
         background.ask_analysis(connection, digest)
 
 
-def every_boot_is_here(connection: Connection[Any], run: Mapping[str, Any]) -> bool:
+def every_boot_is_here(connection: Connection[Any], run: RunRow) -> bool:
     """Whether a run is complete and so are its boots. One whose arm has no kernel never comes: its arm says why."""
-    if run["status"] != "complete":
+    if run.status != "complete":
         return False
     record = stored_record(run)
     gone = {arm.name for arm in record.arms if arm.facts.kernel is None and arm.failure is not None}
     planned = {boot.index for boot in record.plan.boots if boot.arm not in gone}
-    return planned <= boots.boot_numbers(connection, run["id"])
+    return planned <= boots.boot_numbers(connection, run.id)

@@ -1,39 +1,37 @@
 """What a run's plan says, and whether a boot is one of it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch_service.ingest.columns import ColumnsKnown, PlanIndex
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store.runs import RunRow
 
 
-def plan_of(known: ColumnsKnown, run: Mapping[str, Any]) -> PlanIndex:
+def plan_of(known: ColumnsKnown, run: RunRow) -> PlanIndex:
     """What a run's record plans, as it is stored now."""
-    plan = known.plan(run["record_digest"])
+    plan = known.plan(run.record_digest)
     if plan is None:
         content = stored_record(run).plan
         plan = PlanIndex(
             cases=frozenset((case.suite, case.benchmark, tuple(case.params.items())) for case in content.cases),
             boots={boot.index: (boot.arm, boot.block, boot.stage) for boot in content.boots},
         )
-        known.keep_plan(run["record_digest"], plan)
+        known.keep_plan(run.record_digest, plan)
     return plan
 
 
-def refuse_unplanned(plan: PlanIndex, run: Mapping[str, Any], number: int) -> None:
+def refuse_unplanned(plan: PlanIndex, run: RunRow, number: int) -> None:
     """Raises Refusal for a boot that the run's plan lacks."""
     if number not in plan.boots:
         raise Refusal(
             422,
             "unplanned boot",
-            f"run {run['digest']} plans no boot {number}: upload the run.json whose plan has it first",
+            f"run {run.digest} plans no boot {number}: upload the run.json whose plan has it first",
             errors=[("boot.index", "not in the run's plan")],
         )
 
 
-def refuse_other_boot(plan: PlanIndex, run: Mapping[str, Any], upload: BootUpload) -> None:
+def refuse_other_boot(plan: PlanIndex, run: RunRow, upload: BootUpload) -> None:
     """A boot is as it was planned and measures what its run planned, and nothing else. Raises Refusal."""
     about = upload.boot
     planned = plan.boots[about.index]
@@ -42,7 +40,7 @@ def refuse_other_boot(plan: PlanIndex, run: Mapping[str, Any], upload: BootUploa
         raise Refusal(
             422,
             "another boot",
-            f"run {run['digest']} plans boot {about.index} as arm, block and stage {planned}, not {actual}: upload it as it"
+            f"run {run.digest} plans boot {about.index} as arm, block and stage {planned}, not {actual}: upload it as it"
             " was planned",
             errors=[("boot", "not what the run's plan says")],
         )
@@ -51,6 +49,6 @@ def refuse_other_boot(plan: PlanIndex, run: Mapping[str, Any], upload: BootUploa
             raise Refusal(
                 422,
                 "unknown case",
-                f"{each.benchmark} {each.params} is not in the plan of run {run['digest']}",
+                f"{each.benchmark} {each.params} is not in the plan of run {run.digest}",
                 errors=[(f"samples.{index}", "not in the run's plan")],
             )

@@ -3,8 +3,7 @@
 Points of history and public reports come from runs of a lease alone, taken by an enrolled host, for a job of a followed branch.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
@@ -13,19 +12,19 @@ from cliffwatch.formats.uploads import RunUpload
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import follows, leases, queue
+from cliffwatch_service.store import follows
+from cliffwatch_service.store.work import leases, queue
+from cliffwatch_service.store.work.leases import LeaseRow, Trust
+from cliffwatch_service.store.work.queue import JobRow
 
-Trust = Literal["followed", "outside"]
-"""Of a job: its tree's code is a followed branch's, or anybody's."""
 
-
-def trust_of(connection: Connection[Any], job: Mapping[str, Any]) -> Trust:
+def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
     """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now."""
-    on_branch = follows.holds_revisions(connection, job["tree"], job["base_commit"], job["head_commit"])
+    on_branch = follows.holds_revisions(connection, job.tree, job.base_commit, job.head_commit)
     return "followed" if on_branch else "outside"
 
 
-def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUpload) -> Mapping[str, Any] | None:
+def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUpload) -> LeaseRow | None:
     """The newest lease of the upload's job that its host took; None where no job is named. Locks the job.
 
     Raises Refusal where the host never took the job, or measured something else.
@@ -53,24 +52,24 @@ def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUplo
     return lease
 
 
-def _refuse_other_work(upload: RunUpload, job: Mapping[str, Any]) -> None:
+def _refuse_other_work(upload: RunUpload, job: JobRow) -> None:
     record = upload.record
     commits = {arm.name: arm.facts.commit for arm in record.arms}
     pairs = {
-        "base": (commits.get("base"), job["base_commit"]),
-        "head": (commits.get("head"), job["head_commit"]),
-        "platform": (record.platform, job["platform"]),
-        "mode": (record.mode, job["mode"]),
-        "seed of the plan": (record.plan.seed, job["seed"]),
+        "base": (commits.get("base"), job.base_commit),
+        "head": (commits.get("head"), job.head_commit),
+        "platform": (record.platform, job.platform),
+        "mode": (record.mode, job.mode),
+        "seed of the plan": (record.plan.seed, job.seed),
     }
     other = [f"{what} is {measured}, not {asked}" for what, (measured, asked) in pairs.items() if measured != asked]
     if other:
         raise Refusal(
             409,
             "another job's run",
-            f"job {job['id']} asked for something else: {'; '.join(other)}. Upload this run without `job`",
+            f"job {job.id} asked for something else: {'; '.join(other)}. Upload this run without `job`",
         )
 
 
-def is_of_history(lease: Mapping[str, Any] | None) -> bool:
-    return lease is not None and bool(lease["enrolled"]) and lease["trust"] == "followed"
+def is_of_history(lease: LeaseRow | None) -> bool:
+    return lease is not None and lease.enrolled and lease.trust == "followed"

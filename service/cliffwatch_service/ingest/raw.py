@@ -22,6 +22,7 @@ from cliffwatch_service.ingest.plan import plan_of, refuse_unplanned
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.runtime.memory import give_back
 from cliffwatch_service.store import boots, runs
+from cliffwatch_service.store.boots import RawFileListed
 
 _LEVEL = 3
 _WINDOW = 1 << 23
@@ -47,22 +48,22 @@ def put_raw(
     refuse_unplanned(plan_of(known, run), run, number)
     archive.seek(0)
     try:
-        files = [{"name": member.name, "size": member.size} for member in members(archive)]
+        files = [RawFileListed(name=member.name, size=member.size) for member in members(archive)]
     except OddArchive as error:
         raise Refusal(422, "odd archive", f"{error}; send a tar archive of regular files alone") from None
     own = _digest(archive)
-    if boots.insert_raw(connection, run["id"], number, digest=own, files=files, now=now):
+    if boots.insert_raw(connection, run.id, number, digest=own, files=files, now=now):
         for index, piece in enumerate(_packed(archive)):
-            boots.insert_raw_piece(connection, run["id"], number, index, piece)
+            boots.insert_raw_piece(connection, run.id, number, index, piece)
         return Stored(digest=own, fresh=True)
-    stored = boots.raw_about(connection, run["id"], number)
+    stored = boots.raw_about(connection, run.id, number)
     assert stored is not None
-    if stored["digest"] != own:
+    if stored.digest != own:
         raise Refusal(
             409,
             "another archive is stored",
-            f"the raw outputs of boot {number} are stored with content {stored['digest']}; what came now is {own}",
-            stored=stored["digest"],
+            f"the raw outputs of boot {number} are stored with content {stored.digest}; what came now is {own}",
+            stored=stored.digest,
             received=own,
         )
     return Stored(digest=own, fresh=False)
@@ -100,15 +101,15 @@ def raw_file(transaction: Transaction, digest: str, number: int, path: str) -> R
     """
     with transaction() as connection:
         run = runs.run_row(connection, digest)
-        about = boots.raw_about(connection, run["id"], number) if run is not None else None
+        about = boots.raw_about(connection, run.id, number) if run is not None else None
     if run is None or about is None:
         raise not_found("raw output", f"{digest}/{number}")
-    source = cast("IO[bytes]", _StoredArchive(transaction, run["id"], number))
+    source = cast("IO[bytes]", _StoredArchive(transaction, run.id, number))
     unpacking = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(source, read_size=_PIECE)
     try:
         for member in members(unpacking):
             if member.name == path:
-                own = hashlib.sha256(f"{about['digest']} {path}".encode()).hexdigest()[:32]
+                own = hashlib.sha256(f"{about.digest} {path}".encode()).hexdigest()[:32]
                 return RawFile(size=member.size, digest=own, pieces=_until_read(member))
     except (OddArchive, zstandard.ZstdError) as error:
         raise Refusal(

@@ -1,8 +1,5 @@
 """run.json as it is stored, fit for reading: older services took parts of it that no runner writes."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 import orjson
 
@@ -11,13 +8,14 @@ from cliffwatch.formats.run_reading import run_record_of
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.store.runs import RunRow
 
 _OPTIONAL = frozenset(field.encode_name for field in msgspec.structs.fields(RunRecord) if not field.required)
 
 
-def stored_record(row: Mapping[str, Any]) -> RunRecord:
+def stored_record(row: RunRow) -> RunRecord:
     """The record of a run's row. Parts that are none of today's types are left out, as a record may leave them out."""
-    raw: FreeJson = orjson.loads(unpacked(bytes(row["record"])))
+    raw: FreeJson = orjson.loads(unpacked(bytes(row.record)))
     return fit_record(raw)
 
 

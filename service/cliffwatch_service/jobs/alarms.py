@@ -1,37 +1,37 @@
 """What keeps results from coming: platforms on which nothing is measured, and hosts that are offline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from cliffwatch.counting import counted
 from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store.overview import StandingRow
+from cliffwatch_service.store.work.hosts import HostAtWorkRow
 
 STALE = timedelta(days=2)
 """A platform that measured nothing for so long is an alarm."""
 
 
-def alarms(targets: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
+def alarms(targets: Sequence[StandingRow], entries: Sequence[FollowRow], now: datetime) -> list[str]:
     """What keeps a platform from new results, in sentences; old results are one only where a branch is followed."""
-    followed = {tuple(target) for row in entries for target in row["targets"]}
+    followed = {(target[0], target[1]) for row in entries for target in row.targets}
     sentences = []
     for each in targets:
-        name = f"{each['platform']} ({each['mode']})"
-        newest = each["newest_of_history"]
-        offline = each["seen"] is None or now - each["seen"] > AT_WORK
-        if each["waiting"] and offline and not each["running"]:
+        name = f"{each.platform} ({each.mode})"
+        newest = each.newest_of_history
+        offline = each.seen is None or now - each.seen > AT_WORK
+        if each.waiting and offline and not each.running:
             sentences.append(
-                f"{name}: {counted(each['waiting'], 'job waits', 'jobs wait')} and no host of this platform is online"
+                f"{name}: {counted(each.waiting, 'job waits', 'jobs wait')} and no host of this platform is online"
             )
-        elif (each["platform"], each["mode"]) in followed and newest and now - newest > STALE:
+        elif (each.platform, each.mode) in followed and newest and now - newest > STALE:
             sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
-    known = {(each["platform"], each["mode"]) for each in targets if each["newest_of_history"] or each["waiting"]}
+    known = {(each.platform, each.mode) for each in targets if each.newest_of_history or each.waiting}
     sentences += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
     return sentences
 
 
-def offline_hosts(hosts: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
+def offline_hosts(hosts: Sequence[HostAtWorkRow], now: datetime) -> list[HostAtWorkRow]:
     """Hosts that offered to work once, hold no job and were not seen lately; who only uploads is not expected to be."""
-    return [
-        host for host in hosts if host["about"].get("modes") and not host["job"] and now - host["last_seen"] > AT_WORK
-    ]
+    return [host for host in hosts if host.about.get("modes") and not host.job and now - host.last_seen > AT_WORK]

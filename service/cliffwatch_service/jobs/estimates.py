@@ -1,15 +1,17 @@
 """When a job will be done, from how long such jobs took: an estimate with its spread, or none."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from psycopg import Connection
 
 from cliffwatch_service.jobs.leases import AT_WORK
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import hosts, queue
+from cliffwatch_service.store.work.queue import JobRow
 
 LEAST = 3
 """Finished jobs of a platform and mode from which on anything is expected of the next one."""
@@ -29,30 +31,30 @@ class Estimate:
     high: float | None
 
 
-def expectations(connection: Connection[Any], jobs: Sequence[Mapping[str, Any]], now: datetime) -> dict[Any, Estimate]:
+def expectations(connection: Connection[Any], jobs: Sequence[JobRow], now: datetime) -> dict[UUID, Estimate]:
     """By job id, of all jobs that wait or run, in the order of the queue."""
     lengths: dict[tuple[str, str], list[float]] = {}
-    hosts: dict[str, int] = {}
+    working: dict[str, int] = {}
     waiting: dict[str, int] = {}
     ahead: dict[str, list[float | None]] = {}
     by_job = {}
     holders: dict[str, set[str]] = {}
     for job in jobs:
-        if job["state"] == "leased" and job["host"] is not None:
-            holders.setdefault(job["platform"], set()).add(job["host"])
+        if job.state == "leased" and job.host is not None:
+            holders.setdefault(job.platform, set()).add(job.host)
     for job in jobs:
-        target, platform = (job["platform"], job["mode"]), job["platform"]
+        target, platform = (job.platform, job.mode), job.platform
         if target not in lengths:
             lengths[target] = queue.durations(connection, *target)
-        if platform not in hosts:
-            heard_of = queue.hosts_at_work(connection, platform, now - AT_WORK)
-            hosts[platform] = max(heard_of, len(holders.get(platform, ())))
-        under_way = job["state"] == "leased"
+        if platform not in working:
+            heard_of = hosts.hosts_at_work(connection, platform, now - AT_WORK)
+            working[platform] = max(heard_of, len(holders.get(platform, ())))
+        under_way = job.state == "leased"
         waiting[platform] = waiting.get(platform, 0) + (not under_way)
-        done = (now - job["started"]).total_seconds() if under_way and job["started"] else 0.0
+        done = (now - job.started).total_seconds() if under_way and job.started else 0.0
         before = ahead.setdefault(platform, [])
-        by_job[job["id"]] = _expected(
-            lengths[target], hosts[platform], 0 if under_way else waiting[platform], done, before
+        by_job[job.id] = _expected(
+            lengths[target], working[platform], 0 if under_way else waiting[platform], done, before
         )
         before.append(_left(lengths[target], done))
     return by_job

@@ -8,11 +8,16 @@ from uuid import UUID, uuid4
 
 from psycopg import Connection
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_foreign_request, refuse_host_name
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.provenance import Trust, trust_of
+from cliffwatch_service.ingest.provenance import trust_of
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import leases, queue, runs, tokens
+from cliffwatch_service.store import runs, tokens
+from cliffwatch_service.store.work import hosts, leases, queue
+from cliffwatch_service.store.work.hosts import HostRow
+from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease, Trust
+from cliffwatch_service.store.work.queue import JobRow, JobState
 
 MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
@@ -24,7 +29,7 @@ AT_WORK = timedelta(minutes=10)
 """A host that was seen within this is online."""
 
 JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
-ENDS: Mapping[str, str] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
+ENDS: Mapping[LeaseOutcome, JobState] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +40,7 @@ class Offer:
     platform: str
     modes: Sequence[str]
     isolation: str
-    about: Mapping[str, Any]
+    about: FreeJson
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Granted:
     """A lease, its job, and whose code that is."""
 
     lease: UUID
-    job: Mapping[str, Any]
+    job: JobRow
     trust: Trust
 
 
@@ -60,40 +65,38 @@ def offer(
             403, "no isolation", "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)"
         )
     about = {**offered.about, "modes": list(offered.modes)}
-    host = queue.keep_host(connection, offered.host, offered.platform, about, now)
+    host = hosts.keep_host(connection, offered.host, offered.platform, about, now)
     _keep_holder(connection, host, offered, by, now)
     expire(connection, now)
-    open_lease = leases.open_lease_of_host(connection, host["id"])
-    if open_lease is not None and open_lease["enrolled"] == (by.host is not None):
-        leases.extend_lease(connection, open_lease["id"], now + lease_for)
-        return Granted(open_lease["id"], _job(connection, open_lease["job_id"]), open_lease["trust"])
+    open_lease = leases.open_lease_of_host(connection, host.id)
+    if open_lease is not None and open_lease.enrolled == (by.host is not None):
+        leases.extend_lease(connection, open_lease.id, now + lease_for)
+        return Granted(open_lease.id, _job(connection, open_lease.job_id), open_lease.trust)
     if open_lease is not None:
         _end(connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now)
-    identity = queue.take_next(connection, offered.platform, offered.modes, host["id"])
+    identity = queue.take_next(connection, offered.platform, offered.modes, host.id)
     if identity is None:
         return None
     job = _job(connection, identity)
-    lease = leases.LeaseRow(
+    lease = NewLease(
         id=uuid4(),
         job_id=identity,
-        host_id=host["id"],
+        host_id=host.id,
         token_id=by.token_id,
         enrolled=by.host is not None,
         trust=trust_of(connection, job),
     )
     leases.insert_lease(connection, lease, now, lease_for)
     queue.write_own_event(connection, identity, "leased", {"host": offered.host}, now)
-    return Granted(lease.id, _job(connection, identity), "followed" if lease.trust == "followed" else "outside")
+    return Granted(lease.id, _job(connection, identity), lease.trust)
 
 
-def _keep_holder(
-    connection: Connection[Any], host: Mapping[str, Any], offered: Offer, by: Caller, now: datetime
-) -> None:
+def _keep_holder(connection: Connection[Any], host: HostRow, offered: Offer, by: Caller, now: datetime) -> None:
     """A name is its first worker's until an administrator makes a token for it, who then says what platform it is of.
 
     Raises Refusal for another worker of that name, and for another platform than its own before.
     """
-    holder = host["token_id"]
+    holder = host.token_id
     taken = holder is not None and holder != by.token_id and tokens.is_good(connection, holder, now)
     if taken and by.host is None:
         raise Refusal(
@@ -101,18 +104,18 @@ def _keep_holder(
             "another host's name",
             f"host {offered.host!r} works with another token than {by.name!r}: choose another name (`cliffwatch worker --name`)",
         )
-    if holder == by.token_id and host["platform"] != offered.platform:
+    if holder == by.token_id and host.platform != offered.platform:
         raise Refusal(
             409,
             "another platform",
-            f"host {offered.host} is of platform {host['platform']}, not {offered.platform}: choose another name, or have an"
+            f"host {offered.host} is of platform {host.platform}, not {offered.platform}: choose another name, or have an"
             " administrator make a new token for it",
         )
     if holder != by.token_id:
-        queue.give_host(connection, host["id"], by.token_id, offered.platform)
+        hosts.give_host(connection, host.id, by.token_id, offered.platform)
 
 
-def _job(connection: Connection[Any], identity: UUID) -> Mapping[str, Any]:
+def _job(connection: Connection[Any], identity: UUID) -> JobRow:
     row = queue.job_row(connection, identity)
     assert row is not None
     return row
@@ -122,13 +125,13 @@ def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for
     """Keeps a lease; whether its job is to be cancelled. Raises Refusal for a lease that has ended: its job is another's."""
     lease_row = _open(connection, lease, by)
     leases.extend_lease(connection, lease, now + lease_for)
-    queue.see_host(connection, lease_row["host_id"], now)
-    job = queue.lock_job(connection, lease_row["job_id"])
+    hosts.see_host(connection, lease_row.host_id, now)
+    job = queue.lock_job(connection, lease_row.job_id)
     assert job is not None
-    return bool(job["cancel"])
+    return job.cancel
 
 
-def _own(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
+def _own(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
     lease_row = leases.lock_lease(connection, lease)
     if lease_row is None:
         raise not_found("lease", str(lease))
@@ -136,14 +139,14 @@ def _own(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, A
     return lease_row
 
 
-def _open(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, Any]:
+def _open(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:
     lease_row = _own(connection, lease, by)
-    if lease_row["ended"] is not None:
+    if lease_row.ended is not None:
         raise Refusal(
             409,
             "lease ended",
-            f"this lease ended ({lease_row['outcome']}): drop the job; what was uploaded stays",
-            outcome=lease_row["outcome"],
+            f"this lease ended ({lease_row.outcome}): drop the job; what was uploaded stays",
+            outcome=lease_row.outcome,
         )
     return lease_row
 
@@ -151,14 +154,14 @@ def _open(connection: Connection[Any], lease: UUID, by: Caller) -> Mapping[str, 
 def add_events(
     connection: Connection[Any],
     lease: UUID,
-    events: Sequence[tuple[int, str, Mapping[str, Any], datetime]],
+    events: Sequence[tuple[int, str, FreeJson, datetime]],
     *,
     by: Caller,
 ) -> None:
     """Events (number, kind, data, time) of a job under way; each number of a lease is kept once."""
     lease_row = _open(connection, lease, by)
     for number, kind, data, at in events:
-        queue.write_event(connection, lease_row["job_id"], lease, number, kind, data, at)
+        queue.write_event(connection, lease_row.job_id, lease, number, kind, data, at)
 
 
 def complete(
@@ -170,61 +173,61 @@ def complete(
     run: str | None,
     by: Caller,
     now: datetime,
-) -> str:
+) -> JobState:
     """Ends a lease and answers the job's state. Done twice with the same outcome, it answers the same. Raises Refusal."""
     lease_row = _own(connection, lease, by)
-    if lease_row["ended"] is not None and lease_row["outcome"] == outcome:
-        return str(_job(connection, lease_row["job_id"])["state"])
+    if lease_row.ended is not None and lease_row.outcome == outcome:
+        return _job(connection, lease_row.job_id).state
     lease_row = _open(connection, lease, by)
     if outcome == "done" and run is None:
         raise Refusal(422, "no run", "a job that is done has a run: name the one that was uploaded for it")
     run_id = None if run is None else _own_run(connection, lease_row, run)
-    queue.see_host(connection, lease_row["host_id"], now)
+    hosts.see_host(connection, lease_row.host_id, now)
     return _end(connection, lease_row, outcome, reason, run_id, now)
 
 
-def _own_run(connection: Connection[Any], lease: Mapping[str, Any], run: str) -> int:
+def _own_run(connection: Connection[Any], lease: LeaseRow, run: str) -> int:
     """The run's number, if this host made it for this job. Raises Refusal."""
     row = runs.run_row(connection, run)
     if row is None:
         raise Refusal(409, "run not here", f"run {run} is not uploaded yet: upload it, then complete the job")
-    of_job = row["lease_id"] is not None and leases.job_of_lease(connection, row["lease_id"]) == lease["job_id"]
-    if not of_job or row["host_id"] != lease["host_id"]:
+    of_job = row.lease_id is not None and leases.job_of_lease(connection, row.lease_id) == lease.job_id
+    if not of_job or row.host_id != lease.host_id:
         raise Refusal(
             409,
             "another job's run",
-            f"run {run} was not made by host {lease['host']} for job {lease['job_id']}: name the one that it uploaded with `job`",
+            f"run {run} was not made by host {lease.host} for job {lease.job_id}: name the one that it uploaded with `job`",
         )
-    return int(row["id"])
+    return row.id
 
 
 def _end(
     connection: Connection[Any],
-    lease: Mapping[str, Any],
-    outcome: str,
+    lease: LeaseRow,
+    outcome: LeaseOutcome,
     reason: str | None,
     run_id: int | None,
     now: datetime,
-) -> str:
+) -> JobState:
     """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that
     went offline to any, a few times.
     """
-    leases.end_lease(connection, lease["id"], outcome, reason, now)
-    job = queue.lock_job(connection, lease["job_id"])
+    leases.end_lease(connection, lease.id, outcome, reason, now)
+    job = queue.lock_job(connection, lease.job_id)
     assert job is not None
-    failed = list(job["failed_hosts"])
+    failed = job.failed_hosts
     state = ENDS.get(outcome)
-    if state is None and job["cancel"]:
+    if state is None and job.cancel:
         state = "cancelled"
     if state is None:
-        failed = failed if outcome == "expired" else sorted({*failed, lease["host_id"]})
-        absences = leases.absences_of(connection, job["id"])
+        failed = failed if outcome == "expired" else sorted({*failed, lease.host_id})
+        absences = leases.absences_of(connection, job.id)
         state = "parked" if len(failed) >= MOST_HOSTS or absences >= MOST_ABSENCES else "queued"
         if absences >= MOST_ABSENCES:
             reason = f"its hosts went offline {absences} times: read their logs before you retry it"
     ended = None if state == "queued" else now
-    queue.set_job(connection, job["id"], state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
-    queue.write_own_event(connection, job["id"], state, {"outcome": outcome, "reason": reason}, now)
+    queue.set_job(connection, job.id, state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
+    queue.write_own_event(connection, job.id, state, {"outcome": outcome, "reason": reason}, now)
     return state
 
 
@@ -242,44 +245,42 @@ def keep_leases(connection: Connection[Any], length: timedelta, now: datetime) -
     return leases.renew_leases(connection, now + length)
 
 
-def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: datetime) -> str:
+def cancel(connection: Connection[Any], identity: UUID, *, by: Caller, now: datetime) -> JobState:
     """Cancels a job; one that runs hears of it with its host's next heartbeat. Answers its state. Raises Refusal."""
     who = by.name
     job = queue.lock_job(connection, identity)
     if job is None:
         raise not_found("job", str(identity))
-    refuse_foreign_request(by, _job(connection, identity)["asked_by"])
-    tokens.write_audit(
-        connection, who=who, action="cancel", what=str(identity), detail={"state": job["state"]}, now=now
-    )
-    if job["state"] in ("queued", "parked"):
+    refuse_foreign_request(by, _job(connection, identity).asked_by)
+    tokens.write_audit(connection, who=who, action="cancel", what=str(identity), detail={"state": job.state}, now=now)
+    if job.state in ("queued", "parked"):
         queue.set_job(
             connection,
             identity,
             "cancelled",
             reason=f"cancelled by {who}",
-            failed_hosts=job["failed_hosts"],
+            failed_hosts=job.failed_hosts,
             run_id=None,
             ended=now,
         )
         queue.write_own_event(connection, identity, "cancelled", {"by": who}, now)
         return "cancelled"
-    if job["state"] == "leased":
+    if job.state == "leased":
         queue.ask_cancel(connection, identity)
         queue.write_own_event(connection, identity, "cancelling", {"by": who}, now)
-    return str(job["state"])
+    return job.state
 
 
-def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> str:
+def retry(connection: Connection[Any], identity: UUID, *, who: str, now: datetime) -> JobState:
     """Puts a parked, failed or cancelled job back into the queue, with all hosts to choose from. Raises Refusal."""
     job = queue.lock_job(connection, identity)
     if job is None:
         raise not_found("job", str(identity))
-    if job["state"] not in ("parked", "failed", "cancelled"):
+    if job.state not in ("parked", "failed", "cancelled"):
         raise Refusal(
-            409, "nothing to retry", f"the job is {job['state']}: only parked, failed and cancelled ones are put back"
+            409, "nothing to retry", f"the job is {job.state}: only parked, failed and cancelled ones are put back"
         )
     queue.reopen_job(connection, identity)
     queue.write_own_event(connection, identity, "queued", {"by": who}, now)
-    tokens.write_audit(connection, who=who, action="retry", what=str(identity), detail={"state": job["state"]}, now=now)
+    tokens.write_audit(connection, who=who, action="retry", what=str(identity), detail={"state": job.state}, now=now)
     return "queued"

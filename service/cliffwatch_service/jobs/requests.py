@@ -12,7 +12,10 @@ from psycopg import Connection
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import queue, tokens, trees
+from cliffwatch_service.store import tokens, trees
+from cliffwatch_service.store.work import queue, requests
+from cliffwatch_service.store.work.queue import NewJob
+from cliffwatch_service.store.work.requests import NewRequest, RequestRow
 
 Priority = Literal["person", "push", "backfill"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
@@ -45,7 +48,7 @@ class Asked:
 
 def ask(
     connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime
-) -> tuple[Mapping[str, Any], bool]:
+) -> tuple[RequestRow, bool]:
     """The request's row, and whether it is new: the same key asks once. Each target becomes a job, whose run measures base and
     head together, so that the base's missing results ride along. Raises Refusal.
     """
@@ -55,22 +58,22 @@ def ask(
         ["request", asked.tree, asked.base, asked.head, targets, sorted(asked.suites), asked.profile, asked.boots]
     )
     identity = uuid5(_NAMESPACE, f"{token_id} {key}")
-    row = {
-        "id": identity,
-        "idempotency_key": key,
-        "asked_by": token_id,
-        "body_digest": digest,
-        "tree": asked.tree,
-        "base_commit": asked.base,
-        "head_commit": asked.head,
-        "suites": sorted(set(asked.suites)),
-        "profile": asked.profile,
-        "boots": asked.boots,
-        "priority": PRIORITIES.index(asked.priority),
-        "note": asked.note,
-        "created": now,
-    }
-    fresh = queue.insert_request(connection, row)
+    wanted = NewRequest(
+        id=identity,
+        idempotency_key=key,
+        asked_by=token_id,
+        body_digest=digest,
+        tree=asked.tree,
+        base_commit=asked.base,
+        head_commit=asked.head,
+        suites=sorted(set(asked.suites)),
+        profile=asked.profile,
+        boots=asked.boots,
+        priority=PRIORITIES.index(asked.priority),
+        note=asked.note,
+        created=now,
+    )
+    fresh = requests.insert_request(connection, wanted)
     if fresh:
         trees.keep_tree(connection, asked.tree, now)
         for platform, mode in targets:
@@ -78,9 +81,9 @@ def ask(
         tokens.write_audit(
             connection, who=who, action="request", what=str(identity), detail={"digest": digest}, now=now
         )
-    stored = queue.request_by_key(connection, token_id, key)
+    stored = requests.request_by_key(connection, token_id, key)
     assert stored is not None
-    if stored["body_digest"] != digest:
+    if stored.body_digest != digest:
         raise Refusal(
             409, "key used", f"the key {key!r} asked for something else before: choose another Idempotency-Key"
         )
@@ -97,22 +100,22 @@ def _refuse_unknown(asked: Asked) -> None:
 def _add_job(connection: Connection[Any], request: UUID, platform: str, mode: str, asked: Asked, now: datetime) -> None:
     seed = int.from_bytes(hashlib.sha256(f"{request} {platform} {mode}".encode()).digest()[:4], "big") >> 1
     job = uuid5(request, f"{platform} {mode}")
-    row = {
-        "id": job,
-        "request_id": request,
-        "platform": platform,
-        "mode": mode,
-        "seed": seed,
-        "priority": PRIORITIES.index(asked.priority),
-        "due": now - HEAD_STARTS[asked.priority],
-        "created": now,
-    }
+    row = NewJob(
+        id=job,
+        request_id=request,
+        platform=platform,
+        mode=mode,
+        seed=seed,
+        priority=PRIORITIES.index(asked.priority),
+        due=now - HEAD_STARTS[asked.priority],
+        created=now,
+    )
     queue.insert_job(connection, row)
     queue.write_own_event(connection, job, "queued", {}, now)
 
 
-def request_named(connection: Connection[Any], identity: UUID) -> Mapping[str, Any]:
-    row = queue.request_row(connection, identity)
+def request_named(connection: Connection[Any], identity: UUID) -> RequestRow:
+    row = requests.request_row(connection, identity)
     if row is None:
         raise not_found("request", str(identity))
     return row

@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from cliffwatch_service.jobs.leases import AT_WORK
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import queue
+from cliffwatch_service.store.work import hosts
 
 Targets = Sequence[tuple[str, str]]
 """Platforms and modes."""
@@ -16,7 +16,7 @@ Targets = Sequence[tuple[str, str]]
 
 def refuse_unoffered(connection: Connection[Any], targets: Targets) -> None:
     """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
-    offered = queue.offered_targets(connection)
+    offered = hosts.offered_targets(connection)
     indexes = [index for index, target in enumerate(targets) if target not in offered]
     if not indexes:
         return
@@ -34,7 +34,7 @@ def refuse_unoffered(connection: Connection[Any], targets: Targets) -> None:
 
 def warnings(connection: Connection[Any], targets: Targets, now: datetime) -> list[str]:
     """What whoever asks should know: a target whose hosts are all quiet waits until one is back."""
-    offered = queue.offered_targets(connection)
+    offered = hosts.offered_targets(connection)
     seen = [(target, offered[target]) for target in dict.fromkeys(targets) if target in offered]
     return [
         f"no host of {_named(target)} is online: one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"

@@ -42,5 +42,5 @@ def access_of(connection: Connection[Any], tree: str, prefixes: Iterable[str]) -
         return "public"
     if allowed(address, prefixes):
         return "allowed"
-    followed = (read_address(row["tree"]) for row in follows.list_follows(connection))
+    followed = (read_address(row.tree) for row in follows.list_follows(connection))
     return "allowed" if address in followed else "public"

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import psycopg
-from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service.postgres.roles import APPLICATION
@@ -42,7 +41,7 @@ def open_pool(url: str, *, connections: int, statement_seconds: float, wait: flo
         max_waiting=200,
         configure=configured(statement_seconds),
         check=ConnectionPool.check_connection,
-        kwargs={"row_factory": dict_row, "application_name": "cliffwatch"},
+        kwargs={"application_name": "cliffwatch"},
         open=False,
         name="cliffwatch",
     )

@@ -1,6 +1,7 @@
 """Background work, as Procrastinate keeps it. Asked for in the caller's transaction: if, and only if, what it is about is stored."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +10,8 @@ from procrastinate.exceptions import AlreadyEnqueued
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+from cliffwatch.formats.values import FreeJson
+from cliffwatch_service.postgres.rows import typed, values
 from cliffwatch_service.refusal import Refusal
 
 ANALYSE_RUN = "analyse-run"
@@ -28,6 +31,27 @@ GITHUB_QUEUE = "github"
 
 _asking = App(connector=SyncPsycopgConnector())
 """Never opened: every query goes over the caller's connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """A background task; `about` are its arguments, `due` when it is done again, `at` when it last came to another state."""
+
+    id: int
+    task: str
+    about: FreeJson
+    status: str
+    attempts: int
+    due: datetime | None
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCountRow:
+    """How many are in a state."""
+
+    state: str
+    n: int
 
 
 def ask_analysis(connection: Connection[Any], run: str) -> None:
@@ -78,7 +102,13 @@ def ask_telling(connection: Connection[Any], pull_request: int) -> None:
 
 
 def _ask(
-    connection: Connection[Any], task: str, what: str, *, queue: str = QUEUE, lock: str | None = None, **arguments: Any
+    connection: Connection[Any],
+    task: str,
+    what: str,
+    *,
+    queue: str = QUEUE,
+    lock: str | None = None,
+    **arguments: int | str,
 ) -> None:
     """One that waits already will see what is stored now, so it is not asked for twice."""
     about = f"{task} {what}"
@@ -90,39 +120,40 @@ def _ask(
         pass
 
 
-def list_tasks(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Newest first; `wanted` has status, id to go on before, and limit."""
-    return connection.execute(
-        "SELECT job.id, task_name AS task, args AS about, status::text, attempts, scheduled_at AS due,"
-        " (SELECT max(at) FROM procrastinate_events WHERE job_id = job.id) AS at FROM procrastinate_jobs AS job"
-        " WHERE (%(status)s::text IS NULL OR status::text = %(status)s) AND job.id < coalesce(%(id)s, 9223372036854775807)"
-        " ORDER BY job.id DESC LIMIT %(limit)s",
-        wanted,
-    ).fetchall()
+_TASKS = """
+SELECT job.id, task_name AS task, args AS about, status::text, attempts, scheduled_at AS due,
+       (SELECT max(at) FROM procrastinate_events WHERE job_id = job.id) AS at
+FROM procrastinate_jobs AS job
+WHERE (%(status)s::text IS NULL OR status::text = %(status)s) AND job.id < coalesce(%(before)s, 9223372036854775807)
+ORDER BY job.id DESC LIMIT %(limit)s
+"""
 
 
-def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, Any]) -> bool:
+def list_tasks(connection: Connection[Any], *, status: str | None, before: int | None, limit: int) -> list[TaskRow]:
+    """Newest first, those before one; None leaves open."""
+    wanted = {"status": status, "before": before, "limit": limit}
+    return typed(connection, TaskRow).execute(_TASKS, wanted).fetchall()
+
+
+def failed_for_good(connection: Connection[Any], task: str, about: Mapping[str, int | str]) -> bool:
     """Whether the newest task of this name about this was given up."""
-    row = connection.execute(
-        "SELECT status::text FROM procrastinate_jobs WHERE task_name = %s AND args = %s ORDER BY id DESC LIMIT 1",
-        [task, Jsonb(about)],
-    ).fetchone()
-    return row is not None and row["status"] == "failed"
+    query = "SELECT status::text FROM procrastinate_jobs WHERE task_name = %s AND args = %s ORDER BY id DESC LIMIT 1"
+    return values(connection, str).execute(query, [task, Jsonb(about)]).fetchone() == "failed"
 
 
 def last_heartbeat(connection: Connection[Any]) -> datetime | None:
     """When a process that does tasks last said that it lives; None where none runs."""
-    row = connection.execute("SELECT max(last_heartbeat) FROM procrastinate_workers").fetchone()
-    return row[0] if isinstance(row, tuple) else row["max"] if row else None
+    query = "SELECT last_heartbeat FROM procrastinate_workers ORDER BY last_heartbeat DESC LIMIT 1"
+    return values(connection, datetime).execute(query).fetchone()
 
 
-def counts(connection: Connection[Any]) -> Mapping[str, Mapping[str, int]]:
+def counts(connection: Connection[Any]) -> dict[str, dict[str, int]]:
     """How many jobs, tasks and leases there are in each state."""
     queries = {
         "jobs": "SELECT state AS state, count(*) AS n FROM job GROUP BY 1",
         "tasks": "SELECT status::text AS state, count(*) AS n FROM procrastinate_jobs GROUP BY 1",
     }
     return {
-        name: {row["state"]: row["n"] for row in connection.execute(query).fetchall()}
+        name: {row.state: row.n for row in typed(connection, StateCountRow).execute(query).fetchall()}
         for name, query in queries.items()
     }

@@ -1,26 +1,29 @@
 """Boots: their samples, what they hold besides, and their raw outputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
+
+from cliffwatch.samples import Stage
+from cliffwatch_service.postgres.rows import typed, values
 
 RAW_PIECE = 1 << 20
 """Bytes of a packed archive that are stored, and fetched, at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BootRow:
-    """A boot as it is stored: `samples` are of the series that `columns_id` names; `document` is zstd."""
+class NewBoot:
+    """A boot that comes in: `samples` are of the series that `columns_id` names; `document` is zstd."""
 
     run_id: int
     number: int
     arm_id: int
     block: int
-    stage: str
+    stage: Stage
     layout: str | None
     status: str
     began: datetime | None
@@ -31,7 +34,77 @@ class BootRow:
     document: bytes
 
 
-def insert_boot(connection: Connection[Any], boot: BootRow, now: datetime) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootRow:
+    """A boot in a list: how many `samples` it has, and the digest of its raw outputs where they are here."""
+
+    number: int
+    arm: str
+    block: int
+    stage: Stage
+    layout: str | None
+    status: str
+    began: datetime | None
+    ended: datetime | None
+    received: datetime
+    digest: str
+    samples: int
+    raw_digest: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeBootRow:
+    """A boot's samples, of the series that `columns_id` names, and its document as `content`, zstd."""
+
+    columns_id: int
+    samples: list[float]
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSamplesRow:
+    """A boot's samples, of the series that `columns_id` names."""
+
+    stage: Stage
+    columns_id: int
+    samples: list[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootSamplesRow:
+    """A boot's samples, of the series that `columns_id` names, and of which arm and commit they are."""
+
+    stage: Stage
+    columns_id: int
+    samples: list[float]
+    arm: str
+    commit: str | None
+
+
+class RawFileListed(TypedDict):
+    """A file of raw outputs, `size` in bytes."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRow:
+    """The raw outputs of a boot."""
+
+    digest: str
+    files: list[RawFileListed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawFilesRow:
+    """The raw outputs of a boot, by its number."""
+
+    number: int
+    files: list[RawFileListed]
+
+
+def insert_boot(connection: Connection[Any], boot: NewBoot, now: datetime) -> bool:
     """Whether the boot is new; what is there stays as it is."""
     inserted = connection.execute(
         "INSERT INTO boot (run_id, number, arm_id, block, stage, layout, status, began, ended, received, digest, columns_id,"
@@ -63,67 +136,56 @@ def insert_boot(connection: Connection[Any], boot: BootRow, now: datetime) -> bo
 
 
 def boot_digest(connection: Connection[Any], run_id: int, number: int) -> str | None:
-    row = connection.execute("SELECT digest FROM boot WHERE run_id = %s AND number = %s", [run_id, number]).fetchone()
-    return None if row is None else str(row["digest"])
+    query = "SELECT digest FROM boot WHERE run_id = %s AND number = %s"
+    return values(connection, str).execute(query, [run_id, number]).fetchone()
 
 
-def boots_of(connection: Connection[Any], run_id: int) -> list[Mapping[str, Any]]:
+def boots_of(connection: Connection[Any], run_id: int) -> list[BootRow]:
     """The boots of a run without their samples."""
-    return connection.execute(
+    query = (
         "SELECT boot.number, arm.name AS arm, block, stage, layout, status, began, ended, boot.received, boot.digest,"
         " cardinality(samples) AS samples, raw_output.digest AS raw_digest"
         " FROM boot JOIN arm ON arm.id = arm_id"
         " LEFT JOIN raw_output ON raw_output.run_id = boot.run_id AND raw_output.number = boot.number"
-        " WHERE boot.run_id = %s ORDER BY boot.number",
-        [run_id],
-    ).fetchall()
+        " WHERE boot.run_id = %s ORDER BY boot.number"
+    )
+    return typed(connection, BootRow).execute(query, [run_id]).fetchall()
 
 
 def boot_numbers(connection: Connection[Any], run_id: int) -> set[int]:
-    rows = connection.execute("SELECT number FROM boot WHERE run_id = %s", [run_id]).fetchall()
-    return {row["number"] for row in rows}
+    return set(values(connection, int).execute("SELECT number FROM boot WHERE run_id = %s", [run_id]).fetchall())
 
 
-def whole_boot(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any] | None:
-    """A boot's columns_id, samples, and its document as content."""
-    return connection.execute(
+def whole_boot(connection: Connection[Any], run_id: int, number: int) -> WholeBootRow | None:
+    query = (
         "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number)"
-        " WHERE run_id = %s AND number = %s",
-        [run_id, number],
-        binary=True,
-    ).fetchone()
+        " WHERE run_id = %s AND number = %s"
+    )
+    return typed(connection, WholeBootRow).execute(query, [run_id, number], binary=True).fetchone()
 
 
 def head_of_document(connection: Connection[Any], run_id: int, number: int) -> bytes | None:
     """The first bytes of a boot's packed document, which say how large it is."""
-    row = connection.execute(
-        "SELECT substring(content FOR 18) AS head FROM boot_document WHERE run_id = %s AND number = %s",
-        [run_id, number],
-        binary=True,
-    ).fetchone()
-    return None if row is None else bytes(row["head"])
+    query = "SELECT substring(content FOR 18) AS head FROM boot_document WHERE run_id = %s AND number = %s"
+    return values(connection, bytes).execute(query, [run_id, number], binary=True).fetchone()
 
 
-def whole_boots_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
-    """Per boot of an arm: columns_id, samples, and its document as content."""
-    return connection.execute(
+def whole_boots_of_arm(connection: Connection[Any], arm_id: int) -> list[WholeBootRow]:
+    query = (
         "SELECT columns_id, samples, content FROM boot JOIN boot_document USING (run_id, number) WHERE arm_id = %s"
-        " ORDER BY number",
-        [arm_id],
-        binary=True,
-    ).fetchall()
+        " ORDER BY number"
+    )
+    return typed(connection, WholeBootRow).execute(query, [arm_id], binary=True).fetchall()
 
 
-def samples_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
-    """Per boot of an arm: number, stage, columns_id and samples."""
-    return connection.execute(
-        "SELECT number, stage, columns_id, samples FROM boot WHERE arm_id = %s ORDER BY number", [arm_id], binary=True
-    ).fetchall()
+def samples_of_arm(connection: Connection[Any], arm_id: int) -> list[StageSamplesRow]:
+    query = "SELECT stage, columns_id, samples FROM boot WHERE arm_id = %s ORDER BY number"
+    return typed(connection, StageSamplesRow).execute(query, [arm_id], binary=True).fetchall()
 
 
 def boot_digests_of_arm(connection: Connection[Any], arm_id: int) -> list[str]:
-    rows = connection.execute("SELECT digest FROM boot WHERE arm_id = %s ORDER BY number", [arm_id]).fetchall()
-    return [row["digest"] for row in rows]
+    query = "SELECT digest FROM boot WHERE arm_id = %s ORDER BY number"
+    return values(connection, str).execute(query, [arm_id]).fetchall()
 
 
 def insert_raw(
@@ -132,7 +194,7 @@ def insert_raw(
     number: int,
     *,
     digest: str,
-    files: Sequence[Mapping[str, Any]],
+    files: Sequence[RawFileListed],
     now: datetime,
 ) -> bool:
     """Whether the archive is new; its pieces are kept by insert_raw_piece."""
@@ -151,32 +213,31 @@ def insert_raw_piece(connection: Connection[Any], run_id: int, number: int, inde
     )
 
 
-def raw_about(connection: Connection[Any], run_id: int, number: int) -> Mapping[str, Any] | None:
-    return connection.execute(
-        "SELECT digest, files FROM raw_output WHERE run_id = %s AND number = %s", [run_id, number]
-    ).fetchone()
+def raw_about(connection: Connection[Any], run_id: int, number: int) -> RawRow | None:
+    query = "SELECT digest, files FROM raw_output WHERE run_id = %s AND number = %s"
+    return typed(connection, RawRow).execute(query, [run_id, number]).fetchone()
 
 
-def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[Mapping[str, Any]]:
-    """Per boot of an arm whose raw outputs are here: its number, and files as name and size."""
-    return connection.execute(
+def raw_files_of_arm(connection: Connection[Any], arm_id: int) -> list[RawFilesRow]:
+    """Of each boot of an arm whose raw outputs are here."""
+    query = (
         "SELECT boot.number, files FROM boot JOIN raw_output ON raw_output.run_id = boot.run_id"
-        " AND raw_output.number = boot.number WHERE arm_id = %s ORDER BY boot.number",
-        [arm_id],
-    ).fetchall()
+        " AND raw_output.number = boot.number WHERE arm_id = %s ORDER BY boot.number"
+    )
+    return typed(connection, RawFilesRow).execute(query, [arm_id]).fetchall()
+
+
+_PIECE = """
+SELECT coalesce(raw_piece.content, substring(raw_output.content FROM %(begin)s FOR %(size)s), '') AS content
+FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id AND raw_piece.number = raw_output.number AND place = %(place)s
+WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s
+"""
 
 
 def raw_piece(connection: Connection[Any], run_id: int, number: int, index: int) -> bytes:
     """A piece of a packed archive; empty after the last one. Archives of before migration 0006 lie whole in their row."""
-    row = connection.execute(
-        "SELECT coalesce(raw_piece.content, substring(raw_output.content FROM %(begin)s FOR %(size)s)) AS content"
-        " FROM raw_output LEFT JOIN raw_piece ON raw_piece.run_id = raw_output.run_id"
-        " AND raw_piece.number = raw_output.number AND place = %(place)s"
-        " WHERE raw_output.run_id = %(run)s AND raw_output.number = %(number)s",
-        {"run": run_id, "number": number, "place": index, "begin": index * RAW_PIECE + 1, "size": RAW_PIECE},
-        binary=True,
-    ).fetchone()
-    return b"" if row is None or row["content"] is None else bytes(row["content"])
+    wanted = {"run": run_id, "number": number, "place": index, "begin": index * RAW_PIECE + 1, "size": RAW_PIECE}
+    return values(connection, bytes).execute(_PIECE, wanted, binary=True).fetchone() or b""
 
 
 _EXPIRED = """

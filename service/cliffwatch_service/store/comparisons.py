@@ -3,17 +3,32 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+from cliffwatch.formats.comparison import Verdict
+from cliffwatch.formats.values import FreeJson
+from cliffwatch.samples import Mode
+from cliffwatch_service.postgres.rows import many, the_one, typed, values
+
+
+class VerdictRow(NamedTuple):
+    """A row of a comparison that is not unchanged, which thousands may be; `change` and its bounds are fractions."""
+
+    series_id: int
+    verdict: Verdict
+    change: float | None
+    ci_low: float | None
+    ci_high: float | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRecord:
-    """A comparison as it is stored: `rows` is the array of Comparison JSON, zstd, `summary` the rest of it.
+class NewComparison:
+    """A comparison that was made: `rows` is the array of Comparison JSON, zstd, `summary` the rest of it.
 
-    `indexed` are (series, verdict, change, low, high) of the rows that are worth an index.
+    `indexed` are the rows that are worth an index.
     """
 
     digest: str
@@ -26,9 +41,42 @@ class ComparisonRecord:
     inputs: str
     method_version: int
     counts: Mapping[str, int]
-    summary: Mapping[str, Any]
+    summary: FreeJson
     rows: bytes
-    indexed: Sequence[tuple[int, str, float | None, float | None, float | None]]
+    indexed: Sequence[VerdictRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredComparison:
+    """A comparison without its rows; `summary` is the rest of Comparison JSON."""
+
+    id: int
+    digest: str
+    inputs: str
+    method_version: int
+    platform: str
+    mode: str
+    counts: dict[str, int]
+    made: datetime
+    summary: FreeJson
+    base_revision_id: int
+    head_revision_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonListedRow:
+    """A comparison in a list, with the commits of both sides."""
+
+    id: int
+    digest: str
+    platform: str
+    mode: str
+    made: datetime
+    counts: dict[str, int]
+    base: str
+    base_subject: str | None
+    head: str
+    head_subject: str | None
 
 
 _INSERT = """
@@ -42,9 +90,9 @@ RETURNING id
 """
 
 
-def keep_comparison(connection: Connection[Any], row: ComparisonRecord, now: datetime) -> int:
+def keep_comparison(connection: Connection[Any], row: NewComparison, now: datetime) -> int:
     """Stores a comparison in place of an older one of the same arms."""
-    stored = connection.execute(
+    stored = values(connection, int).execute(
         _INSERT,
         [
             row.digest,
@@ -61,9 +109,8 @@ def keep_comparison(connection: Connection[Any], row: ComparisonRecord, now: dat
             Jsonb(row.summary),
             row.rows,
         ],
-    ).fetchone()
-    assert stored is not None
-    comparison = int(stored["id"])
+    )
+    comparison = the_one(stored)
     connection.execute("DELETE FROM verdict WHERE comparison_id = %s", [comparison])
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -73,38 +120,32 @@ def keep_comparison(connection: Connection[Any], row: ComparisonRecord, now: dat
     return comparison
 
 
-def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> Mapping[str, Any] | None:
-    """The comparison without its rows."""
-    return connection.execute(
-        "SELECT id, digest, inputs, method_version, counts, made, summary FROM comparison"
-        " WHERE base_arm_id = %s AND head_arm_id = %s",
-        [base, head],
-    ).fetchone()
+_COMPARISON = """
+SELECT id, digest, inputs, method_version, platform, mode, counts, made, summary, base_revision_id, head_revision_id FROM comparison
+"""
 
 
-def comparison_by_id(connection: Connection[Any], identity: int) -> Mapping[str, Any] | None:
-    """The comparison without its rows."""
-    return connection.execute(
-        "SELECT id, digest, inputs, method_version, platform, mode, counts, made, summary, base_arm_id, head_arm_id,"
-        " base_revision_id, head_revision_id FROM comparison WHERE id = %s",
-        [identity],
-    ).fetchone()
+def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> StoredComparison | None:
+    query = _COMPARISON + " WHERE base_arm_id = %s AND head_arm_id = %s"
+    return typed(connection, StoredComparison).execute(query, [base, head]).fetchone()
+
+
+def comparison_by_id(connection: Connection[Any], identity: int) -> StoredComparison | None:
+    return typed(connection, StoredComparison).execute(_COMPARISON + " WHERE id = %s", [identity]).fetchone()
 
 
 def is_of_history(connection: Connection[Any], identity: int) -> bool:
     """Whether both of its arms are of runs whose points are history."""
-    row = connection.execute(
-        "SELECT bool_and(of_history) AS both FROM comparison JOIN arm ON arm.id IN (base_arm_id, head_arm_id)"
-        " JOIN run ON run.id = run_id WHERE comparison.id = %s",
-        [identity],
-    ).fetchone()
-    return row is not None and bool(row["both"])
+    query = (
+        "SELECT coalesce(bool_and(of_history), false) AS both FROM comparison JOIN arm ON arm.id IN (base_arm_id, head_arm_id)"
+        " JOIN run ON run.id = run_id WHERE comparison.id = %s"
+    )
+    return the_one(values(connection, bool).execute(query, [identity]))
 
 
 def rows_of(connection: Connection[Any], identity: int) -> bytes:
-    row = connection.execute("SELECT rows FROM comparison WHERE id = %s", [identity], binary=True).fetchone()
-    assert row is not None
-    return bytes(row["rows"])
+    query = "SELECT rows FROM comparison WHERE id = %s"
+    return the_one(values(connection, bytes).execute(query, [identity], binary=True))
 
 
 _LIST = """
@@ -113,20 +154,49 @@ SELECT comparison.id, comparison.digest, comparison.platform, comparison.mode, c
 FROM comparison
 JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
 WHERE (%(platform)s::text IS NULL OR platform = %(platform)s) AND (%(mode)s::text IS NULL OR mode = %(mode)s)
-  AND comparison.id < coalesce(%(id)s, 9223372036854775807)
+  AND comparison.id < coalesce(%(before)s, 9223372036854775807)
 ORDER BY comparison.id DESC LIMIT %(limit)s
 """
 
 
-def list_comparisons(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(_LIST, wanted).fetchall()
+def list_comparisons(
+    connection: Connection[Any], *, platform: str | None, mode: str | None, before: int | None, limit: int
+) -> list[ComparisonListedRow]:
+    """Newest first, those before one; None leaves open."""
+    wanted = {"platform": platform, "mode": mode, "before": before, "limit": limit}
+    return typed(connection, ComparisonListedRow).execute(_LIST, wanted).fetchall()
 
 
-def verdicts_of(connection: Connection[Any], identity: int) -> list[Mapping[str, Any]]:
-    return connection.execute(
-        "SELECT series_id, verdict, change, ci_low, ci_high FROM verdict WHERE comparison_id = %s ORDER BY series_id",
-        [identity],
-    ).fetchall()
+def verdicts_of(connection: Connection[Any], identity: int) -> list[VerdictRow]:
+    query = (
+        "SELECT series_id, verdict, change, ci_low, ci_high FROM verdict WHERE comparison_id = %s ORDER BY series_id"
+    )
+    return many(connection, VerdictRow._make).execute(query, [identity]).fetchall()
+
+
+class RunVerdictRow(NamedTuple):
+    """A verdict of a comparison between two runs, for people elsewhere."""
+
+    comparison_id: int
+    series_id: int
+    comparison: str
+    platform: str
+    mode: Mode
+    base_run: str
+    head_run: str
+    base: str
+    head: str
+    method_version: int
+    made: datetime
+    suite: str
+    benchmark: str
+    params: list[list[str]]
+    metric: str
+    unit: str
+    verdict: Verdict
+    change: float | None
+    ci_low: float | None
+    ci_high: float | None
 
 
 _VERDICTS_OF_RUNS = """
@@ -146,9 +216,9 @@ ORDER BY comparison_id, series_id LIMIT 5000
 
 def verdicts_of_runs(
     connection: Connection[Any], digests: Sequence[str], after: tuple[int, int]
-) -> list[Mapping[str, Any]]:
+) -> list[RunVerdictRow]:
     """The next verdicts but "unchanged" of comparisons between these runs, five thousand at most; `after` is a comparison and
     a series.
     """
     wanted = {"runs": list(digests), "comparison": after[0], "series": after[1]}
-    return connection.execute(_VERDICTS_OF_RUNS, wanted).fetchall()
+    return many(connection, RunVerdictRow._make).execute(_VERDICTS_OF_RUNS, wanted).fetchall()

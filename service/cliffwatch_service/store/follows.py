@@ -1,50 +1,73 @@
 """Followed branches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
+Policy = Literal["commit", "push", "nightly"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FollowRow:
+class FollowFacts:
     """A branch to follow; `targets` are pairs of platform and mode."""
 
     tree: str
     branch: str
-    policy: str
+    policy: Policy
     targets: Sequence[Sequence[str]]
     suites: Sequence[str]
     profile: str
 
 
-def keep_follow(connection: Connection[Any], branch_id: int, row: FollowRow) -> int:
-    stored = connection.execute(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowRow:
+    """A branch that is followed: its head when it was looked at last, what was requested last and when, and why that failed."""
+
+    id: int
+    branch_id: int
+    tree: str
+    branch: str
+    policy: Policy
+    targets: list[list[str]]
+    suites: list[str]
+    profile: str
+    head_commit: str | None
+    requested_commit: str | None
+    polled: datetime | None
+    requested: datetime | None
+    problem: str | None
+
+
+def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -> int:
+    stored = values(connection, int).execute(
         "INSERT INTO follow (branch_id, policy, targets, suites, profile) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (branch_id) DO UPDATE SET policy = excluded.policy, targets = excluded.targets, suites = excluded.suites,"
         " profile = excluded.profile, polled = NULL RETURNING id",
         [branch_id, row.policy, Jsonb([list(target) for target in row.targets]), list(row.suites), row.profile],
-    ).fetchone()
-    assert stored is not None
-    return int(stored["id"])
+    )
+    return the_one(stored)
 
 
 _FOLLOW = """
-SELECT follow.*, tree.url AS tree, branch.name AS branch
+SELECT follow.id, branch_id, tree.url AS tree, branch.name AS branch, policy, targets, suites, profile, head_commit, requested_commit,
+       polled, requested, problem
 FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
 """
 
 
-def follow_row(connection: Connection[Any], number: int, *, lock: bool = False) -> Mapping[str, Any] | None:
+def follow_row(connection: Connection[Any], number: int, *, lock: bool = False) -> FollowRow | None:
     query = _FOLLOW + " WHERE follow.id = %s" + (" FOR UPDATE OF follow" if lock else "")
-    return connection.execute(query, [number]).fetchone()
+    return typed(connection, FollowRow).execute(query, [number]).fetchone()
 
 
-def list_follows(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(_FOLLOW + " ORDER BY follow.id").fetchall()
+def list_follows(connection: Connection[Any]) -> list[FollowRow]:
+    return typed(connection, FollowRow).execute(_FOLLOW + " ORDER BY follow.id").fetchall()
 
 
 _HOLDS = """
@@ -62,10 +85,8 @@ def holds_revisions(connection: Connection[Any], tree: str, base: str, head: str
 
 
 def due_follows(connection: Connection[Any], before: datetime) -> list[int]:
-    rows = connection.execute(
-        "SELECT id FROM follow WHERE polled IS NULL OR polled < %s ORDER BY polled NULLS FIRST", [before]
-    ).fetchall()
-    return [row["id"] for row in rows]
+    query = "SELECT id FROM follow WHERE polled IS NULL OR polled < %s ORDER BY polled NULLS FIRST"
+    return values(connection, int).execute(query, [before]).fetchall()
 
 
 def remove_follow(connection: Connection[Any], number: int) -> bool:

@@ -1,12 +1,85 @@
 """What the home page shows at a glance, in few queries."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch_service.postgres.rows import many, typed
+from cliffwatch_service.store.series import SeriesRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StripRow:
+    """A revision of a branch with its newest verdict against an earlier one there on a platform in a mode; None without one."""
+
+    ordinal: int
+    commit: str
+    subject: str | None
+    platform: str | None
+    mode: str | None
+    counts: dict[str, int] | None
+    base: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingRow:
+    """A platform and mode: when it was last measured, and when for history; how many of its jobs wait and run, and when a host of it
+    was seen that works in this mode.
+    """
+
+    platform: str
+    mode: str
+    newest: datetime | None
+    newest_of_history: datetime | None
+    waiting: int
+    running: int
+    seen: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredBranchRow:
+    """A branch with the number of points that a series has on it."""
+
+    id: int
+    branch: str
+    tree: str
+    points: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRow:
+    """A place of a revision on a branch."""
+
+    branch: str
+    tree: str
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkRow:
+    """The revision of a branch from which another one's line leaves it, and the commits between them."""
+
+    ordinal: int
+    commit: str
+    distance: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointAtRow:
+    """A point of a series."""
+
+    n: int
+    centre: float
+    low: float | None
+    high: float | None
+    epoch: str
+
+
 _STRIP = """
-SELECT member.ordinal, revision.commit, revision.subject, verdicts.platform, verdicts.mode, verdicts.counts, verdicts.base, verdicts.made
+SELECT member.ordinal, revision.commit, revision.subject, verdicts.platform, verdicts.mode, verdicts.counts, verdicts.base
 FROM (SELECT ordinal, revision_id FROM branch_revision WHERE branch_id = %(branch)s ORDER BY ordinal DESC LIMIT %(limit)s) AS member
 JOIN revision ON revision.id = member.revision_id
 LEFT JOIN LATERAL (
@@ -24,47 +97,50 @@ ORDER BY member.ordinal DESC, verdicts.platform, verdicts.mode
 """
 
 
-def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[Mapping[str, Any]]:
+def strip_of(connection: Connection[Any], branch_id: int, limit: int) -> list[StripRow]:
     """A branch's newest revisions, newest first; one row a platform and mode with its newest verdict against an earlier
     revision of the branch, a row without platform where there is none.
     """
-    return connection.execute(_STRIP, {"branch": branch_id, "limit": limit}).fetchall()
+    return typed(connection, StripRow).execute(_STRIP, {"branch": branch_id, "limit": limit}).fetchall()
 
 
-def measured_on(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    """Per platform and mode when it was last measured, and when for history, null if never; how many of its jobs wait and how
-    many run, and when a host of it was seen that works in this mode.
-    """
-    return connection.execute(
-        "SELECT platform, mode, newest, newest_of_history,"
-        " (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'queued')"
-        " AS waiting,"
-        " (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'leased')"
-        " AS running, (SELECT max(last_seen) FROM host WHERE host.platform = target.platform"
-        " AND (NOT about ? 'modes' OR about -> 'modes' ? target.mode)) AS seen"
-        " FROM (SELECT platform, mode, max(received) AS newest, max(received) FILTER (WHERE of_history) AS newest_of_history"
-        " FROM (SELECT platform, mode, received, of_history FROM run UNION ALL"
-        " SELECT platform, mode, NULL, false FROM job WHERE state = 'queued') AS known GROUP BY 1, 2) AS target ORDER BY 1, 2"
-    ).fetchall()
+_MEASURED = """
+SELECT platform, mode, newest, newest_of_history,
+       (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'queued') AS waiting,
+       (SELECT count(*) FROM job WHERE job.platform = target.platform AND job.mode = target.mode AND state = 'leased') AS running,
+       (SELECT max(last_seen) FROM host WHERE host.platform = target.platform
+            AND (NOT about ? 'modes' OR about -> 'modes' ? target.mode)) AS seen
+FROM (
+    SELECT platform, mode, max(received) AS newest, max(received) FILTER (WHERE of_history) AS newest_of_history
+    FROM (SELECT platform, mode, received, of_history FROM run
+          UNION ALL SELECT platform, mode, NULL, false FROM job WHERE state = 'queued') AS known
+    GROUP BY 1, 2
+) AS target ORDER BY 1, 2
+"""
 
 
-def branches_measured(connection: Connection[Any], series_id: int) -> list[Mapping[str, Any]]:
+def measured_on(connection: Connection[Any]) -> list[StandingRow]:
+    """Every platform and mode that was measured or is waited for."""
+    return typed(connection, StandingRow).execute(_MEASURED).fetchall()
+
+
+def branches_measured(connection: Connection[Any], series_id: int) -> list[MeasuredBranchRow]:
     """The branches on which a series has points, the fullest first."""
-    return connection.execute(
+    query = (
         "SELECT branch.id, branch.name AS branch, tree.url AS tree, count(DISTINCT point.revision_id) AS points"
         " FROM point JOIN arm ON arm.id = arm_id JOIN run ON run.id = run_id AND run.of_history"
         " JOIN branch_revision ON branch_revision.revision_id = point.revision_id JOIN branch ON branch.id = branch_id"
-        " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20",
-        [series_id],
-    ).fetchall()
+        " JOIN tree ON tree.id = tree_id WHERE series_id = %s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 LIMIT 20"
+    )
+    return typed(connection, MeasuredBranchRow).execute(query, [series_id]).fetchall()
 
 
-def branches_of_revision(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
-    return connection.execute(
+def branches_of_revision(connection: Connection[Any], revision_id: int) -> list[PlaceRow]:
+    query = (
         "SELECT branch.name AS branch, tree.url AS tree, ordinal FROM branch_revision JOIN branch ON branch.id = branch_id"
-        " JOIN tree ON tree.id = tree_id WHERE revision_id = %s ORDER BY 2, 1",
-        [revision_id],
-    ).fetchall()
+        " JOIN tree ON tree.id = tree_id WHERE revision_id = %s ORDER BY 2, 1"
+    )
+    return typed(connection, PlaceRow).execute(query, [revision_id]).fetchall()
 
 
 _FORK = """
@@ -79,20 +155,20 @@ SELECT ordinal, revision.commit, distance FROM line JOIN revision USING (id) JOI
 """
 
 
-def fork_of(connection: Connection[Any], branch_id: int, revision_id: int) -> Mapping[str, Any] | None:
+def fork_of(connection: Connection[Any], branch_id: int, revision_id: int) -> ForkRow | None:
     """The revision of a branch from which another one's line leaves it: its ordinal, its commit, and the commits between
     them, 0 for a revision that is on the branch; None where its line never was on it.
     """
-    return connection.execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
+    return typed(connection, ForkRow).execute(_FORK, {"head": revision_id, "branch": branch_id}).fetchone()
 
 
-def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> Mapping[str, Any] | None:
+def point_at(connection: Connection[Any], series_id: int, revision_id: int) -> PointAtRow | None:
     """The newest point of a series at a revision."""
-    return connection.execute(
+    query = (
         "SELECT n, centre, low, high, epoch FROM point JOIN environment ON environment.id = environment_id"
-        " WHERE series_id = %s AND revision_id = %s ORDER BY arm_id DESC LIMIT 1",
-        [series_id, revision_id],
-    ).fetchone()
+        " WHERE series_id = %s AND revision_id = %s ORDER BY arm_id DESC LIMIT 1"
+    )
+    return typed(connection, PointAtRow).execute(query, [series_id, revision_id]).fetchone()
 
 
 _SHOWN = "suite || '/' || name || ' ' || metric || ' in ' || unit || ' on ' || platform || ' ' || mode"
@@ -102,7 +178,7 @@ _NATURAL = r"regexp_replace(regexp_replace(name, '(\d+)', repeat('0', 20) || '\1
 """A case's name that sorts as people count: 2 before 16."""
 
 _SERIES_OF_CASE = f"""
-SELECT series.id, series.digest, metric, unit, platform, mode, suite, benchmark, params
+SELECT series.id, series.digest, suite, benchmark, params, metric, unit, platform, mode
 FROM series JOIN benchmark_case ON case_id = benchmark_case.id
 WHERE NOT EXISTS (SELECT FROM unnest(%(words)s::text[]) AS word WHERE strpos(lower({_SHOWN}), word) = 0)
   AND (%(platform)s = '' OR platform = %(platform)s)
@@ -110,6 +186,11 @@ ORDER BY suite, {_NATURAL}, metric, platform, mode, series.id LIMIT %(limit)s OF
 """  # noqa: S608 - of constants
 
 
-def series_of_case(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Series whose title holds every one of `words`, which are in lower case; by suite, case, metric, platform and mode."""
-    return connection.execute(_SERIES_OF_CASE, wanted).fetchall()
+def series_of_case(
+    connection: Connection[Any], words: Sequence[str], platform: str, *, skip: int, limit: int
+) -> list[SeriesRow]:
+    """Series whose title holds every one of `words`, which are in lower case; by suite, case, metric, platform and mode. Of one
+    platform where it is named.
+    """
+    wanted = {"words": list(words), "platform": platform, "skip": skip, "limit": limit}
+    return many(connection, SeriesRow._make).execute(_SERIES_OF_CASE, wanted).fetchall()

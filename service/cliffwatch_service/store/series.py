@@ -1,30 +1,84 @@
-"""Series, the columns of boots, and points of history."""
+"""Series, and the columns of boots."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+from cliffwatch.samples import Mode, Stage
+from cliffwatch_service.postgres.rows import many, the_one, typed, values
+
+Parameters = Sequence[Sequence[str]]
+"""Pairs of name and value, in the order in which the benchmark takes them."""
+
 
 @dataclass(frozen=True, slots=True)
-class SeriesRow:
-    """One series by content. `params` are pairs of name and value, `case_digest` and `digest` of cliffwatch.identities."""
+class SeriesFacts:
+    """One series by content. `case_digest` and `digest` are of cliffwatch.identities."""
 
     digest: str
     case_digest: str
     suite: str
     benchmark: str
-    params: Sequence[Sequence[str]]
+    params: Parameters
     name: str
     metric: str
     unit: str
     platform: str
-    mode: str
+    mode: Mode
 
 
-def keep_series(connection: Connection[Any], rows: Sequence[SeriesRow]) -> dict[str, int]:
+class SeriesRow(NamedTuple):
+    """A series; thousands are read at once."""
+
+    id: int
+    digest: str
+    suite: str
+    benchmark: str
+    params: list[list[str]]
+    metric: str
+    unit: str
+    platform: str
+    mode: Mode
+
+
+class SampleRow(NamedTuple):
+    """A sample of a series, and the boot of a run that it is of."""
+
+    run: str
+    number: int
+    arm: str
+    stage: Stage
+    value: float
+
+
+class ArmSampleRow(NamedTuple):
+    """A sample of a series in an arm, and the boot that it is of."""
+
+    number: int
+    stage: Stage
+    value: float
+
+
+class ColumnsRow(NamedTuple):
+    """Which series the samples of a boot are of, in order."""
+
+    id: int
+    series: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredTargetRow:
+    """How many boots measured a revision on a platform in a mode."""
+
+    platform: str
+    mode: Mode
+    boots: int
+
+
+def keep_series(connection: Connection[Any], rows: Sequence[SeriesFacts]) -> dict[str, int]:
     """The ids of series by digest; those that are not there are made. In the order of digests, so that writers never deadlock."""
     ordered = sorted({row.digest: row for row in rows}.values(), key=lambda row: row.digest)
     known = series_ids(connection, [row.digest for row in ordered])
@@ -46,132 +100,83 @@ def keep_series(connection: Connection[Any], rows: Sequence[SeriesRow]) -> dict[
     return series_ids(connection, [row.digest for row in ordered])
 
 
+class SeriesIdRow(NamedTuple):
+    """Of a digest the series that has it."""
+
+    digest: str
+    id: int
+
+
 def series_ids(connection: Connection[Any], digests: Sequence[str]) -> dict[str, int]:
-    rows = connection.execute("SELECT digest, id FROM series WHERE digest = ANY(%s)", [list(digests)]).fetchall()
-    return {row["digest"]: row["id"] for row in rows}
+    query = "SELECT digest, id FROM series WHERE digest = ANY(%s)"
+    return dict(many(connection, SeriesIdRow._make).execute(query, [list(digests)]).fetchall())
 
 
 def keep_columns(connection: Connection[Any], digest: str, series: Sequence[int]) -> int:
     connection.execute(
         "INSERT INTO columns (digest, series) VALUES (%s, %s) ON CONFLICT DO NOTHING", [digest, list(series)]
     )
-    identity = columns_named(connection, digest)
-    assert identity is not None
-    return identity
+    return the_one(values(connection, int).execute(_COLUMNS, [digest]))
+
+
+_COLUMNS = "SELECT id FROM columns WHERE digest = %s"
 
 
 def columns_named(connection: Connection[Any], digest: str) -> int | None:
-    row = connection.execute("SELECT id FROM columns WHERE digest = %s", [digest]).fetchone()
-    return None if row is None else int(row["id"])
+    return values(connection, int).execute(_COLUMNS, [digest]).fetchone()
 
 
 def columns_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, list[int]]:
-    rows = connection.execute("SELECT id, series FROM columns WHERE id = ANY(%s)", [list(ids)], binary=True).fetchall()
-    return {row["id"]: row["series"] for row in rows}
+    query = "SELECT id, series FROM columns WHERE id = ANY(%s)"
+    return dict(many(connection, ColumnsRow._make).execute(query, [list(ids)], binary=True).fetchall())
 
 
-def replace_points(
-    connection: Connection[Any], arm_id: int, revision_id: int, environment_id: int, points: Sequence[tuple[Any, ...]]
-) -> None:
-    """Writes an arm's points (series, n, centre, low, high) in place of those that it had."""
-    series = [point[0] for point in points]
-    connection.execute("DELETE FROM point WHERE arm_id = %s AND series_id = ANY(%s)", [arm_id, series])
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(
-            "COPY point (series_id, arm_id, revision_id, environment_id, n, centre, low, high) FROM STDIN (FORMAT binary)"
-        ) as copy,
-    ):
-        copy.set_types(["int4", "int8", "int4", "int4", "int2", "float8", "float8", "float8"])
-        for identity, n, centre, low, high in sorted(points):
-            copy.write_row((identity, arm_id, revision_id, environment_id, n, centre, low, high))
-
-
-def series_by_digest(connection: Connection[Any], digest: str) -> Mapping[str, Any] | None:
-    return connection.execute(
-        "SELECT series.*, suite, benchmark, params, name FROM series JOIN benchmark_case ON case_id = benchmark_case.id"
-        " WHERE series.digest = %s",
-        [digest],
-    ).fetchone()
-
-
-_LIST = """
-SELECT series.id, series.digest, metric, unit, platform, mode, suite, benchmark, params
+_SERIES = """
+SELECT series.id, series.digest, suite, benchmark, params, metric, unit, platform, mode
 FROM series JOIN benchmark_case ON case_id = benchmark_case.id
+"""
+
+
+def series_by_digest(connection: Connection[Any], digest: str) -> SeriesRow | None:
+    return many(connection, SeriesRow._make).execute(_SERIES + " WHERE series.digest = %s", [digest]).fetchone()
+
+
+def series_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, SeriesRow]:
+    rows = many(connection, SeriesRow._make).execute(_SERIES + " WHERE series.id = ANY(%s)", [list(ids)]).fetchall()
+    return {row.id: row for row in rows}
+
+
+_LIST = (
+    _SERIES
+    + """
 WHERE (%(platform)s::text IS NULL OR platform = %(platform)s) AND (%(mode)s::text IS NULL OR mode = %(mode)s)
   AND (%(suite)s::text IS NULL OR suite = %(suite)s) AND (%(benchmark)s::text IS NULL OR benchmark = %(benchmark)s)
-  AND series.id > %(id)s
+  AND series.id > %(after)s
 ORDER BY series.id LIMIT %(limit)s
 """
+)
 
 
-def list_series(connection: Connection[Any], wanted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(_LIST, wanted).fetchall()
-
-
-_WHEN = """coalesce(revision.committed, revision.authored,
-    (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id))"""
-"""When a revision was written, or measured first where that is not known."""
-
-_HISTORY = f"""
-SELECT DISTINCT ON (member.ordinal) member.ordinal, revision.commit, revision.release, point.n, point.centre, point.low,
-       point.high, environment.epoch, run.digest AS run,
-       {_WHEN} AS at
-FROM point
-JOIN arm ON arm.id = point.arm_id
-JOIN run ON run.id = arm.run_id
-JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = %(branch)s
-JOIN revision ON revision.id = point.revision_id
-JOIN environment ON environment.id = point.environment_id
-WHERE point.series_id = %(series)s AND run.of_history
-ORDER BY member.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
-"""  # noqa: S608 - of a constant
-
-_HISTORY_WITHOUT_BRANCH = f"""
-SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch, run, at
-FROM (
-    SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low, point.high,
-           environment.epoch, coalesce(revision.committed, revision.authored) AS written, point.arm_id,
-           run.digest AS run, {_WHEN} AS at
-    FROM point
-    JOIN arm ON arm.id = point.arm_id
-    JOIN run ON run.id = arm.run_id
-    JOIN revision ON revision.id = point.revision_id
-    JOIN environment ON environment.id = point.environment_id
-    WHERE point.series_id = %(series)s AND run.of_history
-    ORDER BY revision.id, point.arm_id DESC
-) AS newest
-ORDER BY written DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
-"""  # noqa: S608 - of a constant
-
-
-def history(connection: Connection[Any], series_id: int, branch_id: int | None, limit: int) -> list[Mapping[str, Any]]:
-    """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date. `at` is when
-    the revision was written, or measured first where that is not known. Of runs of history alone.
-    """
-    query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
-    return connection.execute(query, {"series": series_id, "branch": branch_id, "limit": limit}, binary=True).fetchall()
-
-
-_RECENT = """
-SELECT series_id, member.ordinal, point.revision_id, centre, environment.epoch
-FROM (
-    SELECT ordinal, revision_id FROM branch_revision AS own
-    WHERE branch_id = %(branch)s
-      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history)
-    ORDER BY ordinal DESC LIMIT %(limit)s
-) AS member
-JOIN arm ON arm.revision_id = member.revision_id
-JOIN run ON run.id = arm.run_id AND run.of_history
-JOIN environment ON environment.id = run.environment_id
-JOIN point ON point.arm_id = arm.id
-ORDER BY series_id, member.ordinal, point.arm_id
-"""
-
-
-def recent_points(connection: Connection[Any], branch_id: int, limit: int) -> list[Mapping[str, Any]]:
-    """The points of a branch's newest `limit` measured revisions, by series and then in the branch's order."""
-    return connection.execute(_RECENT, {"branch": branch_id, "limit": limit}, binary=True).fetchall()
+def list_series(
+    connection: Connection[Any],
+    *,
+    platform: str | None,
+    mode: str | None,
+    suite: str | None,
+    benchmark: str | None,
+    after: int,
+    limit: int,
+) -> list[SeriesRow]:
+    """In the order of their ids, those after one; None leaves open."""
+    wanted = {
+        "platform": platform,
+        "mode": mode,
+        "suite": suite,
+        "benchmark": benchmark,
+        "after": after,
+        "limit": limit,
+    }
+    return many(connection, SeriesRow._make).execute(_LIST, wanted).fetchall()
 
 
 _SAMPLES = """
@@ -187,42 +192,31 @@ ORDER BY run.created DESC, boot.number LIMIT %(limit)s
 """
 
 
-def samples_of(
-    connection: Connection[Any], series_row: Mapping[str, Any], revision: int, limit: int
-) -> list[Mapping[str, Any]]:
+def samples_of(connection: Connection[Any], series_row: SeriesRow, revision: int, limit: int) -> list[SampleRow]:
     """Every sample of a series at a revision, the newest run first."""
     wanted = {
-        "series": series_row["id"],
+        "series": series_row.id,
         "revision": revision,
-        "platform": series_row["platform"],
-        "mode": series_row["mode"],
+        "platform": series_row.platform,
+        "mode": series_row.mode,
         "limit": limit,
     }
-    return connection.execute(_SAMPLES, wanted).fetchall()
+    return many(connection, SampleRow._make).execute(_SAMPLES, wanted).fetchall()
 
 
-def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> list[Mapping[str, Any]]:
-    """Every boot's sample of a series in an arm: number, stage, value."""
-    return connection.execute(
+def samples_of_arm(connection: Connection[Any], series_id: int, arm_id: int) -> list[ArmSampleRow]:
+    """Every boot's sample of a series in an arm."""
+    query = (
         "SELECT number, stage, samples[sample.position] AS value FROM boot JOIN columns ON columns.id = columns_id"
         " CROSS JOIN LATERAL (SELECT array_position(columns.series, %s) AS position) AS sample"
-        " WHERE arm_id = %s AND sample.position IS NOT NULL ORDER BY number",
-        [series_id, arm_id],
-    ).fetchall()
+        " WHERE arm_id = %s AND sample.position IS NOT NULL ORDER BY number"
+    )
+    return many(connection, ArmSampleRow._make).execute(query, [series_id, arm_id]).fetchall()
 
 
-def targets_measured(connection: Connection[Any], revision_id: int) -> list[Mapping[str, Any]]:
-    return connection.execute(
+def targets_measured(connection: Connection[Any], revision_id: int) -> list[MeasuredTargetRow]:
+    query = (
         "SELECT platform, mode, count(*) AS boots FROM arm JOIN run ON run.id = arm.run_id JOIN boot ON boot.arm_id = arm.id"
-        " WHERE revision_id = %s GROUP BY 1, 2 ORDER BY 1, 2",
-        [revision_id],
-    ).fetchall()
-
-
-def series_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
-    rows = connection.execute(
-        "SELECT series.id, series.digest, metric, unit, suite, benchmark, params FROM series"
-        " JOIN benchmark_case ON case_id = benchmark_case.id WHERE series.id = ANY(%s)",
-        [list(ids)],
-    ).fetchall()
-    return {row["id"]: row for row in rows}
+        " WHERE revision_id = %s GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    return typed(connection, MeasuredTargetRow).execute(query, [revision_id]).fetchall()

@@ -1,11 +1,41 @@
 """Tokens, of which only hashes are stored, the audit of what was done with them, and how much was stored under each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
+
+from cliffwatch.formats.values import FreeJson
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRow:
+    """A token; `host` is the one host that may use it, None for any."""
+
+    id: int
+    name: str
+    scopes: list[str]
+    host: str | None
+    created: datetime
+    expires: datetime | None
+    revoked: datetime | None
+    last_used: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """What was done, by whom, to which object."""
+
+    id: int
+    at: datetime
+    who: str
+    action: str
+    object: str
+    detail: FreeJson
 
 
 def insert_token(
@@ -27,11 +57,7 @@ def insert_token(
     return inserted is not None
 
 
-def token_by_hash(connection: Connection[Any], hashed: bytes) -> Mapping[str, Any] | None:
-    """The token of a secret; of a job's secret the token whose rights it has, for as long as the job's lasts."""
-    found = connection.execute("SELECT * FROM token WHERE hash = %s", [hashed]).fetchone()
-    return found or connection.execute(_OF_A_JOB, [hashed]).fetchone()
-
+_ROW = "SELECT id, name, scopes, host, created, expires, revoked, last_used FROM token"
 
 _OF_A_JOB = """
 SELECT token.id, name, scopes, host, token.created, github_job_token.expires, revoked, last_used
@@ -39,17 +65,23 @@ FROM github_job_token JOIN token ON token.id = token_id WHERE github_job_token.h
 """
 
 
-def token_by_id(connection: Connection[Any], token_id: int) -> Mapping[str, Any] | None:
-    return connection.execute("SELECT * FROM token WHERE id = %s", [token_id]).fetchone()
+def token_by_hash(connection: Connection[Any], hashed: bytes) -> TokenRow | None:
+    """The token of a secret; of a job's secret the token whose rights it has, for as long as the job's lasts."""
+    found = typed(connection, TokenRow).execute(_ROW + " WHERE hash = %s", [hashed]).fetchone()
+    return found or typed(connection, TokenRow).execute(_OF_A_JOB, [hashed]).fetchone()
 
 
-def token_of_host(connection: Connection[Any], host: str, now: datetime) -> Mapping[str, Any] | None:
+def token_by_id(connection: Connection[Any], token_id: int) -> TokenRow | None:
+    return typed(connection, TokenRow).execute(_ROW + " WHERE id = %s", [token_id]).fetchone()
+
+
+def token_of_host(connection: Connection[Any], host: str, now: datetime) -> int | None:
     """A good token that works for this host alone; None where an administrator made none."""
-    return connection.execute(
-        "SELECT id, name FROM token WHERE host = %s AND scopes && '{work}' AND revoked IS NULL"
-        " AND (expires IS NULL OR expires > %s) ORDER BY id LIMIT 1",
-        [host, now],
-    ).fetchone()
+    query = (
+        "SELECT id FROM token WHERE host = %s AND scopes && '{work}' AND revoked IS NULL"
+        " AND (expires IS NULL OR expires > %s) ORDER BY id LIMIT 1"
+    )
+    return values(connection, int).execute(query, [host, now]).fetchone()
 
 
 def is_good(connection: Connection[Any], token_id: int, now: datetime) -> bool:
@@ -64,10 +96,8 @@ def touch_token(connection: Connection[Any], token_id: int, now: datetime) -> No
     connection.execute("UPDATE token SET last_used = %s WHERE id = %s", [now, token_id])
 
 
-def list_tokens(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(
-        "SELECT name, scopes, host, created, expires, revoked, last_used FROM token ORDER BY created, id"
-    ).fetchall()
+def list_tokens(connection: Connection[Any]) -> list[TokenRow]:
+    return typed(connection, TokenRow).execute(_ROW + " ORDER BY created, id").fetchall()
 
 
 def revoke_token(connection: Connection[Any], name: str, now: datetime) -> bool:
@@ -79,7 +109,7 @@ def revoke_token(connection: Connection[Any], name: str, now: datetime) -> bool:
 
 
 def write_audit(
-    connection: Connection[Any], *, who: str, action: str, what: str, detail: Mapping[str, Any], now: datetime
+    connection: Connection[Any], *, who: str, action: str, what: str, detail: FreeJson, now: datetime
 ) -> None:
     connection.execute(
         "INSERT INTO audit (at, who, action, object, detail) VALUES (%s, %s, %s, %s, %s)",
@@ -87,12 +117,12 @@ def write_audit(
     )
 
 
-def list_audit(connection: Connection[Any], before: int | None, limit: int) -> list[Mapping[str, Any]]:
-    return connection.execute(
+def list_audit(connection: Connection[Any], before: int | None, limit: int) -> list[AuditRow]:
+    query = (
         "SELECT id, at, who, action, object, detail FROM audit WHERE id < coalesce(%s, 9223372036854775807)"
-        " ORDER BY id DESC LIMIT %s",
-        [before, limit],
-    ).fetchall()
+        " ORDER BY id DESC LIMIT %s"
+    )
+    return typed(connection, AuditRow).execute(query, [before, limit]).fetchall()
 
 
 def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
@@ -106,9 +136,7 @@ def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
 
 def token_named(connection: Connection[Any], name: str) -> int:
     """The number of a token that is there."""
-    row = connection.execute("SELECT id FROM token WHERE name = %s", [name]).fetchone()
-    assert row is not None
-    return int(row["id"])
+    return the_one(values(connection, int).execute("SELECT id FROM token WHERE name = %s", [name]))
 
 
 def insert_session(connection: Connection[Any], nonce_hash: bytes, token_id: int, began: datetime) -> None:
@@ -135,10 +163,9 @@ def forget_sessions(connection: Connection[Any], before: datetime) -> None:
 
 def add_bytes(connection: Connection[Any], token_id: int, day: date, size: int) -> int:
     """Counts what was stored under a token on a day; how many bytes that day has then."""
-    row = connection.execute(
+    counted = values(connection, int).execute(
         "INSERT INTO uploaded (token_id, day, bytes) VALUES (%s, %s, %s)"
         " ON CONFLICT (token_id, day) DO UPDATE SET bytes = uploaded.bytes + excluded.bytes RETURNING bytes",
         [token_id, day, size],
-    ).fetchone()
-    assert row is not None
-    return int(row["bytes"])
+    )
+    return the_one(counted)

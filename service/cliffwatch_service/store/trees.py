@@ -7,6 +7,8 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
 SHORTEST_PREFIX = 7
 
 
@@ -23,6 +25,48 @@ class RevisionFacts:
     subject: str | None = None
     patch_id: str | None = None
     release: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionRow:
+    """A revision; None and empty where nobody knows."""
+
+    id: int
+    commit: str
+    tree_hash: str | None
+    parents: list[str]
+    author: str | None
+    authored: datetime | None
+    committed: datetime | None
+    subject: str | None
+    patch_id: str | None
+    release: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRevisionRow:
+    """A revision that a tag or a branch names, and the address of their tree."""
+
+    id: int
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchTipRow:
+    """The end of a branch."""
+
+    ordinal: int
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRow:
+    """A branch, and the address of its tree."""
+
+    id: int
+    tree: str
+    branch: str
 
 
 _REVISION = """
@@ -63,7 +107,7 @@ def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: b
     """The revision's row. What was known of it stays, what was not is filled in; what is `known` from git itself goes before
     what uploads claim.
     """
-    row = connection.execute(
+    kept = values(connection, int).execute(
         _KNOWN_REVISION if known else _REVISION,
         {
             "commit": facts.commit,
@@ -76,18 +120,14 @@ def keep_revision(connection: Connection[Any], facts: RevisionFacts, *, known: b
             "patch_id": facts.patch_id,
             "release": facts.release,
         },
-    ).fetchone()
-    assert row is not None
-    return int(row["id"])
+    )
+    return the_one(kept)
 
 
 def revision_on_a_branch(connection: Connection[Any], commit: str) -> int | None:
     """The revision of this commit, if it is on a branch."""
-    row = connection.execute(
-        "SELECT id FROM revision WHERE commit = %s AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)",
-        [commit],
-    ).fetchone()
-    return None if row is None else int(row["id"])
+    query = "SELECT id FROM revision WHERE commit = %s AND EXISTS (SELECT FROM branch_revision WHERE revision_id = revision.id)"
+    return values(connection, int).execute(query, [commit]).fetchone()
 
 
 def keep_known_revisions(connection: Connection[Any], revisions: Sequence[RevisionFacts]) -> list[int]:
@@ -99,37 +139,36 @@ def keep_revisions(connection: Connection[Any], revisions: Sequence[RevisionFact
     return [keep_revision(connection, each) for each in revisions]
 
 
-def revisions_named(connection: Connection[Any], prefix: str) -> list[Mapping[str, Any]]:
+_REVISIONS = """
+SELECT id, commit, tree_hash, parents, author, authored, committed, subject, patch_id, release FROM revision
+"""
+
+
+def revisions_named(connection: Connection[Any], prefix: str) -> list[RevisionRow]:
     """The revisions whose commit begins so, two at most."""
-    return connection.execute(
-        "SELECT * FROM revision WHERE commit >= %s AND commit < %s ORDER BY commit LIMIT 2", [prefix, prefix + "g"]
-    ).fetchall()
+    query = _REVISIONS + " WHERE commit >= %s AND commit < %s ORDER BY commit LIMIT 2"
+    return typed(connection, RevisionRow).execute(query, [prefix, prefix + "g"]).fetchall()
 
 
-def revision_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
-    rows = connection.execute("SELECT * FROM revision WHERE id = ANY(%s)", [list(ids)]).fetchall()
-    return {row["id"]: row for row in rows}
+def revision_rows(connection: Connection[Any], ids: Sequence[int]) -> dict[int, RevisionRow]:
+    rows = typed(connection, RevisionRow).execute(_REVISIONS + " WHERE id = ANY(%s)", [list(ids)]).fetchall()
+    return {row.id: row for row in rows}
 
 
 def keep_tree(connection: Connection[Any], url: str, now: datetime) -> int:
     connection.execute("INSERT INTO tree (url, added) VALUES (%s, %s) ON CONFLICT DO NOTHING", [url, now])
-    row = connection.execute("SELECT id FROM tree WHERE url = %s", [url]).fetchone()
-    assert row is not None
-    return int(row["id"])
+    return the_one(values(connection, int).execute("SELECT id FROM tree WHERE url = %s", [url]))
 
 
 def keep_branch(connection: Connection[Any], tree_id: int, name: str) -> int:
     connection.execute("INSERT INTO branch (tree_id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", [tree_id, name])
-    row = connection.execute("SELECT id FROM branch WHERE tree_id = %s AND name = %s", [tree_id, name]).fetchone()
-    assert row is not None
-    return int(row["id"])
+    query = "SELECT id FROM branch WHERE tree_id = %s AND name = %s"
+    return the_one(values(connection, int).execute(query, [tree_id, name]))
 
 
 def branch_named(connection: Connection[Any], tree: str, name: str) -> int | None:
-    row = connection.execute(
-        "SELECT branch.id FROM branch JOIN tree ON tree.id = tree_id WHERE url = %s AND branch.name = %s", [tree, name]
-    ).fetchone()
-    return None if row is None else int(row["id"])
+    query = "SELECT branch.id FROM branch JOIN tree ON tree.id = tree_id WHERE url = %s AND branch.name = %s"
+    return values(connection, int).execute(query, [tree, name]).fetchone()
 
 
 def keep_tags(connection: Connection[Any], tree_id: int, tags: Mapping[str, str]) -> None:
@@ -143,13 +182,13 @@ def keep_tags(connection: Connection[Any], tree_id: int, tags: Mapping[str, str]
     )
 
 
-def tagged(connection: Connection[Any], name: str) -> list[Mapping[str, Any]]:
+def tagged(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
     """The revisions that a tag names, with their trees."""
-    return connection.execute(
+    query = (
         "SELECT revision.id, commit, url AS tree FROM tag JOIN revision ON revision.id = revision_id"
-        " JOIN tree ON tree.id = tree_id WHERE name = %s ORDER BY url",
-        [name],
-    ).fetchall()
+        " JOIN tree ON tree.id = tree_id WHERE name = %s ORDER BY url"
+    )
+    return typed(connection, NamedRevisionRow).execute(query, [name]).fetchall()
 
 
 _MEASURED_TIPS = """
@@ -165,9 +204,9 @@ WHERE branch.name = %s ORDER BY url
 """
 
 
-def measured_tips(connection: Connection[Any], name: str) -> list[Mapping[str, Any]]:
+def measured_tips(connection: Connection[Any], name: str) -> list[NamedRevisionRow]:
     """The newest revision of history of every branch of this name, with its tree."""
-    return connection.execute(_MEASURED_TIPS, [name]).fetchall()
+    return typed(connection, NamedRevisionRow).execute(_MEASURED_TIPS, [name]).fetchall()
 
 
 def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revisions: Sequence[int]) -> None:
@@ -180,41 +219,51 @@ def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revi
     )
 
 
-def branch_tip(connection: Connection[Any], branch_id: int) -> Mapping[str, Any] | None:
-    return connection.execute(
+def branch_tip(connection: Connection[Any], branch_id: int) -> BranchTipRow | None:
+    query = (
         "SELECT ordinal, commit FROM branch_revision JOIN revision ON revision.id = revision_id"
-        " WHERE branch_id = %s ORDER BY ordinal DESC LIMIT 1",
-        [branch_id],
-    ).fetchone()
+        " WHERE branch_id = %s ORDER BY ordinal DESC LIMIT 1"
+    )
+    return typed(connection, BranchTipRow).execute(query, [branch_id]).fetchone()
 
 
 def ordinal_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
-    row = connection.execute(
+    query = (
         "SELECT ordinal FROM branch_revision JOIN revision ON revision.id = revision_id"
-        " WHERE branch_id = %s AND commit = %s",
-        [branch_id, commit],
-    ).fetchone()
-    return None if row is None else int(row["ordinal"])
+        " WHERE branch_id = %s AND commit = %s"
+    )
+    return values(connection, int).execute(query, [branch_id, commit]).fetchone()
 
 
 def branches_of(connection: Connection[Any], revision_ids: Sequence[int]) -> list[int]:
-    rows = connection.execute(
-        "SELECT DISTINCT branch_id FROM branch_revision WHERE revision_id = ANY(%s) ORDER BY 1", [list(revision_ids)]
-    ).fetchall()
-    return [row["branch_id"] for row in rows]
+    query = "SELECT DISTINCT branch_id FROM branch_revision WHERE revision_id = ANY(%s) ORDER BY 1"
+    return values(connection, int).execute(query, [list(revision_ids)]).fetchall()
 
 
-def list_branches(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(
-        "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
-    ).fetchall()
+def list_branches(connection: Connection[Any]) -> list[BranchRow]:
+    query = "SELECT tree.url AS tree, branch.name AS branch, branch.id FROM branch JOIN tree ON tree.id = tree_id ORDER BY 1, 2"
+    return typed(connection, BranchRow).execute(query).fetchall()
 
 
-def revisions_of_runs(connection: Connection[Any], digests: Sequence[str], after: int) -> list[Mapping[str, Any]]:
-    """The next revisions that the arms of runs are of, a thousand at most, without their authors."""
-    return connection.execute(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRevisionRow:
+    """A revision that runs measured, without its author."""
+
+    id: int
+    commit: str
+    tree_hash: str | None
+    parents: list[str]
+    authored: datetime | None
+    committed: datetime | None
+    subject: str | None
+    release: str | None
+
+
+def revisions_of_runs(connection: Connection[Any], digests: Sequence[str], after: int) -> list[MeasuredRevisionRow]:
+    """The next revisions that the arms of runs are of, a thousand at most."""
+    query = (
         "SELECT id, commit, tree_hash, parents, authored, committed, subject, release FROM revision WHERE id > %s AND EXISTS"
         " (SELECT FROM arm JOIN run ON run.id = run_id WHERE revision_id = revision.id AND run.digest = ANY(%s))"
-        " ORDER BY id LIMIT 1000",
-        [after, list(digests)],
-    ).fetchall()
+        " ORDER BY id LIMIT 1000"
+    )
+    return typed(connection, MeasuredRevisionRow).execute(query, [after, list(digests)]).fetchall()

@@ -15,7 +15,14 @@ from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
-from cliffwatch_service.store import ancestry, follows, overview, queue, reports, runs, series
+from cliffwatch_service.store import follows, overview, runs, series
+from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store.history import ancestry, reports
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.reports import ReportsWanted
+from cliffwatch_service.store.overview import StripRow
+from cliffwatch_service.store.runs import RunsWanted
+from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -63,14 +70,12 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
     with service.transaction() as connection:
         entries = follows.list_follows(connection)
         followed = [_followed(connection, row) for row in entries]
-        wanted = {"states": list(OPEN), "digest": None, "at": None, "id": None, "limit": 8}
-        inbox = reports.list_reports(connection, wanted)
-        changes = reports.changes_of_reports(connection, [report["digest"] for report in inbox])
+        inbox = reports.list_reports(connection, ReportsWanted(states=OPEN, limit=8))
+        changes = stored_changes.changes_of_reports(connection, [report.digest for report in inbox])
         jobs = queue.queue_of(connection, 200)
-        hosts = queue.list_hosts(connection)
+        known_hosts = hosts.list_hosts(connection)
         targets = overview.measured_on(connection)
-        wanted_runs = dict.fromkeys(("platform", "mode", "revision", "at", "id"), None)
-        recent = runs.list_runs(connection, wanted_runs | {"limit": 6, "of_history": True if entries else None})
+        recent = runs.list_runs(connection, RunsWanted(of_history=True if entries else None, limit=6))
     return page(
         request,
         visitor,
@@ -78,39 +83,39 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         followed=followed,
         inbox=inbox,
         tallies={digest: tally(of_report) for digest, of_report in changes.items()},
-        running=[job for job in jobs if job["state"] == "leased"],
-        waiting=sum(job["state"] == "queued" for job in jobs),
-        offline_hosts=offline_hosts(hosts, now),
+        running=[job for job in jobs if job.state == "leased"],
+        waiting=sum(job.state == "queued" for job in jobs),
+        offline_hosts=offline_hosts(known_hosts, now),
         alarms=alarms(targets, entries, now),
         recent=recent,
     )
 
 
-def _followed(connection: Connection[Any], row: Mapping[str, Any]) -> FollowedBranch:
-    rows = list(reversed(overview.strip_of(connection, row["branch_id"], CELLS)))
-    revisions = [next(group) for _, group in groupby(rows, key=lambda each: each["ordinal"])]
-    targets = [tuple(target) for target in row["targets"]]
-    targets += sorted({(each["platform"], each["mode"]) for each in rows if each["platform"]} - set(targets))
-    compared = {(each["commit"], each["platform"], each["mode"]): each for each in rows}
+def _followed(connection: Connection[Any], row: FollowRow) -> FollowedBranch:
+    rows = list(reversed(overview.strip_of(connection, row.branch_id, CELLS)))
+    revisions = [next(group) for _, group in groupby(rows, key=lambda each: each.ordinal)]
+    targets = [(target[0], target[1]) for target in row.targets]
+    targets += sorted({(each.platform, each.mode) for each in rows if each.platform and each.mode} - set(targets))
+    compared = {(each.commit, each.platform, each.mode): each for each in rows}
     strips = [
         BranchStrip(
             platform,
             mode,
-            [_cell(revision, compared.get((revision["commit"], platform, mode))) for revision in revisions],
+            [_cell(revision, compared.get((revision.commit, platform, mode))) for revision in revisions],
         )
         for platform, mode in targets
     ]
-    return FollowedBranch(row["tree"], row["branch"], row["policy"], row["problem"], strips, len(revisions))
+    return FollowedBranch(row.tree, row.branch, row.policy, row.problem, strips, len(revisions))
 
 
-def _cell(revision: Mapping[str, Any], compared: Mapping[str, Any] | None) -> StripCell:
-    commit, subject = revision["commit"], revision["subject"] or ""
-    if compared is None:
+def _cell(revision: StripRow, compared: StripRow | None) -> StripCell:
+    commit, subject = revision.commit, revision.subject or ""
+    if compared is None or compared.counts is None:
         return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
-    counts = compared["counts"]
+    counts = compared.counts
     kind, sign = _STANDINGS[standing(counts)]
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing compared"
-    return StripCell(commit, compared["base"], kind, sign, f"{commit[:12]} {subject}: {words}")
+    return StripCell(commit, compared.base, kind, sign, f"{commit[:12]} {subject}: {words}")
 
 
 _STANDINGS: Mapping[Standing, tuple[str, str]] = {
@@ -132,18 +137,19 @@ def show_revision(
     """What is known of a revision: where it was measured, and what it can be compared with."""
     with service.transaction() as connection:
         row = revision_named(connection, commit)
-        recent = runs.list_runs(
-            connection, dict.fromkeys(("platform", "mode", "at", "id"), None) | {"revision": row["id"], "limit": 50}
-        )
-        measured = series.targets_measured(connection, row["id"])
-        content: dict[str, Any] = {
-            "revision": row,
-            "measured": measured,
-            "comparable": any(
-                ancestry.measured_ancestor(connection, row["id"], each["platform"], each["mode"]) for each in measured
-            ),
-            "branches": overview.branches_of_revision(connection, row["id"]),
-            "neighbours": ancestry.measured_neighbours(connection, row["id"]),
-            "runs": recent,
-        }
-    return page(request, visitor, "revision.html", **content)
+        recent = runs.list_runs(connection, RunsWanted(revision=row.id, limit=50))
+        measured = series.targets_measured(connection, row.id)
+        comparable = any(ancestry.measured_ancestor(connection, row.id, each.platform, each.mode) for each in measured)
+        branches = overview.branches_of_revision(connection, row.id)
+        neighbours = ancestry.measured_neighbours(connection, row.id)
+    return page(
+        request,
+        visitor,
+        "revision.html",
+        revision=row,
+        measured=measured,
+        comparable=comparable,
+        branches=branches,
+        neighbours=neighbours,
+        runs=recent,
+    )

@@ -188,7 +188,7 @@ def test_a_late_task_does_not_bring_back_what_was(world: World, pull: Any) -> No
     with world.running.service.transaction() as connection:
         connection.execute("UPDATE github_pull_request SET sequence = 0, shown = NULL, head = %s", [HEAD])
     with world.running.service.transaction() as connection:
-        background.ask_telling(connection, connection.execute("SELECT id FROM github_pull_request").fetchone()["id"])
+        background.ask_telling(connection, connection.execute("SELECT id FROM github_pull_request").fetchone()[0])
     world.do()
     (comment,) = world.ours(pull)
     assert comment.body == before

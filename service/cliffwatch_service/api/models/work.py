@@ -1,9 +1,11 @@
 """Requests, jobs, hosts, tokens and tasks as the API answers them."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
+
+from cliffwatch.formats.values import FreeJson
 
 
 class Expected(BaseModel):
@@ -65,7 +67,7 @@ class Event(BaseModel):
     id: int
     at: datetime
     kind: str
-    data: dict[str, Any]
+    data: FreeJson
 
 
 class HostListed(BaseModel):
@@ -73,7 +75,7 @@ class HostListed(BaseModel):
     platform: str
     added: datetime
     last_seen: datetime
-    about: dict[str, Any]
+    about: FreeJson
     job: str | None
 
 
@@ -111,11 +113,19 @@ class JobState(BaseModel):
     state: str
 
 
+class ImportProblem(BaseModel):
+    """A line that could not be read, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
 class Imported(BaseModel):
     run: str
     boots: int
     samples: int
-    problems: list[dict[str, Any]]
+    problems: list[ImportProblem]
     fresh: bool
 
 
@@ -142,7 +152,7 @@ class TokenRevoked(BaseModel):
 class Task(BaseModel):
     id: int
     task: str
-    about: dict[str, Any]
+    about: FreeJson
     status: str
     attempts: int
     due: datetime | None
@@ -155,7 +165,7 @@ class AuditEntry(BaseModel):
     who: str
     action: str
     object: str
-    detail: dict[str, Any]
+    detail: FreeJson
 
 
 class Followed(BaseModel):

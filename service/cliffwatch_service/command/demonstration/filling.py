@@ -31,7 +31,7 @@ from cliffwatch_service.command.demonstration.published import published_runs
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.history.changes import take_changes, watch_branch
 from cliffwatch_service.history.follow import follow_branch
-from cliffwatch_service.history.triage import State, triage
+from cliffwatch_service.history.triage import triage
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw
@@ -39,8 +39,11 @@ from cliffwatch_service.ingest.uploads import as_sent, boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import database, follows, queue, reports, tokens, trees
-from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store import database, follows, tokens, trees
+from cliffwatch_service.store.follows import FollowFacts
+from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
+from cliffwatch_service.store.work import hosts
 
 MEASURED_BRANCH = "measured"
 _WHO = "demonstration"
@@ -151,7 +154,7 @@ def _branches(connection: Connection[Any], now: datetime) -> None:
 def _follow(
     connection: Connection[Any], branch: str, commits: list[str], targets: list[tuple[str, str]], now: datetime
 ) -> None:
-    row = FollowRow(
+    row = FollowFacts(
         tree=TREE, branch=branch, policy="commit", targets=targets, suites=["local-storage"], profile="standard"
     )
     number = follow_branch(connection, row, who=_WHO, now=now)
@@ -166,17 +169,16 @@ def _follow(
 
 def _triage(connection: Connection[Any], now: datetime) -> None:
     """Some reports have been judged."""
-    wanted = {"states": ["new"], "digest": None, "at": None, "id": None, "limit": 100}
-    listed = reports.list_reports(connection, wanted)
-    judgements = {
+    listed = reports.list_reports(connection, ReportsWanted(states=["new"], limit=100))
+    judgements: dict[str | None, tuple[ReportState, str]] = {
         side_of(17).subject: ("expected", "the counters are worth it"),
         side_of(25).subject: ("acknowledged", "prefetching past the end of the list"),
     }
     for report in listed:
-        state, note = judgements.get(report["subject"], (None, ""))
-        if state is not None:
+        if report.subject in judgements:
+            state, note = judgements[report.subject]
             when = now - timedelta(hours=5)
-            triage(connection, report["digest"], state=cast("State", state), owner=_WHO, note=note, by=_WHO, now=when)
+            triage(connection, report.digest, state=state, owner=_WHO, note=note, by=_WHO, now=when)
 
 
 def _queue(connection: Connection[Any], now: datetime) -> None:
@@ -238,4 +240,4 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         for number, line in enumerate(lines)
     ]
     add_events(connection, leased.lease, events, by=by)
-    queue.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))
+    hosts.keep_host(connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7))

@@ -1,11 +1,12 @@
 """Which job of which repository somebody is, by the identity token (OIDC) that GitHub Actions signed for it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.github.webhooks.looks import is_repository_name
 from cliffwatch_service.refusal import Refusal
 
@@ -56,7 +57,7 @@ def read_identity(
         raise _refused("GitHub signs with no key of that name: ask GitHub for a new one")
     try:
         # Times are held against the service's clock below.
-        claims: Mapping[str, Any] = jwt.decode(
+        claims: FreeJson = jwt.decode(
             token,
             key,
             algorithms=["RS256"],
@@ -102,7 +103,7 @@ def _name_of_key(token: str) -> str:
     return name
 
 
-def _refuse_time(claims: Mapping[str, Any], now: datetime) -> None:
+def _refuse_time(claims: FreeJson, now: datetime) -> None:
     times = [claims[name] for name in ("iat", "nbf", "exp")]
     if not all(isinstance(each, int) and not isinstance(each, bool) for each in times):
         raise _refused("its times are no numbers")
@@ -116,7 +117,7 @@ def _refuse_time(claims: Mapping[str, Any], now: datetime) -> None:
         raise _refused("it lives for longer than an hour, which GitHub's do not")
 
 
-def _refuse_job(claims: Mapping[str, Any], workflows: frozenset[str]) -> None:
+def _refuse_job(claims: FreeJson, workflows: frozenset[str]) -> None:
     if str(claims["event_name"]) not in EVENTS:
         raise _no_publisher(f"jobs of the event {_shown(claims['event_name'])} publish nothing")
     # A self-hosted runner may have built a stranger's tree before, and `runs-on` is a label that any of them can carry.
@@ -131,7 +132,7 @@ def _refuse_job(claims: Mapping[str, Any], workflows: frozenset[str]) -> None:
         )
 
 
-def _identity(claims: Mapping[str, Any]) -> JobIdentity:
+def _identity(claims: FreeJson) -> JobIdentity:
     number, name, jti = (claims[key] for key in ("repository_id", "repository", "jti"))
     if not isinstance(number, str) or not _NUMBER.fullmatch(number):
         raise _refused("it has no number of a repository")

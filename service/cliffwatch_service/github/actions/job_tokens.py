@@ -47,11 +47,11 @@ def make_job_token(
             "name taken",
             f"the operator made a token called {host!r}, as this repository's would be: upload with that one",
         )
-    if owner["revoked"] is not None:
+    if owner.revoked is not None:
         raise Refusal(403, "token refused", f"the operator revoked {host!r}: its jobs upload nothing here")
     secret, expires = MARK + secrets.token_urlsafe(32), now + LASTING
     used = hashlib.sha256(job.jti.encode()).digest()
-    if not job_tokens.insert_job_token(connection, owner["id"], hashed(secret), used, expires, now):
+    if not job_tokens.insert_job_token(connection, owner.id, hashed(secret), used, expires, now):
         raise Refusal(
             401, "identity refused", "this identity token was used before: ask GitHub for a new one, each is good once"
         )
@@ -67,7 +67,7 @@ def _refuse_other_repository(connection: Connection[Any], settings: Settings, jo
     if job.repository in settings.github_repositories:
         return
     row = installations.repository_row(connection, job.repository)
-    if row is None or not row["allowed"] or row["installation_state"] != "active":
+    if row is None or not row.allowed or row.installation_state != "active":
         raise Refusal(
             403,
             "repository not listed",

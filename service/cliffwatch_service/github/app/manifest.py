@@ -3,7 +3,8 @@
 import html
 import json
 from collections.abc import Mapping
-from typing import Any
+
+from cliffwatch.formats.values import FreeJson
 
 PERMISSIONS: Mapping[str, tuple[str, str]] = {
     "metadata": ("read", "every App has it; it says who may write to a repository, which is who may give commands"),
@@ -23,7 +24,7 @@ EVENTS: Mapping[str, str] = {
 """By event: what it is for. GitHub sends installation events without being asked."""
 
 
-def manifest(*, name: str, pages_url: str, webhook_url: str, redirect_url: str) -> dict[str, Any]:
+def manifest(*, name: str, pages_url: str, webhook_url: str, redirect_url: str) -> FreeJson:
     """A private App: only its owner's account can install it, so nobody else's repository uses this service's hosts."""
     return {
         "name": name,
@@ -42,7 +43,7 @@ def form_address(github_web: str, organisation: str | None) -> str:
     return f"{github_web}/{where}settings/apps/new"
 
 
-def form_page(action: str, state: str, content: Mapping[str, Any]) -> str:
+def form_page(action: str, state: str, content: FreeJson) -> str:
     """A page with one button, which sends the manifest to GitHub from the owner's browser."""
     rows = "".join(
         f"<tr><td>{html.escape(permission)}</td><td>{how}</td><td>{html.escape(why)}</td></tr>"

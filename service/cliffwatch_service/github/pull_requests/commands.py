@@ -16,8 +16,10 @@ from cliffwatch_service.github.pull_requests.pull_request_look import PullReques
 from cliffwatch_service.github.pull_requests.requesting import cancel_all, has_running
 from cliffwatch_service.github.pull_requests.selections import asked_selection
 from cliffwatch_service.github.reporting.conversation import Conversation
-from cliffwatch_service.store import background, queue, tokens
+from cliffwatch_service.store import background, tokens
 from cliffwatch_service.store.github import deliveries, pull_requests
+from cliffwatch_service.store.github.deliveries import CommandOutcome
+from cliffwatch_service.store.work import hosts
 
 DECLINED = (
     "Thank you, but commands are for those who may write to this repository: a maintainer can ask for the benchmarks"
@@ -41,14 +43,14 @@ def carry_out(parts: GitHubParts, installation: int, repository: int, number: in
     with parts.transaction() as connection:
         deliveries.keep_command(connection, comment=comment, repository=repository, number=number, now=parts.now())
         row = deliveries.command_row(connection, comment)
-    if row is None or row["outcome"] is not None or row["number"] != number:
+    if row is None or row.outcome is not None or row.number != number:
         return
-    outcome = _done(parts, pull, comment, row["head_known"])
+    outcome = _done(parts, pull, comment, row.head_known)
     with parts.transaction() as connection:
         deliveries.end_command(connection, comment, outcome, parts.now())
 
 
-def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: str | None) -> str:
+def _done(parts: GitHubParts, pull: PullRequestNow, comment: int, head_known: str | None) -> CommandOutcome:
     conversation = Conversation(parts, pull.installed, pull.name, pull.opened.number)
     reply = pull.installed.get(f"/repos/{pull.name}/issues/comments/{comment:d}")
     if isinstance(reply, GitHubProblem):
@@ -80,15 +82,15 @@ def _written(body: Any, pull: PullRequestNow) -> tuple[str | None, str]:
     return str(body["user"].get("login")), str(body.get("body") or "")
 
 
-def _decline(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation) -> str:
+def _decline(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation) -> CommandOutcome:
     """Once in a pull request: who goes on asking gets no more notifications sent to others."""
     with parts.transaction() as connection:
-        row = pull_requests.pull_request_numbered(connection, pull.repository["id"], pull.opened.number)
-    if row is None or not row["declined"]:
+        row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)
+    if row is None or not row.declined:
         conversation.answer(DECLINED, to="declined")
         with parts.transaction() as connection:
             if row is not None:
-                pull_requests.set_declined(connection, row["id"])
+                pull_requests.set_declined(connection, row.id)
     return "declined"
 
 
@@ -110,7 +112,7 @@ def _carried_out(
     *,
     comment: int,
     head_known: str | None,
-) -> str:
+) -> CommandOutcome:
     if command.verb in ("help", "bisect"):
         conversation.answer(HELP if command.verb == "help" else NO_BISECTION, to=str(comment))
         return "done"
@@ -138,7 +140,7 @@ def _measured(parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, c
     if not isinstance(pull.policy, Policy):
         return measure_now(parts, pull, approve=True)
     with parts.transaction() as connection:
-        offered = queue.offered_targets(connection)
+        offered = hosts.offered_targets(connection)
     selection = asked_selection(pull.policy, command, offered, comment)
     if isinstance(selection, str):
         return selection
@@ -161,16 +163,16 @@ def _resolved(pull: PullRequestNow, revision: str) -> str | None:
     return commit if _COMMIT.fullmatch(commit) else None
 
 
-def _cancelled(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int) -> str:
+def _cancelled(parts: GitHubParts, pull: PullRequestNow, conversation: Conversation, comment: int) -> CommandOutcome:
     """Reacts first: done again after a reaction that GitHub did not take, it would find nothing left to cancel."""
     with parts.transaction() as connection:
-        row = pull_requests.pull_request_numbered(connection, pull.repository["id"], pull.opened.number)
-        running = row is not None and has_running(connection, row["id"])
+        row = pull_requests.pull_request_numbered(connection, pull.repository.id, pull.opened.number)
+        running = row is not None and has_running(connection, row.id)
     if row is None or not running:
         conversation.answer(NOTHING_TO_CANCEL, to=str(comment))
         return "done"
     conversation.react(comment, "+1")
     with parts.transaction() as connection:
-        cancel_all(connection, row["id"], parts.now())
-        background.ask_telling(connection, row["id"])
+        cancel_all(connection, row.id, parts.now())
+        background.ask_telling(connection, row.id)
     return "done"

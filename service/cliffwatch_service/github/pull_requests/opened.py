@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.mailing_list_series import (
     SeriesBranch,
     read_series_branch,
@@ -53,7 +54,7 @@ def read_pull_request(installed: Installed, name: str, repository: int, number: 
         return GitHubProblem(kind="wrong", status=reply.status, message="GitHub's answer holds no pull request")
 
 
-def _opened(body: Mapping[str, Any], repository: int, number: int) -> Opened:
+def _opened(body: FreeJson, repository: int, number: int) -> Opened:
     head, base = body["head"], body["base"]
     if base["repo"]["id"] != repository:
         raise ValueError("another repository has the name now")
@@ -78,7 +79,7 @@ def _opened(body: Mapping[str, Any], repository: int, number: int) -> Opened:
     )
 
 
-def _login(user: Mapping[str, Any] | None) -> str:
+def _login(user: FreeJson | None) -> str:
     return str(user["login"]) if user is not None else "ghost"
 
 

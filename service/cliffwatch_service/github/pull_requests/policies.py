@@ -11,15 +11,16 @@ from cliffwatch.pull_request.mailing_list_series import read_series_branch
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LARGEST, Policy, read_policy
 from cliffwatch_service.github.calling import GitHubProblem, Installed
 from cliffwatch_service.github.parts import raise_if_later
+from cliffwatch_service.store.github.installations import RepositoryRow
 
 
-def policy_of(installed: Installed, repository: Mapping[str, Any], base_branch: str) -> Policy | Failure:
+def policy_of(installed: Installed, repository: RepositoryRow, base_branch: str) -> Policy | Failure:
     """The policy for pull requests to a branch of the repository. Raises NotNow."""
-    if repository["policy"] is not None:
-        return read_policy(repository["policy"], "policy of the service")
+    if repository.policy is not None:
+        return read_policy(repository.policy, "policy of the service")
     if read_series_branch(base_branch) is not None:
         return DEFAULT  # what lies there came by mail, from anybody
-    path = f"/repos/{repository['name']}/contents/{FILE_NAME}?ref={quote(f'refs/heads/{base_branch}', safe='')}"
+    path = f"/repos/{repository.name}/contents/{FILE_NAME}?ref={quote(f'refs/heads/{base_branch}', safe='')}"
     reply = installed.get(path)
     if isinstance(reply, GitHubProblem):
         raise_if_later(reply)

@@ -1,6 +1,5 @@
 """A look at a pull request: what it is now decides what is measured, whatever webhooks said and in whatever order."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from cliffwatch_service.github.pull_requests.selections import Selection, select
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.github.installations import RepositoryRow
 
 _log = structlog.get_logger("cliffwatch.github")
 
@@ -29,14 +29,14 @@ _log = structlog.get_logger("cliffwatch.github")
 class PullRequestNow:
     """A pull request as it is now, in a repository that the App reaches, and what holds for it."""
 
-    repository: Mapping[str, Any]
+    repository: RepositoryRow
     installed: Installed
     opened: Opened
     policy: Policy | Failure
 
     @property
     def name(self) -> str:
-        return str(self.repository["name"])
+        return self.repository.name
 
 
 def pull_request_now(parts: GitHubParts, installation: int, repository: int, number: int) -> PullRequestNow | None:
@@ -46,10 +46,10 @@ def pull_request_now(parts: GitHubParts, installation: int, repository: int, num
         _log.info("repository not reached", installation=installation, repository=repository)
         return None
     installed = parts.github.installed(installation)
-    opened = read_pull_request(installed, row["name"], repository, number)
+    opened = read_pull_request(installed, row.name, repository, number)
     if isinstance(opened, GitHubProblem):
         note_lost(parts, installation, opened)
-        _log.info("pull request not read", repository=row["name"], number=number, reason=opened.message)
+        _log.info("pull request not read", repository=row.name, number=number, reason=opened.message)
         return None
     policy = policy_of(installed, row, opened.base_branch)
     return PullRequestNow(repository=row, installed=installed, opened=opened, policy=policy)
@@ -62,18 +62,18 @@ def look_at_pull_request(parts: GitHubParts, installation: int, repository: int,
         return
     with parts.transaction() as connection:
         known = pull_requests.pull_request_numbered(connection, repository, number)
-    approved = known is not None and known["approved_head"] == pull.opened.head
+    approved = known is not None and known.approved_head == pull.opened.head
     if pull.opened.open and (approved or _is_trusted(pull)):
         measure_now(parts, pull)
         return
     with parts.transaction() as connection:
-        row = _keep(connection, parts, pull, base=pull.opened.base)
+        identity = _keep(connection, parts, pull, base=pull.opened.base)
         if pull.opened.open:
-            supersede_others(connection, row["id"], pull.opened.head, parts.now())
-            pull_requests.set_waits(connection, row["id"])
+            supersede_others(connection, identity, pull.opened.head, parts.now())
+            pull_requests.set_waits(connection, identity)
         else:
-            drop_all(connection, row["id"], parts.now())
-        background.ask_telling(connection, row["id"])
+            drop_all(connection, identity, parts.now())
+        background.ask_telling(connection, identity)
     _log.info("pull request waits" if pull.opened.open else "pull request closed", repository=pull.name, number=number)
 
 
@@ -121,13 +121,13 @@ def _carry_out(
     opened, now = pull.opened, parts.now()
     with parts.transaction() as connection:
         before = base or (counting.base if counting else opened.base)
-        row = _keep(connection, parts, pull, base=before)
+        identity = _keep(connection, parts, pull, base=before)
         if approve:
-            pull_requests.approve_head(connection, row["id"], opened.head)
-        supersede_others(connection, row["id"], opened.head, now)
+            pull_requests.approve_head(connection, identity, opened.head)
+        supersede_others(connection, identity, opened.head, now)
         if counting is not None and isinstance(pull.policy, Policy):
             request = MeasurementRequest(
-                pull_request=row["id"],
+                pull_request=identity,
                 name=pull.name,
                 number=opened.number,
                 pull_head=opened.head,
@@ -138,8 +138,8 @@ def _carry_out(
             )
             problem = _asked(connection, parts, request)
         if problem is not None and selection is None:
-            pull_requests.set_problem(connection, row["id"], problem)
-        background.ask_telling(connection, row["id"])
+            pull_requests.set_problem(connection, identity, problem)
+        background.ask_telling(connection, identity)
     _log.info("pull request looked at", repository=pull.name, number=opened.number, problem=problem)
     return problem
 
@@ -154,11 +154,11 @@ def _asked(connection: Connection[Any], parts: GitHubParts, request: Measurement
     return None
 
 
-def _keep(connection: Connection[Any], parts: GitHubParts, pull: PullRequestNow, *, base: str) -> Mapping[str, Any]:
+def _keep(connection: Connection[Any], parts: GitHubParts, pull: PullRequestNow, *, base: str) -> int:
     opened = pull.opened
     policy = pull.policy if isinstance(pull.policy, Policy) else DEFAULT
     facts = pull_requests.PullRequestFacts(
-        repository=pull.repository["id"],
+        repository=pull.repository.id,
         number=opened.number,
         state="open" if opened.open else "closed",
         head=opened.head,

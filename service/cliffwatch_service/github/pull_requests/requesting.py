@@ -1,6 +1,6 @@
 """Requests for pull requests: what is wanted of a head is asked once, and what it replaces is cancelled."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,8 +17,10 @@ from cliffwatch_service.jobs.requests import Asked, Priority, ask
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.runtime.settings import Settings
-from cliffwatch_service.store import follows, queue, tokens
+from cliffwatch_service.store import follows, tokens
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.github.pull_requests import MeasurementRow, NewMeasurement
+from cliffwatch_service.store.work import queue
 
 _ENDED = frozenset({"done", "failed"})
 
@@ -49,10 +51,10 @@ def measure(connection: Connection[Any], request: MeasurementRequest, settings: 
         ]
     )
     before = pull_requests.measurements_of(connection, request.pull_request)
-    same = [each for each in before if each["key"].split(" ")[0] == key]
+    same = [each for each in before if each.key.split(" ")[0] == key]
     if _stands(connection, request, before, same, now):
         return False
-    row = pull_requests.MeasurementRow(
+    row = NewMeasurement(
         pull_request=request.pull_request,
         pull_head=request.pull_head,
         base=request.base,
@@ -63,7 +65,7 @@ def measure(connection: Connection[Any], request: MeasurementRequest, settings: 
     )
     number = pull_requests.keep_measurement(connection, row, now)
     assert number is not None
-    _supersede(connection, (each for each in before if each["state"] == "asked"), now)
+    _supersede(connection, (each for each in before if each.state == "asked"), now)
     _ask(connection, request, number, settings, now)
     return True
 
@@ -71,8 +73,8 @@ def measure(connection: Connection[Any], request: MeasurementRequest, settings: 
 def _stands(
     connection: Connection[Any],
     request: MeasurementRequest,
-    before: Sequence[Mapping[str, Any]],
-    same: Sequence[Mapping[str, Any]],
+    before: Sequence[MeasurementRow],
+    same: Sequence[MeasurementRow],
     now: datetime,
 ) -> bool:
     """Whether nothing has to be asked: it was, and is under way or done, or somebody cancelled it or asked for something else of
@@ -81,19 +83,17 @@ def _stands(
     if request.selection.again:
         return bool(same)  # a comment asks once, whatever became of it
     supersede_others(connection, request.pull_request, request.pull_head, now)
-    if any(
-        each["again"] and each["state"] != "superseded" and each["pull_head"] == request.pull_head for each in before
-    ):
+    if any(each.again and each.state != "superseded" and each.pull_head == request.pull_head for each in before):
         return True
-    standing = [each for each in same if each["state"] != "superseded" or _is_done(connection, each["id"])]
-    if standing and standing[0]["state"] == "superseded":
-        pull_requests.set_measurements(connection, [standing[0]["id"]], "asked")
+    standing = [each for each in same if each.state != "superseded" or _is_done(connection, each.id)]
+    if standing and standing[0].state == "superseded":
+        pull_requests.set_measurements(connection, [standing[0].id], "asked")
     return bool(standing)
 
 
 def _is_done(connection: Connection[Any], measurement: int) -> bool:
     jobs = [queue.job_row(connection, job) for job in pull_requests.jobs_of_measurement(connection, measurement)]
-    return bool(jobs) and all(job is not None and job["state"] in _ENDED for job in jobs)
+    return bool(jobs) and all(job is not None and job.state in _ENDED for job in jobs)
 
 
 def _ask(
@@ -116,21 +116,21 @@ def _ask(
     asker = tokens.keep_asker(connection, ASKER, now)
     row, _ = ask(connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now)
     refuse_unoffered(connection, asked.targets)
-    pull_requests.add_request(connection, measurement, row["id"])
+    pull_requests.add_request(connection, measurement, row.id)
 
 
 def tree_of(connection: Connection[Any], name: str, settings: Settings) -> str:
     """The address of a repository, written as it is followed where it is: heads of pull requests lie there, too."""
     address = f"{settings.github_web}/{name}"
     same = {read_address(address), read_address(f"{address}.git")}
-    followed = (row["tree"] for row in follows.list_follows(connection))
+    followed = (row.tree for row in follows.list_follows(connection))
     return next((tree for tree in followed if read_address(tree) in same), f"{address}.git")
 
 
 def supersede_others(connection: Connection[Any], pull_request: int, head: str, now: datetime) -> None:
     """Cancels what was asked for other heads."""
     others = pull_requests.measurements_of(connection, pull_request)
-    _supersede(connection, (each for each in others if each["state"] == "asked" and each["pull_head"] != head), now)
+    _supersede(connection, (each for each in others if each.state == "asked" and each.pull_head != head), now)
 
 
 def has_running(connection: Connection[Any], pull_request: int) -> bool:
@@ -147,18 +147,18 @@ def cancel_all(connection: Connection[Any], pull_request: int, now: datetime) ->
 
 
 def _running(connection: Connection[Any], pull_request: int) -> list[int]:
-    asked = (each for each in pull_requests.measurements_of(connection, pull_request) if each["state"] == "asked")
-    return [each["id"] for each in asked if not _is_done(connection, each["id"])]
+    asked = (each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked")
+    return [each.id for each in asked if not _is_done(connection, each.id)]
 
 
 def drop_all(connection: Connection[Any], pull_request: int, now: datetime) -> None:
     """Cancels what has not ended of a pull request that is closed, or out of reach: it begins anew if it comes back."""
-    asked = [each for each in pull_requests.measurements_of(connection, pull_request) if each["state"] == "asked"]
-    _supersede(connection, (each for each in asked if not _is_done(connection, each["id"])), now)
+    asked = [each for each in pull_requests.measurements_of(connection, pull_request) if each.state == "asked"]
+    _supersede(connection, (each for each in asked if not _is_done(connection, each.id)), now)
 
 
-def _supersede(connection: Connection[Any], measurements: Iterable[Mapping[str, Any]], now: datetime) -> None:
-    gone = [each["id"] for each in measurements]
+def _supersede(connection: Connection[Any], measurements: Iterable[MeasurementRow], now: datetime) -> None:
+    gone = [each.id for each in measurements]
     for number in gone:
         _cancel_jobs(connection, number, now)
     pull_requests.set_measurements(connection, gone, "superseded")
@@ -170,5 +170,5 @@ def _cancel_jobs(connection: Connection[Any], measurement: int, now: datetime) -
     caller = Caller(name=ASKER, token_id=asker, scopes=frozenset({"upload"}))
     for job in pull_requests.jobs_of_measurement(connection, measurement):
         row = queue.job_row(connection, job)
-        if row is not None and row["state"] in ("queued", "leased", "parked"):
+        if row is not None and row.state in ("queued", "leased", "parked"):
             cancel(connection, job, by=caller, now=now)

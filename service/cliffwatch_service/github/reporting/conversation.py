@@ -1,7 +1,7 @@
 """Writes in a pull request: comments, check runs and reactions, by the library's posting."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from cliffwatch_service.github.calling import GitHubProblem, Installed, PostingA
 from cliffwatch_service.github.installations import is_reached, look_at_installation
 from cliffwatch_service.github.parts import GitHubParts, NotNow
 from cliffwatch_service.store.github import installations
+from cliffwatch_service.store.github.installations import RepositoryRow
 
 _AGAIN_SECONDS = 60.0
 _PATIENCE = posting.Patience(tries=3, longest_wait=5.0)
@@ -65,12 +66,12 @@ class Conversation:
         if done.whose == "host":
             repository = self._row()
             look_at_installation(self.parts, self.installed.number)
-            if repository is not None and is_reached(self.parts, repository["id"]):
+            if repository is not None and is_reached(self.parts, repository.id):
                 raise NotNow(f"{what}: {done.message} {done.evidence}", _AGAIN_SECONDS)
         _log.warning("not posted", what=what, repository=self.name, number=self.number, reason=done.message)
         return None
 
-    def _row(self) -> Mapping[str, Any] | None:
+    def _row(self) -> RepositoryRow | None:
         """By its name of now; by its number it is found after it got another one, too."""
         with self.parts.transaction() as connection:
             return installations.repository_named(connection, self.name)

@@ -3,7 +3,8 @@
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from psycopg import Connection
 
@@ -27,39 +28,39 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import comparison_set_of
+from cliffwatch.samples import Mode
 from cliffwatch_service.compare.analysis import load_arm, stored_comparison
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, expectations
-from cliffwatch_service.store import boots, queue, runs
+from cliffwatch_service.store import boots, run_arms, runs
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.github.pull_requests import MeasurementRow, PullRequestRow
+from cliffwatch_service.store.run_arms import ArmRow
+from cliffwatch_service.store.work import queue
+from cliffwatch_service.store.work.queue import JobRow
 
 _LONGEST_QUEUE = 1000
-Expected = Mapping[Any, Estimate]
+Expected = Mapping[UUID, Estimate]
 
 
-def state_of(connection: Connection[Any], row: Mapping[str, Any], pages_url: str, now: datetime) -> PullRequestState:
+def state_of(connection: Connection[Any], row: PullRequestRow, pages_url: str, now: datetime) -> PullRequestState:
     """The state of a pull request (`row`), with the sequence that its comment had last."""
-    measurements = pull_requests.measurements_of(connection, row["id"])
-    current = next(
-        (each for each in measurements if each["pull_head"] == row["head"] and each["state"] != "superseded"), None
-    )
+    measurements = pull_requests.measurements_of(connection, row.id)
+    current = next((each for each in measurements if each.pull_head == row.head and each.state != "superseded"), None)
     jobs = (
-        [job for request in current["requests"] for job in queue.jobs_of_request(connection, request)]
-        if current
-        else []
+        [job for request in current.requests for job in queue.jobs_of_request(connection, request)] if current else []
     )
     expected = expectations(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
     targets = tuple(
-        TargetState(platform=job["platform"], mode=job["mode"], progress=_progress(connection, job, expected))
-        for job in jobs
+        TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, expected)) for job in jobs
     )
-    notes = (row["problem"],) if row["problem"] and jobs else ()
+    notes = (row.problem,) if row.problem and jobs else ()
     return PullRequestState(
-        sequence=row["sequence"],
-        title=f"{row['repository']}#{row['number']}",
-        base=current["base_commit"] if current else row["base"],
-        head=row["head"],
+        sequence=row.sequence,
+        title=f"{row.repository}#{row.number}",
+        base=current.base_commit if current else row.base,
+        head=row.head,
         targets=targets or _without_jobs(row),
         repeat="\n".join(_repeat(job) for job in jobs),
         series=_series(row),
@@ -69,22 +70,23 @@ def state_of(connection: Connection[Any], row: Mapping[str, Any], pages_url: str
     )
 
 
-def _without_jobs(row: Mapping[str, Any]) -> tuple[TargetState, ...]:
+def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
     """A pull request for which nothing was asked: it waits for a maintainer, is closed, or there is a reason."""
     progress: Progress
-    if row["problem"]:
-        progress = Failed(failure=wrong_usage(row["problem"], "fix that, then say `/bench`"))
-    elif row["state"] == "closed":
+    if row.problem:
+        progress = Failed(failure=wrong_usage(row.problem, "fix that, then say `/bench`"))
+    elif row.state == "closed":
         progress = Cancelled()
     else:
-        progress = Waiting() if row["waits"] else Queued()
-    return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in row["targets"])
+        progress = Waiting() if row.waits else Queued()
+    targets = cast("list[tuple[str, Mode]]", row.targets)  # of a policy that was read, which names no other mode
+    return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in targets)
 
 
-def _progress(connection: Connection[Any], job: Mapping[str, Any], expected: Expected) -> Progress:
-    estimate = expected.get(job["id"])
+def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> Progress:
+    estimate = expected.get(job.id)
     seconds = estimate.seconds if estimate is not None else None
-    match job["state"]:
+    match job.state:
         case "queued":
             return Queued(position=estimate.position if estimate is not None else None, seconds=seconds)
         case "leased":
@@ -99,9 +101,9 @@ def _progress(connection: Connection[Any], job: Mapping[str, Any], expected: Exp
     return _measured(connection, job)
 
 
-def _running(connection: Connection[Any], job: Mapping[str, Any], seconds: float | None) -> Progress:
-    run = runs.run_by_id(connection, job["run_id"]) if job["run_id"] is not None else None
-    done = len(boots.boot_numbers(connection, run["id"])) if run is not None else 0
+def _running(connection: Connection[Any], job: JobRow, seconds: float | None) -> Progress:
+    run = runs.run_by_id(connection, job.run_id) if job.run_id is not None else None
+    done = len(boots.boot_numbers(connection, run.id)) if run is not None else 0
     if run is None or not done:
         return Building(seconds=seconds)
     plan = stored_record(run).plan
@@ -109,14 +111,15 @@ def _running(connection: Connection[Any], job: Mapping[str, Any], seconds: float
     return Booting(done=done, planned=planned, seconds=seconds)
 
 
-def _measured(connection: Connection[Any], job: Mapping[str, Any]) -> Progress:
+def _measured(connection: Connection[Any], job: JobRow) -> Progress:
     """A job that is done: its comparison, or its boots until that is made."""
-    run = runs.run_by_id(connection, job["run_id"])
+    assert job.run_id is not None
+    run = runs.run_by_id(connection, job.run_id)
     assert run is not None
-    arms = {arm["name"]: arm for arm in runs.arms_of(connection, run["id"])}
+    arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
     compared = _compared(connection, arms)
     if compared is None:
-        done = len(boots.boot_numbers(connection, run["id"]))
+        done = len(boots.boot_numbers(connection, run.id))
         return Booting(done=done, planned=done)
     loaded = [load_arm(connection, run, arms[name]).arm for name in ("base", "head")] if compared.changed_rows() else []
     return Measured(
@@ -126,19 +129,19 @@ def _measured(connection: Connection[Any], job: Mapping[str, Any]) -> Progress:
     )
 
 
-def _compared(connection: Connection[Any], arms: Mapping[str, Mapping[str, Any]]) -> ComparisonSet | None:
+def _compared(connection: Connection[Any], arms: Mapping[str, ArmRow]) -> ComparisonSet | None:
     if "base" not in arms or "head" not in arms:
         return None
-    stored = stored_comparison(connection, arms["base"]["id"], arms["head"]["id"])
+    stored = stored_comparison(connection, arms["base"].id, arms["head"].id)
     if stored is None:
         return None
-    summary = stored_summary(stored["summary"])
-    return comparison_set_of(summary, stored_rows(connection, stored["id"], summary.notable))
+    summary = stored_summary(stored.summary)
+    return comparison_set_of(summary, stored_rows(connection, stored.id, summary.notable))
 
 
-def _kernel_failure(connection: Connection[Any], job: Mapping[str, Any]) -> Failure:
+def _kernel_failure(connection: Connection[Any], job: JobRow) -> Failure:
     """The kernel's, with the evidence of the arm that failed where the run has it."""
-    run = runs.run_by_id(connection, job["run_id"]) if job["run_id"] is not None else None
+    run = runs.run_by_id(connection, job.run_id) if job.run_id is not None else None
     context: ReportContext | None = context_of_record(stored_record(run), None) if run is not None else None
     step = "fix it and push: the new head is measured by itself"
     for failure in context.failures if context is not None else ():
@@ -146,45 +149,43 @@ def _kernel_failure(connection: Connection[Any], job: Mapping[str, Any]) -> Fail
             whose="kernel", message=f"{failure.arm}: {failure.message}", next_step=step, evidence=failure.evidence
         )
     message = "the kernel under test could not be built, booted or measured"
-    return Failure(whose="kernel", message=message, next_step=step, evidence=job["reason"] or "")
+    return Failure(whose="kernel", message=message, next_step=step, evidence=job.reason or "")
 
 
-def _series(row: Mapping[str, Any]) -> Series | None:
-    return None if row["series"] is None else Series(identity=str(row["series"]), version=row["version"] or 1)
+def _series(row: PullRequestRow) -> Series | None:
+    return None if row.series is None else Series(identity=str(row.series), version=row.version or 1)
 
 
 def _earlier(
-    connection: Connection[Any], row: Mapping[str, Any], measurements: list[Mapping[str, Any]]
+    connection: Connection[Any], row: PullRequestRow, measurements: list[MeasurementRow]
 ) -> EarlierVersion | None:
     """What the version before this one measured, as far as it was done: the newest that has any comparison."""
-    if row["version"] is None:
+    if row.version is None:
         return None
-    before = (each for each in measurements if each["version"] is not None and each["version"] < row["version"])
-    for measurement in sorted(before, key=lambda each: (each["version"], each["id"]), reverse=True):
+    before = [(each.version, each) for each in measurements if each.version is not None and each.version < row.version]
+    for version, measurement in sorted(before, key=lambda each: (each[0], each[1].id), reverse=True):
         compared = {}
-        for request in measurement["requests"]:
+        for request in measurement.requests:
             for job in queue.jobs_of_request(connection, request):
-                progress = _measured(connection, job) if job["state"] == "done" else None
+                progress = _measured(connection, job) if job.state == "done" else None
                 if isinstance(progress, Measured):
-                    compared[job["platform"], job["mode"]] = progress.compared
+                    compared[job.platform, job.mode] = progress.compared
         if compared:
-            return EarlierVersion(version=measurement["version"], head=measurement["pull_head"], compared=compared)
+            return EarlierVersion(version=version, head=measurement.pull_head, compared=compared)
     return None
 
 
-def _repeat(job: Mapping[str, Any]) -> str:
-    words = ["cliffwatch", "run", "--tree", job["tree"], "--base", job["base_commit"], "--head", job["head_commit"]]
-    words += ["--suite", ",".join(job["suites"]), "--profile", job["profile"], "--mode", job["mode"]]
-    return shlex.join([*words, "--platform", job["platform"], "--boots", job["boots"], "--trust", "outside"])
+def _repeat(job: JobRow) -> str:
+    words = ["cliffwatch", "run", "--tree", job.tree, "--base", job.base_commit, "--head", job.head_commit]
+    words += ["--suite", ",".join(job.suites), "--profile", job.profile, "--mode", job.mode]
+    return shlex.join([*words, "--platform", job.platform, "--boots", job.boots, "--trust", "outside"])
 
 
-def _links(current: Mapping[str, Any] | None, jobs: list[Mapping[str, Any]], pages_url: str) -> tuple[Link, ...]:
+def _links(current: MeasurementRow | None, jobs: list[JobRow], pages_url: str) -> tuple[Link, ...]:
     if current is None:
         return ()
-    pair = f"{current['base_commit']}...{current['head_commit']}"
+    pair = f"{current.base_commit}...{current.head_commit}"
     done = (
-        [Link(name="comparison", url=f"{pages_url}/compare/{pair}")]
-        if any(job["state"] == "done" for job in jobs)
-        else []
+        [Link(name="comparison", url=f"{pages_url}/compare/{pair}")] if any(job.state == "done" for job in jobs) else []
     )
-    return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current["requests"]))
+    return (*done, *(Link(name="queue and hosts", url=f"{pages_url}/requests/{each}") for each in current.requests))

@@ -1,9 +1,7 @@
 """Brings what a pull request is told up to date: its comment, its check run, and the second comment for what is confirmed."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 
@@ -14,6 +12,7 @@ from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.github.reporting.conversation import Conversation
 from cliffwatch_service.github.reporting.progress import state_of
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.github.pull_requests import PullRequestRow
 
 PROGRESS_EVERY = timedelta(minutes=5)
 """Expected times and counts of boots change all the time: GitHub takes 500 comments of an App an hour."""
@@ -27,23 +26,23 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
     """
     with parts.transaction() as connection:
         row = pull_requests.pull_request_row(connection, identity)
-        if row is None or not row["reachable"]:
+        if row is None or not row.reachable:
             return
         state = state_of(connection, row, parts.settings.pages_url, parts.now())
     if not state.targets or _never_heard_of(row, state):
         return
-    shown = _digests(state, _fail_on(row["fail_on"]))
+    shown = _digests(state, _fail_on(row.fail_on))
     if not _is_news(row, shown, parts.now()):
         return
     with parts.transaction() as connection:
         state = replace(state, sequence=pull_requests.next_sequence(connection, identity))
-    installed = parts.github.installed(row["installation_id"])
-    conversation = Conversation(parts, installed, row["repository"], row["number"])
-    if row["checked_head"] not in (None, state.head):
-        conversation.check(row["checked_head"], check_run(_superseded(state, row["checked_head"])))
+    installed = parts.github.installed(row.installation_id)
+    conversation = Conversation(parts, installed, row.repository, row.number)
+    if row.checked_head not in (None, state.head):
+        conversation.check(row.checked_head, check_run(_superseded(state, row.checked_head)))
     conversation.report(sticky_comment(state))
-    check = check_run(state, fail_on=_fail_on(row["fail_on"]))
-    if "failed" in row["fail_on"] and check.conclusion == "neutral" and _kernel_failed(state):
+    check = check_run(state, fail_on=_fail_on(row.fail_on))
+    if "failed" in row.fail_on and check.conclusion == "neutral" and _kernel_failed(state):
         check = replace(check, conclusion="failure")
     conversation.check(state.head, check)
     again = regression_comment(state)
@@ -52,7 +51,7 @@ def report_pull_request(parts: GitHubParts, identity: int) -> None:
     running = None if check.status == "completed" else state.head
     with parts.transaction() as connection:
         pull_requests.keep_shown(connection, identity, state.sequence, shown, running, parts.now())
-    _log.info("reported", repository=row["repository"], number=row["number"], sequence=state.sequence)
+    _log.info("reported", repository=row.repository, number=row.number, sequence=state.sequence)
 
 
 def _superseded(state: PullRequestState, head: str) -> PullRequestState:
@@ -61,9 +60,9 @@ def _superseded(state: PullRequestState, head: str) -> PullRequestState:
     return replace(state, head=head, targets=targets, links=(), earlier=None, notes=())
 
 
-def _never_heard_of(row: Mapping[str, Any], state: PullRequestState) -> bool:
+def _never_heard_of(row: PullRequestRow, state: PullRequestState) -> bool:
     """A pull request that was closed before anything was said."""
-    return row["state"] == "closed" and row["shown"] is None and not state.measured()
+    return row.state == "closed" and row.shown is None and not state.measured()
 
 
 def _digests(state: PullRequestState, fail_on: FailOn) -> str:
@@ -75,13 +74,13 @@ def _digests(state: PullRequestState, fail_on: FailOn) -> str:
     return f"{coarse} {digest_of(said)}"
 
 
-def _is_news(row: Mapping[str, Any], shown: str, now: datetime) -> bool:
-    if row["shown"] is None or row["posted"] is None:
+def _is_news(row: PullRequestRow, shown: str, now: datetime) -> bool:
+    if row.shown is None or row.posted is None:
         return True
-    if row["shown"] == shown:
+    if row.shown == shown:
         return False
-    same_kind = row["shown"].split()[0] == shown.split(maxsplit=1)[0]
-    return not same_kind or bool(now - row["posted"] >= PROGRESS_EVERY)
+    same_kind = row.shown.split()[0] == shown.split(maxsplit=1)[0]
+    return not same_kind or now - row.posted >= PROGRESS_EVERY
 
 
 def _kernel_failed(state: PullRequestState) -> bool:

@@ -61,7 +61,5 @@ def _followed(connection: Connection[Any], address: str, branch: str) -> list[in
     """The followed branches of this name whose tree is at the repository's address, with or without `.git`."""
     wanted = {read_address(address), read_address(f"{address}.git")}
     return [
-        row["id"]
-        for row in follows.list_follows(connection)
-        if row["branch"] == branch and read_address(row["tree"]) in wanted
+        row.id for row in follows.list_follows(connection) if row.branch == branch and read_address(row.tree) in wanted
     ]

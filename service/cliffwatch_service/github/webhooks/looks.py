@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.bench_command import parse_bench_command
 from cliffwatch.pull_request.mailing_list_series import read_series_record
 
@@ -64,35 +65,35 @@ def is_repository_name(name: str) -> bool:
 def looks_of(event: str, payload: Any) -> tuple[Look, ...]:
     """What to look at; nothing for events that are of no interest, and for payloads that are not what they should be."""
     read = _READERS.get(event)
-    return () if read is None or not isinstance(payload, Mapping) else read(payload)
+    return () if read is None or not isinstance(payload, dict) else read(payload)
 
 
-def _installation(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+def _installation(payload: FreeJson) -> tuple[Look, ...]:
     number = _number(payload, "installation", "id")
     return () if number is None else (InstallationLook(number),)
 
 
-def _push(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+def _push(payload: FreeJson) -> tuple[Look, ...]:
     name, ref = _text(payload, "repository", "full_name"), _text(payload, "ref")
     if not is_repository_name(name) or not ref.startswith(_HEADS):
         return ()
     return (PushLook(name, ref.removeprefix(_HEADS)),)
 
 
-def _pull_request(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+def _pull_request(payload: FreeJson) -> tuple[Look, ...]:
     if _text(payload, "action") not in _PULL_REQUEST_ACTIONS:
         return ()
     return _look_at(payload, _number(payload, "pull_request", "number"))
 
 
-def _look_at(payload: Mapping[str, Any], number: int | None) -> tuple[Look, ...]:
+def _look_at(payload: FreeJson, number: int | None) -> tuple[Look, ...]:
     installation, repository = _number(payload, "installation", "id"), _number(payload, "repository", "id")
     if installation is None or repository is None or number is None:
         return ()
     return (PullRequestLook(installation, repository, number),)
 
 
-def _issue_comment(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+def _issue_comment(payload: FreeJson) -> tuple[Look, ...]:
     """A command, or a record of a series' upstream base."""
     if not isinstance(_at(payload, "issue", "pull_request"), Mapping):
         return ()
@@ -111,8 +112,8 @@ def _issue_comment(payload: Mapping[str, Any]) -> tuple[Look, ...]:
     )
 
 
-def _checks(member: str) -> Callable[[Mapping[str, Any]], tuple[Look, ...]]:
-    def read(payload: Mapping[str, Any]) -> tuple[Look, ...]:
+def _checks(member: str) -> Callable[[FreeJson], tuple[Look, ...]]:
+    def read(payload: FreeJson) -> tuple[Look, ...]:
         if _text(payload, "action") not in ("requested", "rerequested"):
             return ()
         named = _at(payload, member, "pull_requests")
@@ -122,7 +123,7 @@ def _checks(member: str) -> Callable[[Mapping[str, Any]], tuple[Look, ...]]:
     return read
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], tuple[Look, ...]]] = {
+_READERS: Mapping[str, Callable[[FreeJson], tuple[Look, ...]]] = {
     "push": _push,
     "pull_request": _pull_request,
     "issue_comment": _issue_comment,

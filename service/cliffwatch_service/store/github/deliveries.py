@@ -1,11 +1,41 @@
 """Webhooks that came, each once, and the commands among them."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from psycopg import Connection
+
+from cliffwatch_service.postgres.rows import typed
+
+CommandOutcome = Literal["done", "wrong", "declined", "gone"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    """A webhook that came."""
+
+    event: str
+    action: str | None
+    received: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRow:
+    """A comment that begins like a command, to the pull request of this number, whose head was `head_known` when it came."""
+
+    number: int
+    head_known: str | None
+    outcome: CommandOutcome | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeCountRow:
+    """How many commands came to an outcome."""
+
+    outcome: str
+    commands: int
 
 
 def keep_delivery(connection: Connection[Any], identity: UUID, event: str, action: str | None, now: datetime) -> bool:
@@ -21,10 +51,9 @@ def remove_deliveries(connection: Connection[Any], before: datetime) -> int:
     return connection.execute("DELETE FROM github_delivery WHERE received < %s", [before]).rowcount
 
 
-def last_delivery(connection: Connection[Any]) -> Mapping[str, Any] | None:
-    return connection.execute(
-        "SELECT event, action, received FROM github_delivery ORDER BY received DESC LIMIT 1"
-    ).fetchone()
+def last_delivery(connection: Connection[Any]) -> DeliveryRow | None:
+    query = "SELECT event, action, received FROM github_delivery ORDER BY received DESC LIMIT 1"
+    return typed(connection, DeliveryRow).execute(query).fetchone()
 
 
 def keep_command(connection: Connection[Any], *, comment: int, repository: int, number: int, now: datetime) -> bool:
@@ -40,18 +69,18 @@ def keep_command(connection: Connection[Any], *, comment: int, repository: int, 
     return inserted is not None
 
 
-def command_row(connection: Connection[Any], comment: int) -> Mapping[str, Any] | None:
-    return connection.execute("SELECT * FROM github_command WHERE comment_id = %s FOR UPDATE", [comment]).fetchone()
+def command_row(connection: Connection[Any], comment: int) -> CommandRow | None:
+    """Locked to the transaction's end."""
+    query = "SELECT number, head_known, outcome FROM github_command WHERE comment_id = %s FOR UPDATE"
+    return typed(connection, CommandRow).execute(query, [comment]).fetchone()
 
 
-def end_command(connection: Connection[Any], comment: int, outcome: str, now: datetime) -> None:
+def end_command(connection: Connection[Any], comment: int, outcome: CommandOutcome, now: datetime) -> None:
     connection.execute(
         "UPDATE github_command SET outcome = %s, done = %s WHERE comment_id = %s", [outcome, now, comment]
     )
 
 
 def command_counts(connection: Connection[Any]) -> dict[str, int]:
-    rows = connection.execute(
-        "SELECT coalesce(outcome, 'waiting') AS outcome, count(*) AS commands FROM github_command GROUP BY 1"
-    ).fetchall()
-    return {row["outcome"]: row["commands"] for row in rows}
+    query = "SELECT coalesce(outcome, 'waiting') AS outcome, count(*) AS commands FROM github_command GROUP BY 1"
+    return {row.outcome: row.commands for row in typed(connection, OutcomeCountRow).execute(query).fetchall()}

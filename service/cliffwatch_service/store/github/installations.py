@@ -1,13 +1,42 @@
 """Where the App is installed, and which repositories it reaches there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from psycopg import Connection
 
+from cliffwatch_service.postgres.rows import typed
 
-def keep_installation(connection: Connection[Any], number: int, account: str, state: str, now: datetime) -> None:
+InstallationState = Literal["active", "suspended", "removed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationRow:
+    """Where the App is installed, and how many repositories it reaches there."""
+
+    account: str
+    state: InstallationState
+    looked: datetime
+    repositories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryRow:
+    """A repository by GitHub's number; `allowed` whether the installation still reaches it, `policy` an administrator's."""
+
+    id: int
+    installation_id: int
+    name: str
+    allowed: bool
+    policy: str | None
+    installation_state: InstallationState
+
+
+def keep_installation(
+    connection: Connection[Any], number: int, account: str, state: InstallationState, now: datetime
+) -> None:
     connection.execute(
         "INSERT INTO github_installation (id, account, state, looked) VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
         " SET account = excluded.account, state = excluded.state, looked = excluded.looked",
@@ -15,19 +44,16 @@ def keep_installation(connection: Connection[Any], number: int, account: str, st
     )
 
 
-def set_installation_state(connection: Connection[Any], number: int, state: str, now: datetime) -> None:
+def set_installation_state(connection: Connection[Any], number: int, state: InstallationState, now: datetime) -> None:
     connection.execute("UPDATE github_installation SET state = %s, looked = %s WHERE id = %s", [state, now, number])
 
 
-def installation_row(connection: Connection[Any], number: int) -> Mapping[str, Any] | None:
-    return connection.execute("SELECT * FROM github_installation WHERE id = %s", [number]).fetchone()
-
-
-def list_installations(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(
-        "SELECT github_installation.*, (SELECT count(*) FROM github_repository"
+def list_installations(connection: Connection[Any]) -> list[InstallationRow]:
+    query = (
+        "SELECT account, state, looked, (SELECT count(*) FROM github_repository"
         " WHERE installation_id = github_installation.id AND allowed) AS repositories FROM github_installation ORDER BY account, id"
-    ).fetchall()
+    )
+    return typed(connection, InstallationRow).execute(query).fetchall()
 
 
 def keep_repositories(connection: Connection[Any], installation: int, repositories: Sequence[tuple[int, str]]) -> None:
@@ -45,23 +71,19 @@ def keep_repositories(connection: Connection[Any], installation: int, repositori
 
 
 _REPOSITORY = """
-SELECT github_repository.*, github_installation.state AS installation_state
+SELECT github_repository.id, installation_id, name, allowed, policy, github_installation.state AS installation_state
 FROM github_repository JOIN github_installation ON github_installation.id = installation_id
 """
 
 
-def repository_row(connection: Connection[Any], number: int) -> Mapping[str, Any] | None:
-    return connection.execute(_REPOSITORY + " WHERE github_repository.id = %s", [number]).fetchone()
+def repository_row(connection: Connection[Any], number: int) -> RepositoryRow | None:
+    query = _REPOSITORY + " WHERE github_repository.id = %s"
+    return typed(connection, RepositoryRow).execute(query, [number]).fetchone()
 
 
-def repository_named(connection: Connection[Any], name: str) -> Mapping[str, Any] | None:
-    return connection.execute(
-        _REPOSITORY + " WHERE lower(name) = lower(%s) ORDER BY allowed DESC, github_repository.id DESC LIMIT 1", [name]
-    ).fetchone()
-
-
-def list_repositories(connection: Connection[Any]) -> list[Mapping[str, Any]]:
-    return connection.execute(_REPOSITORY + " WHERE allowed ORDER BY name").fetchall()
+def repository_named(connection: Connection[Any], name: str) -> RepositoryRow | None:
+    query = _REPOSITORY + " WHERE lower(name) = lower(%s) ORDER BY allowed DESC, github_repository.id DESC LIMIT 1"
+    return typed(connection, RepositoryRow).execute(query, [name]).fetchone()
 
 
 def set_policy(connection: Connection[Any], number: int, policy: str | None) -> None:

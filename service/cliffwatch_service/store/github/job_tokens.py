@@ -1,13 +1,23 @@
 """Tokens of jobs of GitHub Actions, by their hashes, and which identities they were given for."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch_service.postgres.rows import typed
 
-def keep_owner(connection: Connection[Any], host: str, now: datetime) -> Mapping[str, Any] | None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerRow:
+    """The token whose rights tokens of jobs have, and when an operator revoked it."""
+
+    id: int
+    revoked: datetime | None
+
+
+def keep_owner(connection: Connection[Any], host: str, now: datetime) -> OwnerRow | None:
     """The token that nobody holds of a host's name; None where somebody holds one of that name."""
     hashed = f"nobody's: {host}".encode()
     connection.execute(
@@ -15,7 +25,8 @@ def keep_owner(connection: Connection[Any], host: str, now: datetime) -> Mapping
         " ON CONFLICT (name) DO NOTHING",
         [host, hashed, host, now],
     )
-    return connection.execute("SELECT id, revoked FROM token WHERE name = %s AND hash = %s", [host, hashed]).fetchone()
+    query = "SELECT id, revoked FROM token WHERE name = %s AND hash = %s"
+    return typed(connection, OwnerRow).execute(query, [host, hashed]).fetchone()
 
 
 def insert_job_token(

@@ -1,13 +1,18 @@
 """Pull requests, and what was asked for their heads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
+
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
+PullRequestState = Literal["open", "closed"]
+MeasurementState = Literal["asked", "superseded", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +21,7 @@ class PullRequestFacts:
 
     repository: int
     number: int
-    state: str
+    state: PullRequestState
     head: str
     base: str
     targets: Sequence[tuple[str, str]]
@@ -25,39 +30,92 @@ class PullRequestFacts:
     version: int | None
 
 
-def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now: datetime) -> Mapping[str, Any]:
-    """Its row, locked to the transaction's end."""
-    row: Mapping[str, Any] | None = connection.execute(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestRow:
+    """A pull request of a repository (OWNER/NAME), `reachable` where the App still reaches that; `targets` are pairs of platform and
+    mode. What was posted last is `shown`, as digests; `checked_head` is whose check run goes on.
+    """
+
+    id: int
+    repository: str
+    installation_id: int
+    reachable: bool
+    number: int
+    state: PullRequestState
+    head: str
+    base: str
+    waits: bool
+    approved_head: str | None
+    problem: str | None
+    targets: list[list[str]]
+    fail_on: list[str]
+    series: int | None
+    version: int | None
+    declined: bool
+    sequence: int
+    shown: str | None
+    checked_head: str | None
+    posted: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementRow:
+    """What was asked for a head: `pull_head` is GitHub's, `base_commit` and `head_commit` are what is built."""
+
+    id: int
+    pull_head: str
+    base_commit: str
+    head_commit: str
+    version: int | None
+    key: str
+    again: bool
+    state: MeasurementState
+    requests: list[UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestCountRow:
+    """How many pull requests are in a state, or wait for a maintainer."""
+
+    state: str
+    pull_requests: int
+
+
+def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now: datetime) -> int:
+    """Its number here; its row is locked to the transaction's end."""
+    kept = values(connection, int).execute(
         "INSERT INTO github_pull_request (repository_id, number, state, head, base, targets, fail_on, series, version, looked)"
         " VALUES (%(repository)s, %(number)s, %(state)s, %(head)s, %(base)s, %(targets)s, %(fail_on)s, %(series)s, %(version)s,"
         " %(now)s) ON CONFLICT (repository_id, number) DO UPDATE SET state = excluded.state, head = excluded.head,"
         " base = excluded.base, targets = excluded.targets, fail_on = excluded.fail_on, series = excluded.series,"
-        " version = excluded.version, looked = excluded.looked, waits = false, problem = NULL RETURNING *",
+        " version = excluded.version, looked = excluded.looked, waits = false, problem = NULL RETURNING id",
         {
             **asdict(facts),
             "targets": Jsonb([list(target) for target in facts.targets]),
             "fail_on": list(facts.fail_on),
             "now": now,
         },
-    ).fetchone()
-    assert row is not None
-    return row
+    )
+    return the_one(kept)
 
 
 _ROW = """
-SELECT github_pull_request.*, github_repository.name AS repository, github_repository.installation_id,
-       github_repository.allowed AND github_installation.state = 'active' AS reachable
+SELECT github_pull_request.id, github_repository.name AS repository, installation_id,
+       github_repository.allowed AND github_installation.state = 'active' AS reachable, number, github_pull_request.state, head, base, waits,
+       approved_head, problem, targets, fail_on, series, version, declined, sequence, shown, checked_head, posted
 FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id
 JOIN github_installation ON github_installation.id = installation_id
 """
 
 
-def pull_request_row(connection: Connection[Any], identity: int) -> Mapping[str, Any] | None:
-    return connection.execute(_ROW + " WHERE github_pull_request.id = %s", [identity]).fetchone()
+def pull_request_row(connection: Connection[Any], identity: int) -> PullRequestRow | None:
+    query = _ROW + " WHERE github_pull_request.id = %s"
+    return typed(connection, PullRequestRow).execute(query, [identity]).fetchone()
 
 
-def pull_request_numbered(connection: Connection[Any], repository: int, number: int) -> Mapping[str, Any] | None:
-    return connection.execute(_ROW + " WHERE repository_id = %s AND number = %s", [repository, number]).fetchone()
+def pull_request_numbered(connection: Connection[Any], repository: int, number: int) -> PullRequestRow | None:
+    query = _ROW + " WHERE repository_id = %s AND number = %s"
+    return typed(connection, PullRequestRow).execute(query, [repository, number]).fetchone()
 
 
 def set_waits(connection: Connection[Any], identity: int) -> None:
@@ -79,7 +137,7 @@ def set_declined(connection: Connection[Any], identity: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasurementRow:
+class NewMeasurement:
     """What is measured for a head: `pull_head` is GitHub's, `base` and `head` are what is built."""
 
     pull_request: int
@@ -91,14 +149,14 @@ class MeasurementRow:
     again: bool
 
 
-def keep_measurement(connection: Connection[Any], row: MeasurementRow, now: datetime) -> int | None:
+def keep_measurement(connection: Connection[Any], row: NewMeasurement, now: datetime) -> int | None:
     """Its number; None where this was asked before."""
-    inserted = connection.execute(
+    inserted = values(connection, int).execute(
         "INSERT INTO github_measurement (pull_request_id, pull_head, base_commit, head_commit, version, key, again,"
         " created) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (pull_request_id, key) DO NOTHING RETURNING id",
         [row.pull_request, row.pull_head, row.base, row.head, row.version, row.key, row.again, now],
-    ).fetchone()
-    return None if inserted is None else int(inserted["id"])
+    )
+    return inserted.fetchone()
 
 
 def add_request(connection: Connection[Any], measurement: int, request: UUID) -> None:
@@ -108,37 +166,37 @@ def add_request(connection: Connection[Any], measurement: int, request: UUID) ->
     )
 
 
-def set_measurements(connection: Connection[Any], numbers: Sequence[int], state: str) -> None:
+def set_measurements(connection: Connection[Any], numbers: Sequence[int], state: MeasurementState) -> None:
     connection.execute("UPDATE github_measurement SET state = %s WHERE id = ANY(%s)", [state, list(numbers)])
 
 
-def measurements_of(connection: Connection[Any], pull_request: int) -> list[Mapping[str, Any]]:
+_MEASUREMENTS = """
+SELECT id, pull_head, base_commit, head_commit, version, key, again, state,
+       ARRAY(SELECT request_id FROM github_measurement_request WHERE measurement_id = github_measurement.id ORDER BY request_id) AS requests
+FROM github_measurement WHERE pull_request_id = %s ORDER BY id DESC
+"""
+
+
+def measurements_of(connection: Connection[Any], pull_request: int) -> list[MeasurementRow]:
     """The newest first, with the numbers of their requests."""
-    return connection.execute(
-        "SELECT github_measurement.*, ARRAY(SELECT request_id FROM github_measurement_request"
-        " WHERE measurement_id = github_measurement.id ORDER BY request_id) AS requests"
-        " FROM github_measurement WHERE pull_request_id = %s ORDER BY id DESC",
-        [pull_request],
-    ).fetchall()
+    return typed(connection, MeasurementRow).execute(_MEASUREMENTS, [pull_request]).fetchall()
 
 
 def jobs_of_measurement(connection: Connection[Any], measurement: int) -> list[UUID]:
-    rows = connection.execute(
-        "SELECT job.id FROM job JOIN github_measurement_request USING (request_id) WHERE measurement_id = %s ORDER BY 1",
-        [measurement],
-    ).fetchall()
-    return [row["id"] for row in rows]
+    query = (
+        "SELECT job.id FROM job JOIN github_measurement_request USING (request_id) WHERE measurement_id = %s ORDER BY 1"
+    )
+    return values(connection, UUID).execute(query, [measurement]).fetchall()
 
 
 def pull_requests_of_run(connection: Connection[Any], run: str) -> list[int]:
     """Those for which a run was made, by its digest."""
-    rows = connection.execute(
+    query = (
         "SELECT DISTINCT pull_request_id FROM run JOIN lease ON lease.id = run.lease_id JOIN job ON job.id = lease.job_id"
         " JOIN github_measurement_request USING (request_id) JOIN github_measurement ON github_measurement.id = measurement_id"
-        " WHERE run.digest = %s",
-        [run],
-    ).fetchall()
-    return [row["pull_request_id"] for row in rows]
+        " WHERE run.digest = %s"
+    )
+    return values(connection, int).execute(query, [run]).fetchall()
 
 
 _MOVING = """
@@ -158,25 +216,21 @@ ORDER BY 1
 
 def moving(connection: Connection[Any], since: datetime) -> list[int]:
     """Pull requests with a job that waits, runs or ended since then."""
-    return [row["id"] for row in connection.execute(_MOVING, [since]).fetchall()]
+    return values(connection, int).execute(_MOVING, [since]).fetchall()
 
 
 def open_of_installation(connection: Connection[Any], installation: int) -> list[int]:
-    rows = connection.execute(
+    query = (
         "SELECT github_pull_request.id FROM github_pull_request JOIN github_repository ON github_repository.id = repository_id"
-        " WHERE installation_id = %s AND github_pull_request.state = 'open' ORDER BY 1",
-        [installation],
-    ).fetchall()
-    return [row["id"] for row in rows]
+        " WHERE installation_id = %s AND github_pull_request.state = 'open' ORDER BY 1"
+    )
+    return values(connection, int).execute(query, [installation]).fetchall()
 
 
 def next_sequence(connection: Connection[Any], identity: int) -> int:
     """A number that no comment of this pull request had before."""
-    row = connection.execute(
-        "UPDATE github_pull_request SET sequence = sequence + 1 WHERE id = %s RETURNING sequence", [identity]
-    ).fetchone()
-    assert row is not None
-    return int(row["sequence"])
+    query = "UPDATE github_pull_request SET sequence = sequence + 1 WHERE id = %s RETURNING sequence"
+    return the_one(values(connection, int).execute(query, [identity]))
 
 
 def keep_shown(
@@ -190,8 +244,8 @@ def keep_shown(
 
 
 def counts(connection: Connection[Any]) -> dict[str, int]:
-    rows = connection.execute(
+    query = (
         "SELECT CASE WHEN waits THEN 'waits' ELSE state END AS state, count(*) AS pull_requests"
         " FROM github_pull_request GROUP BY 1"
-    ).fetchall()
-    return {row["state"]: row["pull_requests"] for row in rows}
+    )
+    return {row.state: row.pull_requests for row in typed(connection, PullRequestCountRow).execute(query).fetchall()}

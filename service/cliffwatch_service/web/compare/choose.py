@@ -11,6 +11,7 @@ from cliffwatch_service.compare.pairing import NEAREST, canonical, run_meant, si
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import runs
+from cliffwatch_service.store.runs import RunsWanted
 from cliffwatch_service.web.compare.page import Text, queried
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -25,9 +26,7 @@ def choose(request: Request, service: ServiceHere, visitor: ReaderHere, base: Te
         wanted = _asked(connection, base.strip(), head.strip())
         if wanted:
             return RedirectResponse(f"/compare/{canonical(connection, wanted)}", 303)
-        recent = runs.list_runs(
-            connection, dict.fromkeys(("platform", "mode", "revision", "at", "id"), None) | {"limit": 20}
-        )
+        recent = runs.list_runs(connection, RunsWanted(limit=20))
     return page(request, visitor, "compare/choose.html", base=base, recent=recent)
 
 
@@ -37,7 +36,7 @@ def _asked(connection: Connection[Any], base: str, head: str) -> str:
     if whole is not None:
         return whole
     if head and not base and (run := run_meant(connection, head)) is not None:
-        return str(run["digest"])
+        return run.digest
     return f"{base or NEAREST}...{head}" if head else ""
 
 

@@ -1,7 +1,7 @@
 """One row of a comparison on one target, down to every sample and the raw output behind it."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +16,8 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
+from cliffwatch_service.store.series import SeriesRow
+from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import Again, again_of
@@ -59,7 +61,7 @@ def detail_of(
     cell: ComparisonRow | None,
     target: Target,
     answer: Answer,
-    head: Mapping[str, Any],
+    head: RevisionRow,
 ) -> Detail:
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)
@@ -80,22 +82,20 @@ def detail_of(
         high=high,
         raw=_raw(connection, answer, case),
         command=_command(record, row.suite, answer, head),
-        again=again_of(record, answer.target.base["commit"], head["commit"], row.suite),
+        again=again_of(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
     )
 
 
 def _samples(
-    connection: Connection[Any], series_row: Mapping[str, Any], answer: Answer
+    connection: Connection[Any], series_row: SeriesRow, answer: Answer
 ) -> list[tuple[str, list[tuple[float, str]]]]:
     """Of each arm that was compared every boot's value, and what to call it."""
     arms = []
     for name, arm in (("base", answer.base_arm), ("head", answer.head_arm)):
-        rows = series.samples_of_arm(connection, series_row["id"], arm)
-        unit = series_row["unit"]
-        arms.append(
-            (name, [(row["value"], f"boot {row['number']}: {row['value']:g} {unit} ({row['stage']})") for row in rows])
-        )
+        rows = series.samples_of_arm(connection, series_row.id, arm)
+        unit = series_row.unit
+        arms.append((name, [(row.value, f"boot {row.number}: {row.value:g} {unit} ({row.stage})") for row in rows]))
     return arms
 
 
@@ -106,8 +106,8 @@ def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[Raw
         index = _index_in_plan(_record(connection, run), case)
         for row in boots.raw_files_of_arm(connection, arm) if index is not None else ():
             links += [
-                RawLink(name, row["number"], run, quote(file["name"]))
-                for file in row["files"]
+                RawLink(name, row.number, run, quote(file["name"]))
+                for file in row.files
                 if f"/{index:03d}-" in file["name"] and file["name"].endswith(".out")
             ]
     return links
@@ -124,13 +124,13 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
     return stored_record(run)
 
 
-def _command(record: RunRecord, suite: str, answer: Answer, head: Mapping[str, Any]) -> str:
+def _command(record: RunRecord, suite: str, answer: Answer, head: RevisionRow) -> str:
     """What measures this again on a host of one's own, in the order that was drawn here."""
     boots_an_arm = max(side.boots for side in answer.summary.arms)
     options = {
         "--tree": record.tree or "DIR",
-        "--base": answer.target.base["commit"],
-        "--head": head["commit"],
+        "--base": answer.target.base.commit,
+        "--head": head.commit,
         "--suite": suite,
         "--profile": record.profile or "standard",
         "--mode": answer.target.mode,

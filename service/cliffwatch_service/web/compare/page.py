@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,7 +26,10 @@ from cliffwatch_service.compare.pairing import (
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import ancestry, background, reports, runs, trees
+from cliffwatch_service.store import background, run_arms, runs, trees
+from cliffwatch_service.store.history import ancestry, reports
+from cliffwatch_service.store.history.ancestry import AncestorRow
+from cliffwatch_service.store.trees import RevisionRow
 from cliffwatch_service.web.compare.columns import Rows, targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
@@ -50,7 +53,7 @@ PairName = Annotated[str, Path(max_length=200)]
 class Ready:
     """What can be shown of a comparison: answers, how many targets are still being compared, and which cannot be, with why."""
 
-    head: Mapping[str, Any]
+    head: RevisionRow
     answers: Sequence[Answer]
     pending: int
     refused: Sequence[tuple[str, str]]
@@ -177,12 +180,12 @@ def _ready(connection: Connection[Any], paired: Paired, service: Service) -> Rea
 
 
 def _small(connection: Connection[Any], pair: Pair) -> bool:
-    return runs.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
+    return run_arms.sample_count(connection, (pair.base_arm, pair.head_arm)) <= AT_ONCE
 
 
 def _written(connection: Connection[Any], ready: Ready, form: str, service: Service) -> Response:
     if form == "json":
-        commit, made_up = ready.head["commit"], service.demonstration()
+        commit, made_up = ready.head.commit, service.demonstration()
         body = comparison_document(connection, commit, ready.answers, demonstration=made_up)
     else:
         records = [_records(connection, each)[1] for each in ready.answers]
@@ -206,8 +209,8 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
 
 def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
-    bases = {each.target.base["id"]: each.target.base for each in ready.answers}
-    rows = trees.revision_rows(connection, [*bases, ready.head["id"]])
+    bases = {each.target.base.id: each.target.base for each in ready.answers}
+    rows = trees.revision_rows(connection, [*bases, ready.head.id])
     of_targets = []
     records = [_records(connection, each) for each in ready.answers]
     for each, (ours, theirs) in zip(ready.answers, records, strict=True):
@@ -218,8 +221,8 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
     only = next(iter(bases)) if len(bases) == 1 else None
     return {
         "bases": [rows[identity] for identity in bases],
-        "head": rows[ready.head["id"]],
-        "distance": ancestry.distance(connection, only, ready.head["id"]) if only is not None else None,
+        "head": rows[ready.head.id],
+        "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
         "failures": [(index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures],
         "left_out": [
@@ -227,15 +230,15 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict
         ],
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
         "tree": records[0][1].tree,
-        "reported": reports.reports_between(connection, list(bases), ready.head["id"]),
+        "reported": reports.reports_between(connection, list(bases), ready.head.id),
         "neighbours": ancestry.measured_neighbours(
-            connection, ready.head["id"], platform=filters.platform, mode=filters.mode
+            connection, ready.head.id, platform=filters.platform, mode=filters.mode
         ),
     }
 
 
-def _arm_of(record: RunRecord, revision: Mapping[str, Any]) -> str:
-    return next((arm.name for arm in record.arms if arm.facts.commit == revision["commit"]), "head")
+def _arm_of(record: RunRecord, revision: RevisionRow | AncestorRow) -> str:
+    return next((arm.name for arm in record.arms if arm.facts.commit == revision.commit), "head")
 
 
 @router.get("/compare/{pair}/cases/{path:path}")

@@ -1,7 +1,7 @@
 """The regression inbox: what is open, how sure and how old, whose it is, and the comments on it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -12,7 +12,9 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.store import reports
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history.reports import ReportsWanted
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, own_address, signed_form
 
@@ -41,13 +43,13 @@ def inbox(
 ) -> Response:
     """Reports in a state, `open` (new or acknowledged) or `all`."""
     at, number = read_cursor(cursor, moment, identity)
-    states = {"open": list(OPEN), "all": list(STATES)}.get(state, [state])
+    states: Sequence[str] = {"open": OPEN, "all": STATES}.get(state, (state,))
     with service.transaction() as connection:
-        wanted = {"states": states, "digest": None, "at": at, "id": number, "limit": _PAGE + 1}
+        wanted = ReportsWanted(states=states, at=at, number=number, limit=_PAGE + 1)
         rows = reports.list_reports(connection, wanted)
-        changes = reports.changes_of_reports(connection, [row["digest"] for row in rows[:_PAGE]])
+        changes = stored_changes.changes_of_reports(connection, [row.digest for row in rows[:_PAGE]])
         known = quality(connection)
-    following = cursor_of(rows[_PAGE - 1]["opened"], rows[_PAGE - 1]["id"]) if len(rows) > _PAGE else None
+    following = cursor_of(rows[_PAGE - 1].opened, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
     return page(
         request,
         visitor,
@@ -67,14 +69,19 @@ def inbox(
 def show_report(report: ReportId, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     with service.transaction() as connection:
         row = report_named(connection, report)
-        changes = reports.changes_of_report(connection, row["id"])
-        content: dict[str, Any] = {
-            "report": row,
-            "tally": tally(changes),
-            "changes": changes,
-            "triage": reports.triage_of(connection, row["id"]),
-        }
-    return page(request, visitor, "history/regression.html", states=STATES, abouts=_ABOUT, **content)
+        changes = stored_changes.changes_of_report(connection, row.id)
+        said = reports.triage_of(connection, row.id)
+    return page(
+        request,
+        visitor,
+        "history/regression.html",
+        report=row,
+        tally=tally(changes),
+        changes=changes,
+        triage=said,
+        states=STATES,
+        abouts=_ABOUT,
+    )
 
 
 @router.post("/regressions/{report}/triage")

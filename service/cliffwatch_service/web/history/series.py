@@ -1,7 +1,8 @@
 """Series: the history of one metric, drawn and listed."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import orjson
@@ -15,8 +16,14 @@ from cliffwatch_service.history.report_summary import is_confirmed, standing_cha
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import overview, reports, series
-from cliffwatch_service.web.layout.drawing import History, history
+from cliffwatch_service.store import overview, series
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.changes import ChangeRow
+from cliffwatch_service.store.history.points import PointRow
+from cliffwatch_service.store.history.points import history as newest_points
+from cliffwatch_service.store.overview import ForkRow, MeasuredBranchRow, PointAtRow
+from cliffwatch_service.store.series import SeriesRow
+from cliffwatch_service.web.layout.drawing import Bounds, History, history
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -41,8 +48,7 @@ def list_series(
 ) -> Response:
     (skip,) = read_cursor(cursor, identity)
     with service.transaction() as connection:
-        wanted = {"words": words_of(text), "platform": platform, "skip": skip or 0, "limit": _PAGE + 1}
-        rows = overview.series_of_case(connection, wanted)
+        rows = overview.series_of_case(connection, words_of(text), platform, skip=skip or 0, limit=_PAGE + 1)
         targets = overview.measured_on(connection)
     following = cursor_of((skip or 0) + _PAGE) if len(rows) > _PAGE else None
     return page(
@@ -53,7 +59,7 @@ def list_series(
         following=following,
         text=text,
         platform=platform,
-        platforms=list(dict.fromkeys(each["platform"] for each in targets)),
+        platforms=list(dict.fromkeys(each.platform for each in targets)),
     )
 
 
@@ -78,12 +84,11 @@ def show_series(
         row = series.series_by_digest(connection, digest)
         if row is None:
             raise not_found("series", digest)
-        branches = overview.branches_measured(connection, row["id"])
-        chosen = next((each for each in branches if branch in (None, each["id"])), None)
-        points = list(reversed(series.history(connection, row["id"], chosen["id"] if chosen else None, last)))
-        wanted = {"series": row["id"], "state": None, "at": None, "id": None, "limit": 100}
-        changes = reports.list_changes(connection, wanted)
-        own = _with_position(points, _own_point(connection, row, head, chosen))
+        branches = overview.branches_measured(connection, row.id)
+        chosen = next((each for each in branches if branch in (None, each.id)), None)
+        points = list(reversed(newest_points(connection, row.id, chosen.id if chosen else None, last)))
+        changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
+        own = _own_point(connection, row, head, chosen, points) if head is not None else None
     values = _values(points, scale)
     fitting, listed = _references(row, points)
     return page(
@@ -102,62 +107,89 @@ def show_series(
         last=last,
         scale=scale,
         head=head,
-        drawn=_drawn(points, values, own, fitting, row["unit"], scale),
+        drawn=_drawn(points, values, own, fitting, row.unit, scale),
         releases=releases(points),
-        positions={point["commit"]: index for index, point in enumerate(points)},
+        positions={point.commit: index for index, point in enumerate(points)},
         references=listed,
         data=_data(row, points, values, changes, own, fitting, scale),
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPoint:
+    """The point of a revision that somebody asks after: `position` is above the revision of the branch from which its line leaves it
+    (its `fork`), else at the end; without `comparable` it is of another epoch than the point there.
+    """
+
+    commit: str
+    subject: str | None
+    point: PointAtRow
+    fork: ForkRow | None
+    position: int
+    comparable: bool
+
+
 def _own_point(
-    connection: Connection[Any], row: Mapping[str, Any], head: str | None, chosen: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """The point of a revision that somebody asks after, and where its line leaves the branch: its `fork`."""
-    if head is None:
-        return None
+    connection: Connection[Any],
+    row: SeriesRow,
+    head: str,
+    chosen: MeasuredBranchRow | None,
+    points: Sequence[PointRow],
+) -> OwnPoint | None:
     revision = revision_named(connection, head)
-    point = overview.point_at(connection, row["id"], revision["id"])
-    if point is None:
+    point = overview.point_at(connection, row.id, revision.id)
+    if point is None or not points:
         return None
-    fork = overview.fork_of(connection, chosen["id"], revision["id"]) if chosen else None
-    return {**point, "commit": revision["commit"], "subject": revision["subject"], "fork": fork}
+    fork = overview.fork_of(connection, chosen.id, revision.id) if chosen else None
+    position = len(points) - 1 if fork is None else _position(points, fork.ordinal)
+    return OwnPoint(
+        commit=revision.commit,
+        subject=revision.subject,
+        point=point,
+        fork=fork,
+        position=position,
+        comparable=points[position].epoch == point.epoch,
+    )
 
 
-def _values(points: Sequence[Mapping[str, Any]], scale: str) -> list[tuple[float, float | None, float | None]]:
+def _position(points: Sequence[PointRow], ordinal: int) -> int:
+    """Of the last point that is no later on its branch; of the first where all are."""
+    before = [index for index, point in enumerate(points) if point.ordinal is not None and point.ordinal <= ordinal]
+    return before[-1] if before else 0
+
+
+def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
     """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch."""
-    scaled, first, epoch = [], 1.0, None
+    scaled: list[Bounds] = []
+    first, epoch = 1.0, None
     for point in points:
-        if scale == "relative" and point["epoch"] != epoch:
-            first, epoch = point["centre"] or 1.0, point["epoch"]
-        scaled.append(tuple(_scaled(point[name], first, scale) for name in ("centre", "low", "high")))
-    return scaled  # type: ignore[return-value]
+        if scale == "relative" and point.epoch != epoch:
+            first, epoch = point.centre or 1.0, point.epoch
+        low, high = (None if each is None else _scaled(each, first, scale) for each in (point.low, point.high))
+        scaled.append((_scaled(point.centre, first, scale), low, high))
+    return scaled
 
 
-def _scaled(value: float | None, first: float, scale: str) -> float | None:
-    if value is None or scale == "raw":
-        return value
-    return 100 * (value / first - 1)
+def _scaled(value: float, first: float, scale: str) -> float:
+    return value if scale == "raw" else 100 * (value / first - 1)
 
 
 def _drawn(
-    points: Sequence[Mapping[str, Any]],
-    values: Sequence[Any],
-    own: Mapping[str, Any] | None,
+    points: Sequence[PointRow],
+    values: Sequence[Bounds],
+    own: OwnPoint | None,
     fitting: Sequence[Reference],
     unit: str,
     scale: str,
 ) -> History | None:
-    bounds = (own["centre"], own["low"], own["high"]) if own and scale == "raw" else None
+    bounds = (own.point.centre, own.point.low, own.point.high) if own and scale == "raw" else None
     drawn_references = fitting if scale == "raw" else ()
     return history(points, values, bounds, drawn_references, unit) if points else None
 
 
-def _references(
-    row: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
-) -> tuple[list[Reference], list[tuple[Reference, bool]]]:
+def _references(row: SeriesRow, points: Sequence[PointRow]) -> tuple[list[Reference], list[tuple[Reference, bool]]]:
     """The references that fit into the picture, and all of them with whether they do."""
-    centres = [point["centre"] for point in points]
+    centres = [point.centre for point in points]
     if not centres:
         return [], []
     low, high = min(centres) / _FITS, max(centres) * _FITS
@@ -166,33 +198,33 @@ def _references(
 
 
 def _data(
-    row: Mapping[str, Any],
-    points: Sequence[Mapping[str, Any]],
-    values: Sequence[Any],
-    changes: Sequence[Mapping[str, Any]],
-    own: Mapping[str, Any] | None,
+    row: SeriesRow,
+    points: Sequence[PointRow],
+    values: Sequence[Bounds],
+    changes: Sequence[ChangeRow],
+    own: OwnPoint | None,
     fitting: Sequence[Reference],
     scale: str,
 ) -> str:
     """What the script draws from; JSON that cannot end the element it stands in."""
-    positions = {point["commit"]: index for index, point in enumerate(points)}
+    positions = {point.commit: index for index, point in enumerate(points)}
     content = {
-        "unit": "%" if scale == "relative" else row["unit"],
-        "commits": [point["commit"][:12] for point in points],
-        "dates": [f"{point['at']:%Y-%m-%d}" for point in points],
+        "unit": "%" if scale == "relative" else row.unit,
+        "commits": [point.commit[:12] for point in points],
+        "dates": [f"{point.at:%Y-%m-%d}" for point in points],
         "centre": [value[0] for value in values],
         "low": [value[1] for value in values],
         "high": [value[2] for value in values],
-        "epochs": [index for index in range(1, len(points)) if points[index]["epoch"] != points[index - 1]["epoch"]],
+        "epochs": [index for index in range(1, len(points)) if points[index].epoch != points[index - 1].epoch],
         "releases": releases(points),
         "changes": [
             {
-                "at": positions[each["head"]],
-                "kind": each["kind"] if is_confirmed(each) else "step",
-                "size": each["size"],
+                "at": positions[each.head],
+                "kind": each.kind if is_confirmed(each) else "step",
+                "size": each.size,
             }
             for each in standing_changes(changes)
-            if each["head"] in positions
+            if each.head in positions
         ],
         "own": _own_drawn(own) if own is not None and scale == "raw" else None,
         "references": [] if scale == "relative" else [{"label": each.label, "value": each.value} for each in fitting],
@@ -200,31 +232,15 @@ def _data(
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 
 
-def _with_position(points: Sequence[Mapping[str, Any]], own: dict[str, Any] | None) -> dict[str, Any] | None:
-    """With `position`: above the revision from which its line left the branch, else at the end; and whether its epoch is that of
-    the point there, without which it is comparable with nothing around it.
-    """
-    if own is None or not points:
-        return None
-    ordinal = own["fork"]["ordinal"] if own["fork"] else None
-    before = [
-        index
-        for index, point in enumerate(points)
-        if ordinal is not None and point["ordinal"] is not None and point["ordinal"] <= ordinal
-    ]
-    index = (before[-1] if before else 0) if ordinal is not None else len(points) - 1
-    return {**own, "position": index, "comparable": points[index]["epoch"] == own["epoch"]}
+def _own_drawn(own: OwnPoint) -> dict[str, float | None]:
+    return {"at": own.position, "centre": own.point.centre, "low": own.point.low, "high": own.point.high}
 
 
-def _own_drawn(own: Mapping[str, Any]) -> dict[str, Any]:
-    return {"at": own["position"], **{name: own[name] for name in ("centre", "low", "high")}}
-
-
-def releases(points: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+def releases(points: Sequence[PointRow]) -> list[tuple[int, str]]:
     """Points at which a kernel names another release than the point before, and which one."""
     first_points = []
     for index, point in enumerate(points):
-        release = point["release"]
-        if release and index and release != points[index - 1]["release"]:
+        release = point.release
+        if release and index and release != points[index - 1].release:
             first_points.append((index, release))
     return first_points

@@ -1,13 +1,14 @@
 """Shapes for SVG: what a page draws before any script runs. Coordinates only; colours are the style sheet's."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cliffwatch.comparing.ordering import reported_reach
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch_service.history.published_results import Reference
+from cliffwatch_service.store.history.points import PointRow
 
 BAR_WIDTH, BAR_HEIGHT = 120, 14
 _MIDDLE = BAR_WIDTH / 2
@@ -147,7 +148,7 @@ Bounds = tuple[float, float | None, float | None]
 
 
 def history(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[PointRow],
     values: Sequence[Bounds],
     own: Bounds | None,
     references: Sequence[Reference],
@@ -167,15 +168,13 @@ def history(
 
     count = max(1, len(points) - 1)
     xs = tuple(round(_LEFT + index / count * (HISTORY_WIDTH - _LEFT - _RIGHT), 1) for index in range(len(points)))
-    starts = [
-        index for index in range(len(points)) if index == 0 or points[index]["epoch"] != points[index - 1]["epoch"]
-    ]
+    starts = [index for index in range(len(points)) if index == 0 or points[index].epoch != points[index - 1].epoch]
     spans = [range(start, end) for start, end in zip(starts, [*starts[1:], len(points)], strict=True)]
     return History(
         lines=tuple(line([(xs[index], y_of(values[index][0])) for index in span]) for span in spans),
         bands=tuple(_history_band(span, xs, values, y_of) for span in spans),
         dots=tuple(
-            Dot(x, y_of(value[0]), point_words(point, unit), f"/revisions/{point['commit']}")
+            Dot(x, y_of(value[0]), point_words(point, unit), f"/revisions/{point.commit}")
             for x, value, point in zip(xs, values, points, strict=True)
         )
         if len(points) <= 400
@@ -188,9 +187,9 @@ def history(
     )
 
 
-def point_words(point: Mapping[str, Any], unit: str) -> str:
+def point_words(point: PointRow, unit: str) -> str:
     """`0123456789ab of 2026-11-21: 26.491 ns/op, n 8`."""
-    return f"{point['commit'][:12]} of {point['at']:%Y-%m-%d}: {point['centre']:.6g} {unit}, n {point['n']}"
+    return f"{point.commit[:12]} of {point.at:%Y-%m-%d}: {point.centre:.6g} {unit}, n {point.n}"
 
 
 def _history_band(span: range, xs: Sequence[float], values: Sequence[Bounds], y_of: Any) -> str:

@@ -83,7 +83,7 @@ def compile_templates() -> None:
         _templates().get_template(name)
 
 
-def query(given: Mapping[str, Any], **changed: Any) -> str:
+def query(given: Mapping[str, object], **changed: object) -> str:
     """The query of an address: the given one with changes; what is None or empty is left out."""
     together = {**given, **changed}
     text = urlencode({name: value for name, value in together.items() if value not in (None, "")})

@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import showable
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
-from cliffwatch_service.store import follows, overview, queue
+from cliffwatch_service.store import follows, overview
+from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -62,16 +63,16 @@ def _texts(value: Any) -> list[str]:
 def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
     now = service.now()
     with service.transaction() as connection:
-        hosts = queue.list_hosts(connection)
+        known = hosts.list_hosts(connection)
         targets = overview.measured_on(connection)
         entries = follows.list_follows(connection)
-        jobs = {job["id"]: job for job in queue.queue_of(connection, 1000)}
+        jobs = {job.id: job for job in queue.queue_of(connection, 1000)}
     return page(
         request,
         visitor,
         "work/hosts.html",
-        hosts=[{**host, "summary": doctor_summary(showable(host["about"]))} for host in hosts],
-        offline={host["name"] for host in offline_hosts(hosts, now)},
+        hosts=[(host, doctor_summary(showable(host.about))) for host in known],
+        offline={host.name for host in offline_hosts(known, now)},
         targets=targets,
         jobs=jobs,
         alarms=alarms(targets, entries, now),

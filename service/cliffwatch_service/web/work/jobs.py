@@ -1,9 +1,9 @@
 """Jobs and the queue: what runs, what waits, and how it goes while it goes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request
@@ -17,7 +17,9 @@ from cliffwatch_service.jobs.estimates import expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
 from cliffwatch_service.jobs.requests import PRIORITIES, request_named
 from cliffwatch_service.refusal import not_found
-from cliffwatch_service.store import boots, queue
+from cliffwatch_service.store import boots
+from cliffwatch_service.store.work import queue
+from cliffwatch_service.store.work.queue import EventRow
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere, Visitor, signed_form
 
@@ -49,15 +51,15 @@ def show_queue(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         expire(connection, now)
         jobs = queue.queue_of(connection, 500)
         expected = expectations(connection, jobs, now)
-        recent = queue.list_jobs(connection, {"state": None, "at": None, "id": None, "limit": 20})
+        recent = queue.list_jobs(connection, state=None, at=None, number=None, limit=20)
     return page(
         request,
         visitor,
         "work/queue.html",
-        jobs=sorted(jobs, key=lambda job: job["state"] == "queued"),
+        jobs=sorted(jobs, key=lambda job: job.state == "queued"),
         expected=expected,
         priorities=PRIORITIES,
-        recent=[job for job in recent if job["state"] in ENDED],
+        recent=[job for job in recent if job.state in ENDED],
     )
 
 
@@ -71,8 +73,8 @@ def list_jobs(
 ) -> Response:
     at, number = read_cursor(cursor, moment, UUID)
     with service.transaction() as connection:
-        rows = queue.list_jobs(connection, {"state": state or None, "at": at, "id": number, "limit": _PAGE + 1})
-    following = cursor_of(rows[_PAGE - 1]["created"], rows[_PAGE - 1]["id"]) if len(rows) > _PAGE else None
+        rows = queue.list_jobs(connection, state=state or None, at=at, number=number, limit=_PAGE + 1)
+    following = cursor_of(rows[_PAGE - 1].created, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
     return page(request, visitor, "work/jobs.html", rows=rows[:_PAGE], following=following, state=state)
 
 
@@ -90,7 +92,7 @@ def show_request(request_id: UUID, request: Request, service: ServiceHere, visit
         asked=row,
         jobs=jobs,
         expected=expected,
-        priority=PRIORITIES[row["priority"]],
+        priority=PRIORITIES[row.priority],
     )
 
 
@@ -104,7 +106,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         first = [shown_event(row) for row in queue.events_after(connection, job, 0, _FIRST_EVENTS)]
         events = [shown_event(row) for row in queue.last_events(connection, job, _EVENTS)]
         expected = expectations(connection, queue.queue_of(connection, 1000), now).get(job)
-        stored_boots = boots.boots_of(connection, row["run_id"]) if row["run_id"] is not None else []
+        stored_boots = boots.boots_of(connection, row.run_id) if row.run_id is not None else []
     template = "work/job_live.html" if request.headers.get("hx-request") else "work/job.html"
     return page(
         request,
@@ -115,17 +117,17 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         expected=expected,
         boots=stored_boots,
         phases=phases([*first, *events]),
-        ended=row["state"] in ENDED,
-        priority=PRIORITIES[row["priority"]],
-        may_cancel=may_cancel(visitor.caller, row["asked_by"]),
+        ended=row.state in ENDED,
+        priority=PRIORITIES[row.priority],
+        may_cancel=may_cancel(visitor.caller, row.asked_by),
     )
 
 
-def phases(events: Sequence[Mapping[str, Any]]) -> list[Phase]:
+def phases(events: Sequence[EventRow]) -> list[Phase]:
     """The phases of a run in the order in which its lines first name them, each with its last line."""
     by_name: dict[str, Phase] = {}
     for event in events:
-        line = _LINE.fullmatch(str(event["data"].get("text", ""))) if event["kind"] == "line" else None
+        line = _LINE.fullmatch(str(event.data.get("text", ""))) if event.kind == "line" else None
         if line is None:
             continue
         detail = line["detail"] or ""

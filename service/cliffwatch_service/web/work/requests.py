@@ -101,4 +101,4 @@ def make_request(
         )
         if fresh:
             refuse_unoffered(connection, asked.targets)
-    return RedirectResponse(f"/requests/{row['id']}", 303)
+    return RedirectResponse(f"/requests/{row.id}", 303)

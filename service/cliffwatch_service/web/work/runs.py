@@ -22,7 +22,12 @@ from cliffwatch_service.ingest.boot_document import unpacked
 from cliffwatch_service.ingest.raw import raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import boots, comparisons, overview, queue, runs, trees
+from cliffwatch_service.store import boots, comparisons, overview, run_arms, runs, trees
+from cliffwatch_service.store.boots import BootRow, RawFileListed
+from cliffwatch_service.store.comparisons import StoredComparison
+from cliffwatch_service.store.run_arms import ArmRow
+from cliffwatch_service.store.runs import RunsWanted
+from cliffwatch_service.store.work import queue
 from cliffwatch_service.web.compare.conditions import flat_conditions
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -47,12 +52,12 @@ def list_runs(
     cursor: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
     at, number = read_cursor(cursor, moment, identity)
-    wanted = {"platform": platform or None, "mode": None, "revision": None, "at": at, "id": number, "limit": _PAGE + 1}
+    wanted = RunsWanted(platform=platform or None, at=at, number=number, limit=_PAGE + 1)
     with service.transaction() as connection:
         rows = runs.list_runs(connection, wanted)
         targets = overview.measured_on(connection)
-    following = cursor_of(rows[_PAGE - 1]["received"], rows[_PAGE - 1]["id"]) if len(rows) > _PAGE else None
-    platforms = list(dict.fromkeys(each["platform"] for each in targets))
+    following = cursor_of(rows[_PAGE - 1].received, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
+    platforms = list(dict.fromkeys(each.platform for each in targets))
     return page(
         request,
         visitor,
@@ -70,13 +75,13 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
     with service.transaction() as connection:
         row = run_named(connection, run)
         record = stored_record(row)
-        arms = runs.arms_of(connection, row["id"])
-        stored_boots = boots.boots_of(connection, row["id"])
-        documents = _documents(connection, row["id"], stored_boots)
-        job = queue.job_of_run(connection, row["id"])
+        arms = run_arms.arms_of(connection, row.id)
+        stored_boots = boots.boots_of(connection, row.id)
+        documents = _documents(connection, row.id, stored_boots)
+        job = queue.job_of_run(connection, row.id)
         compared = _comparison(connection, arms)
-        revisions = trees.revision_rows(connection, [arm["revision_id"] for arm in arms if arm["revision_id"]])
-    done = {boot["number"] for boot in stored_boots}
+        revisions = trees.revision_rows(connection, [arm.revision_id for arm in arms if arm.revision_id])
+    done = {boot.number for boot in stored_boots}
     planned = record.plan.boots
     return page(
         request,
@@ -84,7 +89,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         "work/run.html",
         run=row,
         record=record,
-        arms=[(arm, revisions.get(arm["revision_id"])) for arm in arms],
+        arms=[(arm, None if arm.revision_id is None else revisions.get(arm.revision_id)) for arm in arms],
         failures=[(arm.name, arm.failure) for arm in record.arms if arm.failure is not None],
         boots=stored_boots,
         documents=documents,
@@ -98,13 +103,13 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
     )
 
 
-def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[BootRow]) -> dict[int, Any]:
     """By boot: what it says besides its samples."""
     documents = {}
     for boot in stored_boots:
-        whole = boots.whole_boot(connection, run_id, boot["number"])
+        whole = boots.whole_boot(connection, run_id, boot.number)
         if whole is not None:
-            documents[boot["number"]] = _document(bytes(whole["content"]))
+            documents[boot.number] = _document(bytes(whole.content))
     return documents
 
 
@@ -131,8 +136,8 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, (list, tuple)) else []
 
 
-def _comparison(connection: Connection[Any], arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    by_name = {arm["name"]: arm["id"] for arm in arms}
+def _comparison(connection: Connection[Any], arms: Sequence[ArmRow]) -> StoredComparison | None:
+    by_name = {arm.name: arm.id for arm in arms}
     if not {"base", "head"} <= set(by_name):
         return None
     return comparisons.comparison_of_arms(connection, by_name["base"], by_name["head"])
@@ -153,12 +158,12 @@ def show_boot(run: RunId, number: BootNumber, request: Request, service: Service
     """A boot: how it went, the kernel's log, and all its outputs."""
     with service.transaction() as connection:
         row = run_named(connection, run)
-        whole = boots.whole_boot(connection, row["id"], number)
+        whole = boots.whole_boot(connection, row.id, number)
         if whole is None:
             raise not_found("boot", f"{run}/{number}")
-        about = boots.raw_about(connection, row["id"], number)
-        arm = next(boot["arm"] for boot in boots.boots_of(connection, row["id"]) if boot["number"] == number)
-    document = _document(bytes(whole["content"]))
+        about = boots.raw_about(connection, row.id, number)
+        arm = next(boot.arm for boot in boots.boots_of(connection, row.id) if boot.number == number)
+    document = _document(bytes(whole.content))
     record = stored_record(row)
     return page(
         request,
@@ -168,7 +173,7 @@ def show_boot(run: RunId, number: BootNumber, request: Request, service: Service
         number=number,
         arm=arm,
         document=document,
-        outputs=outputs_of(about["files"] if about else (), record),
+        outputs=outputs_of(about.files if about else (), record),
         case_of=partial(case_in_plan, record),
         quoted=quote,
     )
@@ -186,14 +191,14 @@ def case_in_plan(record: RunRecord, name: str | None) -> PlannedCaseRecord | Non
 
 
 def outputs_of(
-    files: Sequence[Mapping[str, Any]], record: RunRecord
-) -> list[tuple[Mapping[str, Any], PlannedCaseRecord | None]]:
+    files: Sequence[RawFileListed], record: RunRecord
+) -> list[tuple[RawFileListed, PlannedCaseRecord | None]]:
     """A boot's outputs with the case that each is of: the kernel's log first, then what is of no case, then by case."""
     outputs = [(file, case_in_plan(record, file["name"])) for file in files]
     return sorted(outputs, key=lambda each: (not _is_log(each[0]), each[1] is not None, each[0]["name"]))
 
 
-def _is_log(file: Mapping[str, Any]) -> bool:
+def _is_log(file: RawFileListed) -> bool:
     return str(file["name"]).rpartition("/")[2].startswith("dmesg")
 
 
@@ -210,7 +215,7 @@ def show_output(
     """One raw output with the kernel's splats marked; `plain=1` is the file itself."""
     with service.transaction() as connection:
         row = run_named(connection, run)
-    file = raw_file(service.transaction, row["digest"], number, path)
+    file = raw_file(service.transaction, row.digest, number, path)
     if plain:
         headers = {
             "X-Content-Type-Options": "nosniff",
@@ -227,7 +232,7 @@ def show_output(
         request,
         visitor,
         "work/output.html",
-        run=row["digest"],
+        run=row.digest,
         number=number,
         name=path,
         of_case=case_in_plan(stored_record(row), path),

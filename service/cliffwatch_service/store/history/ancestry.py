@@ -1,9 +1,32 @@
 """First-parent lines of revisions: the nearest measured ancestor, distances, and what was measured before and after."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
+
+from cliffwatch_service.postgres.rows import typed, values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AncestorRow:
+    """A revision, and how many first-parent commits it lies before another."""
+
+    id: int
+    commit: str
+    distance: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighboursRow:
+    """The commits that were measured next before and after a revision, None where there is none; `before_is_first` where none was
+    measured before the one before.
+    """
+
+    before: str | None
+    after: str | None
+    before_is_first: bool
+
 
 _FARTHEST = 1000
 """Commits of a line that are looked at."""
@@ -27,13 +50,12 @@ ORDER BY distance LIMIT 1
 """
 
 
-def measured_ancestor(connection: Connection[Any], head: int, platform: str, mode: str) -> Mapping[str, Any] | None:
+def measured_ancestor(connection: Connection[Any], head: int, platform: str, mode: str) -> AncestorRow | None:
     """The nearest first-parent ancestor that was measured there, with its distance in commits. Of one on a branch that is a
     measurement of history: what anybody says of it is no base for others.
     """
-    return connection.execute(
-        _MEASURED_ANCESTOR, {"head": head, "platform": platform, "mode": mode, "most": _FARTHEST}
-    ).fetchone()
+    wanted = {"head": head, "platform": platform, "mode": mode, "most": _FARTHEST}
+    return typed(connection, AncestorRow).execute(_MEASURED_ANCESTOR, wanted).fetchone()
 
 
 def is_ancestor(connection: Connection[Any], base: int, head: int) -> bool:
@@ -62,8 +84,7 @@ SELECT distance FROM line WHERE id = %(base)s
 
 def distance(connection: Connection[Any], base: int, head: int) -> int | None:
     """How many first-parent commits head is after base; None where base is none of its nearest ancestors."""
-    row = connection.execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
-    return None if row is None else int(row["distance"])
+    return values(connection, int).execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
 
 
 _NEIGHBOURS = """
@@ -89,9 +110,8 @@ FROM own
 
 def measured_neighbours(
     connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
-) -> Mapping[str, Any]:
-    """The commits of history that were measured next `before` and `after` it on its branch, None where there is none, and whether none
-    was before the one before: `before_is_first`. Of one platform or mode where it is named.
-    """
-    row = connection.execute(_NEIGHBOURS, {"revision": revision_id, "platform": platform, "mode": mode}).fetchone()
-    return {"before": None, "after": None, "before_is_first": True} if row is None else row
+) -> NeighboursRow:
+    """Of history, on a revision's branch. Of one platform or mode where it is named."""
+    wanted = {"revision": revision_id, "platform": platform, "mode": mode}
+    row = typed(connection, NeighboursRow).execute(_NEIGHBOURS, wanted).fetchone()
+    return NeighboursRow(before=None, after=None, before_is_first=True) if row is None else row

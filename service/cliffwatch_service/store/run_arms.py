@@ -1,0 +1,132 @@
+"""Arms of runs, the kernels that they name, and which of them answer for a revision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from cliffwatch.formats.values import FreeJson
+from cliffwatch.samples import Mode
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmRow:
+    """An arm of a run; `revision_id` None where nobody knows of what commit it is."""
+
+    id: int
+    run_id: int
+    name: str
+    revision_id: int | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredArmRow:
+    """An arm with the digest of its run."""
+
+    id: int
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedRunRow:
+    """A run, by its digest, and the ids of its two arms."""
+
+    base: int
+    head: int
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetRow:
+    """Where numbers can be compared."""
+
+    platform: str
+    mode: Mode
+
+
+def keep_kernel(
+    connection: Connection[Any], digest: str, revision_id: int, config: str | None, toolchain: FreeJson
+) -> None:
+    connection.execute(
+        "INSERT INTO kernel (digest, revision_id, config_digest, toolchain) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        [digest, revision_id, config, Jsonb(toolchain)],
+    )
+
+
+def keep_arm(
+    connection: Connection[Any],
+    run_id: int,
+    name: str,
+    *,
+    revision_id: int | None,
+    kernel: str | None,
+    label: str,
+    failure: Mapping[str, object] | None,
+) -> int:
+    arm = values(connection, int).execute(
+        "INSERT INTO arm (run_id, name, revision_id, kernel_digest, label, failure) VALUES (%s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (run_id, name) DO UPDATE SET failure = excluded.failure RETURNING id",
+        [run_id, name, revision_id, kernel, label, None if failure is None else Jsonb(failure)],
+    )
+    return the_one(arm)
+
+
+_ARM = "SELECT id, run_id, name, revision_id, label FROM arm"
+
+
+def arms_of(connection: Connection[Any], run_id: int) -> list[ArmRow]:
+    return typed(connection, ArmRow).execute(_ARM + " WHERE run_id = %s ORDER BY id", [run_id]).fetchall()
+
+
+def arm_row(connection: Connection[Any], arm_id: int) -> ArmRow:
+    return the_one(typed(connection, ArmRow).execute(_ARM + " WHERE id = %s", [arm_id]))
+
+
+_LATEST_ARM = """
+SELECT arm.id, run.digest AS run
+FROM arm JOIN run ON run.id = run_id
+WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control'
+  AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
+ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
+"""
+
+
+def latest_arm(connection: Connection[Any], revision_id: int, platform: str, mode: str) -> MeasuredArmRow | None:
+    """The newest measurement of a revision on a platform in a mode; one of history goes before what anybody uploaded."""
+    wanted = {"revision": revision_id, "platform": platform, "mode": mode}
+    return typed(connection, MeasuredArmRow).execute(_LATEST_ARM, wanted).fetchone()
+
+
+_SHARED_RUN = """
+SELECT base.id AS base, head.id AS head, run.digest AS run
+FROM arm AS base JOIN arm AS head USING (run_id) JOIN run ON run.id = run_id
+WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base' AND head.name = 'head'
+  AND platform = %(platform)s AND mode = %(mode)s AND EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id))
+ORDER BY run.of_history DESC, run.created DESC, run.id DESC LIMIT 1
+"""
+
+
+def shared_run(connection: Connection[Any], base: int, head: int, platform: str, mode: str) -> SharedRunRow | None:
+    """The newest run that measured both revisions together, one of history before all others: its two arms."""
+    wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
+    return typed(connection, SharedRunRow).execute(_SHARED_RUN, wanted).fetchone()
+
+
+def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode]]:
+    """Platforms and modes on which a revision was measured."""
+    query = "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id WHERE revision_id = %s ORDER BY 1, 2"
+    rows = typed(connection, TargetRow).execute(query, [revision_id]).fetchall()
+    return [(row.platform, row.mode) for row in rows]
+
+
+def sample_count(connection: Connection[Any], arms: Sequence[int]) -> int:
+    """How many samples arms have."""
+    query = (
+        "SELECT coalesce(sum(cardinality(series)), 0)::bigint AS samples FROM boot JOIN columns ON columns.id = columns_id"
+        " WHERE arm_id = ANY(%s)"
+    )
+    return the_one(values(connection, int).execute(query, [list(arms)]))

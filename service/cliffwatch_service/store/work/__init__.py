@@ -1,0 +1,1 @@
+"""What is asked of hosts: requests, jobs, leases."""

@@ -1,0 +1,230 @@
+"""Jobs, in the order in which hosts take them, and their events."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from cliffwatch.formats.values import FreeJson
+from cliffwatch.samples import Mode
+from cliffwatch_service.postgres.rows import typed, values
+
+JobState = Literal["queued", "leased", "done", "failed", "cancelled", "parked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """What one host is to do of a request; `due` is its place in the queue."""
+
+    id: UUID
+    request_id: UUID
+    platform: str
+    mode: str
+    seed: int
+    priority: int
+    due: datetime
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A job with what its request asks; `run` is the digest of its run, `host` who does it now."""
+
+    id: UUID
+    request_id: UUID
+    platform: str
+    mode: Mode
+    seed: int
+    state: JobState
+    priority: int
+    cancel: bool
+    run_id: int | None
+    reason: str | None
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    tree: str
+    asked_by: int
+    base_commit: str
+    head_commit: str
+    suites: list[str]
+    profile: str
+    boots: str
+    run: str | None
+    host: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedJobRow:
+    """Where a job stands, which stays so to the transaction's end."""
+
+    id: UUID
+    state: JobState
+    cancel: bool
+    failed_hosts: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """What happened in a job; `data` is whatever its host says of it."""
+
+    id: int
+    at: datetime
+    kind: str
+    data: FreeJson
+
+
+def insert_job(connection: Connection[Any], job: NewJob) -> None:
+    connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [job.platform])
+    connection.execute(
+        "INSERT INTO job (id, request_id, platform, mode, seed, state, priority, due, created) VALUES"
+        " (%(id)s, %(request_id)s, %(platform)s, %(mode)s, %(seed)s, 'queued', %(priority)s, %(due)s, %(created)s)",
+        asdict(job),
+    )
+
+
+_JOB = """
+SELECT job.id, request_id, job.platform, job.mode, seed, job.state, job.priority, cancel, run_id, job.reason, job.created, started,
+       job.ended, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, run.digest AS run, host.name AS host
+FROM job JOIN request ON request.id = request_id LEFT JOIN run ON run.id = run_id
+LEFT JOIN lease ON lease.job_id = job.id AND lease.ended IS NULL LEFT JOIN host ON host.id = lease.host_id
+"""
+
+
+def job_row(connection: Connection[Any], identity: UUID) -> JobRow | None:
+    return typed(connection, JobRow).execute(_JOB + " WHERE job.id = %s", [identity]).fetchone()
+
+
+def job_of_run(connection: Connection[Any], run_id: int) -> JobRow | None:
+    """The newest job that a run was made for."""
+    query = _JOB + " WHERE run_id = %s ORDER BY job.created DESC LIMIT 1"
+    return typed(connection, JobRow).execute(query, [run_id]).fetchone()
+
+
+def lock_job(connection: Connection[Any], identity: UUID) -> LockedJobRow | None:
+    query = "SELECT id, state, cancel, failed_hosts FROM job WHERE id = %s FOR UPDATE"
+    return typed(connection, LockedJobRow).execute(query, [identity]).fetchone()
+
+
+def jobs_of_request(connection: Connection[Any], identity: UUID) -> list[JobRow]:
+    query = _JOB + " WHERE request_id = %s ORDER BY job.platform, job.mode"
+    return typed(connection, JobRow).execute(query, [identity]).fetchall()
+
+
+def list_jobs(
+    connection: Connection[Any], *, state: str | None, at: datetime | None, number: UUID | None, limit: int
+) -> list[JobRow]:
+    """Newest first, from a position on: when the job before was made, and its number. In one state where it is named."""
+    query = (
+        _JOB + " WHERE (%(state)s::text IS NULL OR job.state = %(state)s)"
+        " AND (%(at)s::timestamptz IS NULL OR (job.created, job.id) < (%(at)s, %(id)s))"
+        " ORDER BY job.created DESC, job.id DESC LIMIT %(limit)s"
+    )
+    wanted = {"state": state, "at": at, "id": number, "limit": limit}
+    return typed(connection, JobRow).execute(query, wanted).fetchall()
+
+
+_NEXT = """
+SELECT id FROM job
+WHERE state = 'queued' AND platform = %(platform)s AND mode = ANY(%(modes)s) AND NOT %(host)s = ANY(failed_hosts)
+ORDER BY due, id LIMIT 1
+FOR UPDATE SKIP LOCKED
+"""
+
+
+def take_next(connection: Connection[Any], platform: str, modes: Sequence[str], host_id: int) -> UUID | None:
+    """Locks the job that this host should do next: two hosts that ask at once get two jobs."""
+    wanted = {"platform": platform, "modes": list(modes), "host": host_id}
+    return values(connection, UUID).execute(_NEXT, wanted).fetchone()
+
+
+def set_job(
+    connection: Connection[Any],
+    identity: UUID,
+    state: JobState,
+    *,
+    reason: str | None,
+    failed_hosts: Sequence[int],
+    run_id: int | None,
+    ended: datetime | None,
+) -> None:
+    connection.execute(
+        "UPDATE job SET state = %s, reason = %s, failed_hosts = %s, run_id = coalesce(%s, run_id), ended = %s WHERE id = %s",
+        [state, reason, list(failed_hosts), run_id, ended, identity],
+    )
+
+
+def ask_cancel(connection: Connection[Any], identity: UUID) -> None:
+    connection.execute("UPDATE job SET cancel = true WHERE id = %s", [identity])
+
+
+def attach_run(connection: Connection[Any], job_id: UUID, run_id: int) -> None:
+    connection.execute("UPDATE job SET run_id = %s WHERE id = %s", [run_id, job_id])
+
+
+def write_event(
+    connection: Connection[Any],
+    job_id: UUID,
+    lease_id: UUID | None,
+    sequence: int,
+    kind: str,
+    data: FreeJson,
+    at: datetime,
+) -> None:
+    """Events of a lease are numbered by its host: one that is sent twice is stored once."""
+    connection.execute(
+        "INSERT INTO event (job_id, lease_id, sequence, at, kind, data) VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        [job_id, lease_id, sequence, at, kind, Jsonb(data)],
+    )
+
+
+def write_own_event(
+    connection: Connection[Any], job_id: UUID, kind: str, data: Mapping[str, str | None], at: datetime
+) -> None:
+    """An event of the service itself, numbered under the job's lock."""
+    connection.execute(
+        "INSERT INTO event (job_id, lease_id, sequence, at, kind, data)"
+        " SELECT %(job)s, NULL, count(*), %(at)s, %(kind)s, %(data)s FROM event WHERE job_id = %(job)s AND lease_id IS NULL",
+        {"job": job_id, "at": at, "kind": kind, "data": Jsonb(data)},
+    )
+
+
+def events_after(connection: Connection[Any], job_id: UUID, after: int, limit: int) -> list[EventRow]:
+    query = "SELECT id, at, kind, data FROM event WHERE job_id = %s AND id > %s ORDER BY id LIMIT %s"
+    return typed(connection, EventRow).execute(query, [job_id, after, limit]).fetchall()
+
+
+def last_events(connection: Connection[Any], job_id: UUID, limit: int) -> list[EventRow]:
+    """The newest events of a job, the oldest of them first."""
+    query = "SELECT id, at, kind, data FROM event WHERE job_id = %s ORDER BY id DESC LIMIT %s"
+    rows = typed(connection, EventRow).execute(query, [job_id, limit]).fetchall()
+    return list(reversed(rows))
+
+
+def queue_of(connection: Connection[Any], limit: int) -> list[JobRow]:
+    """What waits and what runs, in the order in which each platform will take it."""
+    query = (
+        _JOB
+        + " WHERE job.state IN ('queued', 'leased') ORDER BY job.platform, job.state = 'queued', job.due, job.id LIMIT %s"
+    )
+    return typed(connection, JobRow).execute(query, [limit]).fetchall()
+
+
+def durations(connection: Connection[Any], platform: str, mode: str) -> list[float]:
+    """Seconds that the last finished jobs of this platform and mode took, newest first."""
+    query = (
+        "SELECT extract(epoch FROM ended - started)::float8 AS seconds FROM job"
+        " WHERE platform = %s AND mode = %s AND state = 'done' AND started IS NOT NULL ORDER BY ended DESC LIMIT 50"
+    )
+    return values(connection, float).execute(query, [platform, mode]).fetchall()
+
+
+def reopen_job(connection: Connection[Any], identity: UUID) -> None:
+    connection.execute(
+        "UPDATE job SET state = 'queued', cancel = false, failed_hosts = '{}', reason = NULL, ended = NULL WHERE id = %s",
+        [identity],
+    )
