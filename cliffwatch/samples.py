@@ -1,7 +1,7 @@
 """Samples of boots, the input of every comparison, wherever they come from."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -103,7 +103,7 @@ class Arm:
     label: str
     mode: Mode | None
     platform: str | None
-    boots: tuple[Boot, ...]
+    boots: Sequence[Boot]
     facts: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)

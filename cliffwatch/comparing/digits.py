@@ -1,28 +1,30 @@
 """Verdicts on noisy values that were printed with few digits: what rounding alone can make or hide is not known."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.noisy import TWO_MODES
 from cliffwatch.comparing.ordering import likely
-from cliffwatch.comparing.rows import Row
 from cliffwatch.comparing.thresholds import ALPHA
 
 ONE_STEP = "one step of the printed digits"
+
+TWO_MODES = "two modes"
+"""How the note on a row with two modes begins."""
 
 _NOTHING = 1e-9
 """A fraction by which a difference of one step and one step may differ."""
 
 
-def judge_digits(draft: Comparison, row: Row) -> Comparison:
-    """The row with the largest step of its printed digits in its interval, its detectable change and its verdict.
+def judge_digits(draft: Comparison, step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
+    """The row with the largest step of its printed digits in its interval, its detectable change and its verdict. `explained` are the
+    steps to the verdict of the draft.
 
     Boots repeat the same rounding, so that no number of them makes up for a digit; where they spread over many steps it is a
     small part of their interval anyway.
     """
-    step = max((each.sample.resolution / each.sample.value for each in row.both()), default=0.0)
     if draft.change is None or step <= 0:
-        return draft
+        return replace(draft, explained=explained)
     low = None if draft.ci_low is None else max(-1.0, draft.ci_low - step)
     high = None if draft.ci_high is None else draft.ci_high + step
     widened = replace(
@@ -30,7 +32,10 @@ def judge_digits(draft: Comparison, row: Row) -> Comparison:
         ci_low=low,
         ci_high=high,
         mde=None if draft.mde is None else max(draft.mde, step),
-        steps=(*draft.steps, f"{ONE_STEP} is {step:.4%}, which is in the interval and in the detectable change"),
+        explained=lambda: (
+            *explained(),
+            f"{ONE_STEP} is {step:.4%}, which is in the interval and in the detectable change",
+        ),
     )
     why = _in_doubt(widened, step)
     if why is None:
