@@ -5,10 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.failure import Failure
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Value
+from cliffwatch.parsers.value_table import ValueTable
 from cliffwatch.results import COMPARED, notable_of, read_run, stages_from_json
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
@@ -87,7 +91,7 @@ def import_file(path: Path) -> ImportedFile | Failure:
         )
     arms = arms_from_parsed(parsed, str(path))
     settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
-    one_run = settings.get("one-run") != "no" and all(value.origin is not None for value in parsed.values)
+    one_run = settings.get("one-run") != "no" and _are_of_boots(parsed.values)
     return ImportedFile(
         arms=arms, notable=_notable(settings), stages=_stages(settings) if one_run else None, one_run=one_run
     )
@@ -127,13 +131,17 @@ def read_text(path: Path) -> str | Failure:
 
 def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
     """The arms of a parsed output by name; one with an empty name where it names none."""
+    if isinstance(parsed.values, ValueTable):
+        tables = {name: _columns(parsed.values, name) for name in dict.fromkeys(row.arm for row in parsed.values.rows)}
+        if None not in tables.values():
+            return {name: _arm(name, boots, parsed, label) for name, boots in tables.items() if boots is not None}
     values: dict[str, list[Value]] = {}
     for value in parsed.values:
         values.setdefault(value.arm, []).append(value)
-    return {name: _arm(name, of_arm, parsed, label) for name, of_arm in values.items()}
+    return {name: _arm(name, _boots(of_arm), parsed, label) for name, of_arm in values.items()}
 
 
-def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
+def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
     description = parsed.arms.get(name, _NO_DESCRIPTION)
     settings, mode = description.settings, description.settings.get("mode")
     facts = {key: value for key, value in description.facts.items() if key != "label"}
@@ -143,12 +151,44 @@ def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
         label=description.facts.get("label") or (f"{label}:{name}" if name else label),
         mode=known_mode,
         platform=settings.get("platform"),
-        boots=_boots(values),
+        boots=boots,
         facts=facts,
         environment={key: settings[key] for key in COMPARED if key in settings} if known_mode else {},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if known_mode else parsed.assumed,
     )
+
+
+def _are_of_boots(values: Sequence[Value]) -> bool:
+    """Whether the output says of every value which boot it is of."""
+    return not isinstance(values, ValueTable) and all(value.origin is not None for value in values)
+
+
+def _columns(table: ValueTable, arm: str) -> BootsOfColumns | None:
+    """The boots of an arm whose n-th value of a metric of a case is taken for its n-th boot; None where the values of a metric of a case
+    come in two units, or under two names of the case: then they are in several rows of the table.
+    """
+    cases: dict[_Case, CaseKey] = {}
+    numbers = np.array([number for number, row in enumerate(table.rows) if row.arm == arm], dtype=np.intp)
+    rows = [table.rows[number] for number in numbers.tolist()]
+    keys = [RowKey(_case(row.suite, row.benchmark, row.params, cases), row.metric, row.unit) for row in rows]
+    if len({(key.case, key.metric) for key in keys}) < len(keys):
+        return None
+    counts = np.diff(table.starts)[numbers]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+    chosen = places + np.repeat(table.starts[numbers], counts)
+    count = np.arange(1, counts.max() + 1)
+    boots = BootTable(index=count, block=count, confirms=np.zeros(len(count), dtype=bool), layouts=())
+    columns = Columns(
+        boots=boots,
+        keys=keys,
+        starts=starts,
+        values=table.values[chosen],
+        resolutions=table.resolutions[chosen],
+        places=places,
+    )
+    return BootsOfColumns(columns, table.order[chosen])
 
 
 def _boots(values: Sequence[Value]) -> tuple[Boot, ...]:
@@ -181,17 +221,21 @@ def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
 
 
 def _sample(value: Value, cases: dict[_Case, CaseKey]) -> Sample:
-    """`cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
-    key = (value.suite, value.benchmark, tuple(value.params.items()))
-    case = cases.get(key)
-    if case is None:
-        suite = value.suite or load_catalogue().suite_of(value.benchmark) or "unknown"
-        case = cases[key] = CaseKey(suite, key[1], key[2])
     return Sample(
-        case=case,
+        case=_case(value.suite, value.benchmark, value.params, cases),
         metric=value.metric,
         unit=value.unit,
         value=value.value,
         readings=value.samples,
         resolution=value.resolution,
     )
+
+
+def _case(suite: str | None, benchmark: str, params: Mapping[str, str], cases: dict[_Case, CaseKey]) -> CaseKey:
+    """`cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
+    key = (suite, benchmark, tuple(params.items()))
+    case = cases.get(key)
+    if case is None:
+        known = suite or load_catalogue().suite_of(benchmark) or "unknown"
+        case = cases[key] = CaseKey(known, benchmark, key[2])
+    return case
