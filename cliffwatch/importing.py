@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.installed import suite_of
 from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.failure import Failure
 from cliffwatch.parsers.detect import parse_any
@@ -236,6 +236,6 @@ def _case(suite: str | None, benchmark: str, params: Mapping[str, str], cases: d
     key = (suite, benchmark, tuple(params.items()))
     case = cases.get(key)
     if case is None:
-        known = suite or load_catalogue().suite_of(benchmark) or "unknown"
+        known = suite or suite_of(benchmark) or "unknown"
         case = cases[key] = CaseKey(known, benchmark, key[2])
     return case

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, Control, SideFacts, Sweep
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.noisy import FamilyError, judge_family
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, rows_of
-from cliffwatch.comparing.sweeps import sweeps_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.validity import (
     different_environments,
@@ -56,7 +55,7 @@ def compare(
         left_out=left_out(base, head),
         means=tuple(means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None])),
         control=itself,
-        sweeps=tuple(sweeps_of(reported)),
+        sweeps=_sweeps(reported),
         waiting=waiting,
         next_look=_next_look(rows, waiting, method.stages),
         warnings=tuple(warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run)),
@@ -160,6 +159,15 @@ def _checked_by_control(
         published=sum(row.verdict in CHANGES for row in primary),
         largest=max((abs(row.change) for row in primary if row.change is not None), default=0.0),
     )
+
+
+def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
+    cases = [(row.case.suite, row.case.benchmark, row.metric) for row in rows if row.case.params]
+    if len(set(cases)) == len(cases):
+        return ()
+    from cliffwatch.comparing.sweeps import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
+
+    return tuple(sweeps_of(rows))
 
 
 def _next_look(rows: Sequence[Row], waiting: Sequence[CaseKey], stages: Stages | None) -> int:

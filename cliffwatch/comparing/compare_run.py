@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue import installed
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environment_differences import assumed_traits, case_traits
@@ -41,7 +41,7 @@ class Sides:
     def traits(self) -> Traits:
         """What the files of the sides say of a metric, else the catalogue, for guests with as many CPUs as either side had."""
         cpus = max(self.base.guest_cpus, self.head.guest_cpus)
-        return assumed_traits([self.base, self.head], partial(case_traits, load_catalogue().traits, cpus))
+        return assumed_traits([self.base, self.head], partial(case_traits, installed.traits, cpus))
 
 
 def sides_of_run(run: Run) -> Sides:

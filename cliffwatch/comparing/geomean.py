@@ -57,7 +57,12 @@ def _matrix(sides: Sequence[Side]) -> Values:
     lines = np.repeat(np.arange(len(sides)), [side.boots for side in sides])
     screened = ~columns.boots.confirms[columns.places[chosen]]
     chosen, lines = chosen[screened], lines[screened]
-    boots, places = np.unique(columns.boots.index[columns.places[chosen]], return_inverse=True)
-    matrix = np.full((len(sides), max(1, len(boots))), np.nan)
-    matrix[lines, places] = np.log(columns.values[chosen])
+    places, index = columns.places[chosen], columns.boots.index
+    seen = np.zeros(len(index), dtype=bool)
+    seen[places] = True
+    column_of = {boot: column for column, boot in enumerate(sorted(set(index[seen].tolist())))}
+    matrix = np.full((len(sides), max(1, len(column_of))), np.nan)
+    matrix[lines, np.array([column_of.get(boot, 0) for boot in index.tolist()])[places]] = np.log(
+        columns.values[chosen]
+    )
     return matrix

@@ -132,7 +132,7 @@ def blocks_of(sides: Sequence[Side]) -> Iterator[Block]:
     """Sides of one arm, those with as many boots together."""
     first = np.array([side.first for side in sides], dtype=np.intp)
     counts = np.array([side.last for side in sides], dtype=np.intp) - first
-    for count in np.unique(counts).tolist():
+    for count in sorted(set(counts.tolist())):
         numbers = np.flatnonzero(counts == count)
         yield Block(numbers, first[numbers][:, None] + np.arange(count))
 

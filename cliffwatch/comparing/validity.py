@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import outcomes_of
@@ -156,12 +157,18 @@ def warnings_of_order(judged: Sequence[tuple[Row, Comparison]], *, one_run: bool
 
 
 def _took_turns(rows: Sequence[Row]) -> bool:
-    positions = [
-        np.unique(side.columns.boots.index[np.concatenate([each.places for each in sides])])
-        for side, sides in ((rows[0].base, [row.base for row in rows]), (rows[0].head, [row.head for row in rows]))
-    ]
+    positions = [_positions([row.base for row in rows]), _positions([row.head for row in rows])]
     order = np.concatenate(positions).astype(float)
     return interleaved(order, np.repeat([0.0, 1.0], [len(each) for each in positions]))
+
+
+def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
+    """Of the boots of an arm that have a value in any of its sides, each once."""
+    boots = sides[0].columns.boots.index
+    seen = np.zeros(len(boots), dtype=bool)
+    for block in blocks_of(sides):
+        seen[sides[0].columns.places[block.places]] = True
+    return np.array(sorted(set(boots[seen].tolist())), dtype=int)
 
 
 def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:

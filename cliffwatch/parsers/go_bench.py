@@ -129,13 +129,11 @@ def _table(
     origin_of = np.array([different.index(each) for each in origins], dtype=np.intp)[following]
     # One number says all three of a value: where it comes from, its name and its unit.
     codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
-    found, first, row_of = np.unique(codes, return_index=True, return_inverse=True)
-    appearance = np.argsort(first)
-    rows = [_row(int(code), different, names, units) for code in found[appearance].tolist()]
+    found, row_of = numbered(codes.tolist())
+    rows = [_row(code, different, names, units) for code in found]
     keys = {(*row[:3], tuple(row.params.items()), row.metric, row.unit) for row in rows}
     if not np.isfinite(values).all() or len(keys) < len(rows):
         return None
-    row_of = np.argsort(appearance)[row_of]
     order = np.argsort(row_of, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(rows)))])
     steps = steps_of(lines.texts, units, unit_of)

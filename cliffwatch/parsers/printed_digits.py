@@ -12,6 +12,9 @@ from cliffwatch.parsers.readings import Value
 _Row = tuple[object, ...]
 
 _NUMBER = re.compile(r"[+-]?\d*(?:\.(?P<decimals>\d*))?(?:[eE](?P<power>[+-]?\d{1,3}))?")
+_MOST_DECIMALS = 400
+"""From fewer on a step is 0 as well, the smallest that a number can be."""
+
 _COUNTED = re.compile(r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)")
 
 
@@ -38,10 +41,9 @@ def steps_of(texts: Sequence[str], units: Sequence[str], unit_of: NDArray[np.int
     ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     points = np.flatnonzero(data == ord("."))
     pointed = np.searchsorted(ends, points)
-    decimals = ends[pointed] - points - 1
+    decimals = np.minimum(ends[pointed] - points - 1, _MOST_DECIMALS)
     steps = np.where([bool(_COUNTED.search(unit.lower())) for unit in units], 0.0, 1.0)[unit_of]
-    different, which = np.unique(decimals, return_inverse=True)
-    steps[pointed] = np.array([_power_of_ten(-count) for count in different.tolist()], dtype=float)[which]
+    steps[pointed] = np.array([_power_of_ten(-count) for count in range(decimals.max(initial=0) + 1)])[decimals]
     return steps
 
 

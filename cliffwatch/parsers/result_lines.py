@@ -1,7 +1,8 @@
 """Finds the result lines of the Go benchmark format in a whole text at once: a name, a number, and then values with a unit each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from cliffwatch.parsers.cleaning import Line, is_plain
 
 Numbers = NDArray[np.intp]
+T = TypeVar("T", bound=Hashable)
 
 _NAME = np.frombuffer(b"Benchmark", dtype=np.uint8)
 
@@ -81,12 +83,8 @@ def _taken(words: Sequence[str], places: Numbers) -> list[str]:
     return list(map(words.__getitem__, places.tolist()))
 
 
-def numbered(words: Sequence[str]) -> tuple[list[str], Numbers]:
-    """The different words in the order in which they come, and which of them each is."""
-    different = list(dict.fromkeys(words))
-    number_of = {word: number for number, word in enumerate(different)}
-    return different, _array(map(number_of.__getitem__, words), len(words))
-
-
-def _array(numbers: Iterable[int], count: int) -> Numbers:
-    return np.fromiter(numbers, dtype=np.intp, count=count)
+def numbered(things: Sequence[T]) -> tuple[list[T], Numbers]:
+    """The different ones in the order in which they come, and which of them each is."""
+    different = list(dict.fromkeys(things))
+    number_of = {thing: number for number, thing in enumerate(different)}
+    return different, np.fromiter(map(number_of.__getitem__, things), dtype=np.intp, count=len(things))

@@ -47,7 +47,7 @@ def summarised(
     bounds, wanted = np.zeros((3, len(rows))), np.array(levels)
     for indexes, ranked in ranked_alike(rows, in_pairs):
         bounds[0, indexes] = ranked.shift
-        for level in np.unique(wanted[indexes]).tolist():
+        for level in sorted(set(wanted[indexes].tolist())):
             chosen = wanted[indexes] == level
             bounds[1:, indexes[chosen]] = np.stack(ranked.interval(level))[:, chosen]
     spreads = _spreads(rows, [paired and spread_in_pairs for paired in in_pairs], math.log1p(notable))

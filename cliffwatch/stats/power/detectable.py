@@ -7,10 +7,8 @@ detects what passes its screen and then any of its looks. Shifts and spreads are
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
-
-import numpy as np
 
 from cliffwatch.stats.power.detection import (
     EFFICIENCY,
@@ -48,7 +46,23 @@ _COUNTED = 200
 """Boots up to which orders are counted to say whether ranks reach an error; more reach any that is asked for."""
 
 _CLOSE_ENOUGH = 1e-5
-_NODES = 10
+
+_Term = tuple[float, float, float]
+"""A weight of the integral, the sine of its angle, and twice the square of the cosine."""
+
+NODES = (
+    (0.013046735741414128, 0.03333567215434407),
+    (0.06746831665550773, 0.0747256745752902),
+    (0.16029521585048778, 0.109543181257991),
+    (0.2833023029353764, 0.13463335965499826),
+    (0.4255628305091844, 0.1477621123573764),
+    (0.5744371694908156, 0.1477621123573764),
+    (0.7166976970646236, 0.13463335965499826),
+    (0.8397047841495122, 0.109543181257991),
+    (0.9325316833444923, 0.0747256745752902),
+    (0.9869532642585859, 0.03333567215434407),
+)
+"""Gauss and Legendre's ten points and weights, from 0 to 1: numpy's module of them takes longer to load than most comparisons."""
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
@@ -72,6 +86,7 @@ def detectable_staged(spread: float, stages: Stages, candidates: int, power: flo
     return None if units is None else units * spread
 
 
+@lru_cache(maxsize=1 << 14)
 def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:
     """Boots an arm, of one stage, with which a shift is detected with `power`; at most 100,000."""
     if shift <= 0:
@@ -122,9 +137,15 @@ def _with_trimmed(ranks: float, distance: float, freedom: int, alpha: float) -> 
     """The probability that ranks pass, as they do with `ranks`, and trimmed means at a two-sided `alpha`; `distance` in standard errors of a mean."""
     if freedom < 1:
         return 0.0
+    critical, terms = _trimmed_test(freedom, alpha)
+    return _both(ranks, noncentral_tail(critical, freedom, distance * math.sqrt(_TRIMMED_EFFICIENCY)), terms)
+
+
+@cache
+def _trimmed_test(freedom: int, alpha: float) -> tuple[float, tuple[_Term, ...]]:
+    """What the test of trimmed means at a two-sided `alpha` has to exceed, and the terms of its correlation with ranks."""
     critical = t_quantile(alpha, freedom)
-    trimmed = noncentral_tail(critical, freedom, distance * math.sqrt(_TRIMMED_EFFICIENCY))
-    return _both(ranks, trimmed, _TRIMMED_CORRELATION / math.sqrt(1 + _OWN_ERROR * critical**2 / (2 * freedom)))
+    return critical, _terms(_TRIMMED_CORRELATION / math.sqrt(1 + _OWN_ERROR * critical**2 / (2 * freedom)))
 
 
 def _left(boots: int) -> int:
@@ -195,24 +216,21 @@ def _least(powered: Callable[[float], float], power: float) -> float | None:
     return high
 
 
-def _both(first: float, second: float, correlation: float) -> float:
-    """That both of two normals lie below bounds that each does with this probability (Drezner and Wesolowsky, Journal of Statistical
-    Computation and Simulation 35, 1990, at the angle whose sine is the correlation, where it is smooth).
-    """
+def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
+    """That both of two normals lie below bounds that each does with this probability; `terms` are those of their correlation."""
     if not (0 < first < 1 and 0 < second < 1):
         return min(first, second)
     ours, theirs = _NORMAL.inv_cdf(first), _NORMAL.inv_cdf(second)
     squares, product = ours**2 + theirs**2, 2 * ours * theirs
-    widest = math.asin(correlation)
-    together = math.fsum(
-        weight * math.exp(-(squares - product * math.sin(angle)) / (2 * math.cos(angle) ** 2))
-        for angle, weight in ((widest * point, widest * weight) for point, weight in _nodes())
-    )
+    together = math.fsum([weight * math.exp(-(squares - product * sine) / cosine) for weight, sine, cosine in terms])
     return first * second + together / (2 * math.pi)
 
 
-@cache
-def _nodes() -> list[tuple[float, float]]:
-    """Gauss and Legendre's, from 0 to 1. Their module is loaded with the first, as few commands need them."""
-    points, weights = np.polynomial.legendre.leggauss(_NODES)
-    return [((float(point) + 1) / 2, float(weight) / 2) for point, weight in zip(points, weights, strict=True)]
+def _terms(correlation: float) -> tuple[_Term, ...]:
+    """Of the integral of Drezner and Wesolowsky (Journal of Statistical Computation and Simulation 35, 1990), at the angle whose sine is
+    the correlation, where it is smooth.
+    """
+    widest = math.asin(correlation)
+    return tuple(
+        (widest * weight, math.sin(widest * point), 2 * math.cos(widest * point) ** 2) for point, weight in NODES
+    )
