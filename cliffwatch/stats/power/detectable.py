@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from functools import cache, lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 from cliffwatch.stats.power.detection import (
     EFFICIENCY,
@@ -34,6 +35,7 @@ _SPREAD_ERROR = 0.9
 where that of a standard deviation is 0.7; of noise with a long tail it is more."""
 
 _TRIMMED_EFFICIENCY = 0.8736
+_ROOT_OF_EFFICIENCY, _ROOT_2 = math.sqrt(_TRIMMED_EFFICIENCY), math.sqrt(2.0)
 _TRIMMED_CORRELATION = 0.9863
 """Of a mean of three fifths, with a mean and with ranks."""
 
@@ -117,35 +119,54 @@ def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
 
 def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> float:
     """The probability that a shift of so many spreads passes the rank test at `alpha` and the tests that have to agree with it."""
-    ranks = detection_power(units, 1.0, n, m, 2 * alpha / sides)
-    distance, freedom = units * math.sqrt(n * m / (n + m)), _left(n) + _left(m) - 2
-    plain, strict = (
-        _with_trimmed(ranks, distance, freedom, (2 * alpha / sides) ** share)
-        for share in (evidence_share(n, m), WHERE_SPREADS_DIFFER)
-    )
-    together = (1 - SPREADS_DIFFER) * plain + SPREADS_DIFFER * strict
-    if not sizes_differ(n, m):
-        return together
+    return _published(n, m, alpha, sides)(units)
+
+
+def _published(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
+    """The same of every shift; what does not depend on it is worked out once."""
+    error, freedom = 2 * alpha / sides, _left(n) + _left(m) - 2
+    scale, apart = math.sqrt(n * m / (n + m)), math.sqrt(1 / n + 1 / m)
+    shares = (evidence_share(n, m), WHERE_SPREADS_DIFFER)
+    plain, strict = (_trimmed_test(freedom, error**share) if freedom >= 1 else None for share in shares)
     fewest = min(n, m)
-    if fewest < 2:
-        return 0.0
-    critical = t_quantile(2 * alpha / sides, fewest - 1)
-    return min(together, noncentral_tail(critical, fewest - 1, units / math.sqrt(1 / n + 1 / m)))
+    unequal = (t_quantile(error, fewest - 1), fewest - 1) if sizes_differ(n, m) and fewest > 1 else None
+
+    def powered(units: float) -> float:
+        if fewest < 2 and sizes_differ(n, m):
+            return 0.0
+        ranks, distance = detection_power(units, 1.0, n, m, error), units * scale
+        together = (1 - SPREADS_DIFFER) * _with_trimmed(ranks, distance, plain)
+        together += SPREADS_DIFFER * _with_trimmed(ranks, distance, strict)
+        return together if unequal is None else min(together, noncentral_tail(*unequal, units / apart))
+
+    return powered
 
 
-def _with_trimmed(ranks: float, distance: float, freedom: int, alpha: float) -> float:
-    """The probability that ranks pass, as they do with `ranks`, and trimmed means at a two-sided `alpha`; `distance` in standard errors of a mean."""
-    if freedom < 1:
+class _TrimmedTest(NamedTuple):
+    """What the statistic of trimmed means has to exceed, less its bias; its spread; and the terms of its correlation with ranks."""
+
+    bound: float
+    spread: float
+    terms: tuple[_Term, ...]
+
+
+def _with_trimmed(ranks: float, distance: float, test: _TrimmedTest | None) -> float:
+    """The probability that ranks pass, as they do with `ranks`, and trimmed means; `distance` in standard errors of a mean."""
+    if test is None:
         return 0.0
-    critical, terms = _trimmed_test(freedom, alpha)
-    return _both(ranks, noncentral_tail(critical, freedom, distance * math.sqrt(_TRIMMED_EFFICIENCY)), terms)
+    trimmed = 0.5 * (1.0 + math.erf((distance * _ROOT_OF_EFFICIENCY - test.bound) / test.spread / _ROOT_2))
+    return _both(ranks, trimmed, test.terms)
 
 
 @cache
-def _trimmed_test(freedom: int, alpha: float) -> tuple[float, tuple[_Term, ...]]:
-    """What the test of trimmed means at a two-sided `alpha` has to exceed, and the terms of its correlation with ranks."""
+def _trimmed_test(freedom: int, alpha: float) -> _TrimmedTest:
+    """Two-sided, by the normal approximation of `noncentral_tail`."""
     critical = t_quantile(alpha, freedom)
-    return critical, _terms(_TRIMMED_CORRELATION / math.sqrt(1 + _OWN_ERROR * critical**2 / (2 * freedom)))
+    return _TrimmedTest(
+        bound=critical * (1 - 1 / (4 * freedom)),
+        spread=math.sqrt(1 + critical**2 / (2 * freedom)),
+        terms=_terms(_TRIMMED_CORRELATION / math.sqrt(1 + _OWN_ERROR * critical**2 / (2 * freedom))),
+    )
 
 
 def _left(boots: int) -> int:
@@ -158,10 +179,13 @@ def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
     if pairs < 2 or 2.0**-pairs > alpha / 2:
         return None
 
+    freedom = _left(pairs) - 1
+    test = _trimmed_test(freedom, alpha ** evidence_share(pairs, pairs)) if freedom >= 1 else None
+
     def passed(units: float) -> float:
         distance = units * math.sqrt(pairs / 2)
         ranks = noncentral_tail(t_quantile(alpha, pairs - 1), pairs - 1, distance * math.sqrt(EFFICIENCY))
-        return _with_trimmed(ranks, distance, _left(pairs) - 1, alpha ** evidence_share(pairs, pairs))
+        return _with_trimmed(ranks, distance, test)
 
     return _least(passed, power)
 
@@ -171,7 +195,7 @@ def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float |
     """In spreads; None where no shift passes."""
     if min(n, m) < 2 or not _reaches(n, m, alpha / sides):
         return None
-    return _least(lambda units: published_power(units, n, m, alpha, sides), power)
+    return _least(_published(n, m, alpha, sides), power)
 
 
 @cache
@@ -180,12 +204,12 @@ def _smallest_staged(screen: int, screen_alpha: float, boots: int, alpha: float,
     if not _reaches(boots, boots, alpha):
         return None
 
+    published = _published(boots, boots, alpha, 1)
+
     def passed(units: float) -> float:
         noncentral = units * math.sqrt(screen / 2)
         freedom = 2 * screen - 2
-        return noncentral_tail(t_quantile(screen_alpha, freedom), freedom, noncentral) * published_power(
-            units, boots, boots, alpha, 1
-        )
+        return noncentral_tail(t_quantile(screen_alpha, freedom), freedom, noncentral) * published(units)
 
     return _least(passed, power)
 
