@@ -124,26 +124,25 @@ def _judged(
     verdict, reason, needs = _verdict(decision, q, summary, row.traits.better, setting)
     size = _size(decision, q, setting) if verdict in CHANGES else None
     low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
-    judged = Comparison(
+    fields = {
         **draft,
-        n_base=len(used.base),
-        n_head=len(used.head),
-        base=math.exp(summary.base),
-        head=math.exp(summary.head),
-        change=math.expm1(summary.shift if size is None else size.shift),
-        ci_low=_bound(low),
-        ci_high=_bound(high),
-        p=decision.p,
-        q=q,
-        mde=_detectable(summary.spread, decision, setting),
-        interval_level=decision.level or (1 - setting.error.of_report if size is None else LEVEL),
-        verdict=verdict,
-        reason=reason,
-        needs=needs,
-        notes=(*row.notes, *_notes(summary, size)),
-    )
-    explained = partial(_steps, judged, row, decision, summary.spread, setting)
-    return judge_digits(judged, step, explained)
+        "n_base": len(used.base),
+        "n_head": len(used.head),
+        "base": math.exp(summary.base),
+        "head": math.exp(summary.head),
+        "change": math.expm1(summary.shift if size is None else size.shift),
+        "ci_low": _bound(low),
+        "ci_high": _bound(high),
+        "p": decision.p,
+        "q": q,
+        "mde": _detectable(summary.spread, decision, setting),
+        "interval_level": decision.level or (1 - setting.error.of_report if size is None else LEVEL),
+        "verdict": verdict,
+        "reason": reason,
+        "needs": needs,
+        "notes": (*row.notes, *_notes(summary, size)),
+    }
+    return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, setting))
 
 
 def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | None:
@@ -241,8 +240,10 @@ def _two_modes(modes: TwoModes) -> str:
     return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
-def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> tuple[str, ...]:
-    threshold, family, stages = setting.threshold, setting.family, setting.stages
+def _steps(
+    fields: Mapping[str, Any], row: Row, decision: Decision, spread: float, setting: _Setting
+) -> tuple[str, ...]:
+    draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
     steps = [
         f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
     ]

@@ -98,10 +98,12 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
 
 def likely(row: Comparison | Mapping[str, Any]) -> bool:
     """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely, and it is no small one."""
-    names = ("verdict", "p", "change", "threshold")
-    verdict, p, change, threshold = (
-        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row.get(name) for name in names)
-    )
+    if isinstance(row, Comparison):
+        return _likely(row.verdict, row.p, row.change, row.threshold)
+    return _likely(*map(row.get, ("verdict", "p", "change", "threshold")))
+
+
+def _likely(verdict: str | None, p: float | None, change: float | None, threshold: float | None) -> bool:
     if verdict != "inconclusive" or p is None or change is None:
         return False
     return bool(p <= LIKELY and abs(change) >= (NOISY if threshold is None else threshold))
@@ -109,10 +111,9 @@ def likely(row: Comparison | Mapping[str, Any]) -> bool:
 
 def beyond_noise(row: Comparison | Mapping[str, Any]) -> bool:
     """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
-    names = ("verdict", "q", "ci_low", "ci_high", "p")
-    verdict, q, low, high, p = (
-        (getattr(row, name) for name in names) if isinstance(row, Comparison) else (row.get(name) for name in names)
-    )
+    if isinstance(row, Comparison):
+        return is_real(verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None)
+    verdict, q, low, high, p = map(row.get, ("verdict", "q", "ci_low", "ci_high", "p"))
     return is_real(verdict=str(verdict), q=q, ci_low=low, ci_high=high, counted=p is None)
 
 

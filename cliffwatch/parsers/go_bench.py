@@ -93,7 +93,7 @@ def _parse_at_once(text: str) -> Parsed | None:
     beside, assumed = _Beside(), dict[str, Assumed]()
     origins: list[tuple[str, str | None]] = []
     following = np.searchsorted([each.number - 1 for each in lines.others], lines.numbers)
-    with_results = frozenset(following.tolist())
+    with_results = frozenset(np.flatnonzero(np.bincount(following)).tolist())
     for place, line in enumerate([None, *lines.others]):
         if line is not None and line.text.startswith("#"):
             beside.read(line.text, [])
@@ -125,11 +125,12 @@ def _table(
         return None
     names, name_of = numbered(lines.names)
     units, unit_of = numbered(lines.units)
-    different = list(dict.fromkeys(origins))
-    origin_of = np.array([different.index(each) for each in origins], dtype=np.intp)[following]
+    different = list(dict.fromkeys(origins[place] for place in np.flatnonzero(np.bincount(following)).tolist()))
+    number_of = {origin: number for number, origin in enumerate(different)}
+    origin_of = np.array([number_of.get(origin, 0) for origin in origins], dtype=np.intp)[following]
     # One number says all three of a value: where it comes from, its name and its unit.
     codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
-    found, row_of = numbered(codes.tolist())
+    found, row_of = numbered(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
     rows = [_row(code, different, names, units) for code in found]
     keys = {(*row[:3], tuple(row.params.items()), row.metric, row.unit) for row in rows}
     if not np.isfinite(values).all() or len(keys) < len(rows):

@@ -79,12 +79,17 @@ def _begin_a_result(data: NDArray[np.uint8], begins: Numbers) -> NDArray[np.bool
     return same
 
 
-def _taken(words: Sequence[str], places: Numbers) -> list[str]:
+def _taken(words: list[str], places: Numbers) -> list[str]:
+    """The words at these places, which rise; quickest where they are as far from each other all the way, as in most files."""
+    if len(places) > 1 and (np.diff(places) == places[1] - places[0]).all():
+        return words[places[0] : places[-1] + 1 : places[1] - places[0]]
     return list(map(words.__getitem__, places.tolist()))
 
 
 def numbered(things: Sequence[T]) -> tuple[list[T], Numbers]:
     """The different ones in the order in which they come, and which of them each is."""
     different = list(dict.fromkeys(things))
+    if len(different) == 1:
+        return different, np.zeros(len(things), dtype=np.intp)
     number_of = {thing: number for number, thing in enumerate(different)}
     return different, np.fromiter(map(number_of.__getitem__, things), dtype=np.intp, count=len(things))

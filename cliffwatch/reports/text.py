@@ -115,6 +115,8 @@ def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: in
 def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:
     text, style = cell
     shown = text if len(text) <= width else f"{text[: width - 1]}…"
+    if style is None or not styles.colour:
+        return shown.rjust(width) if right else shown.ljust(width)
     blanks = " " * (width - len(shown))
     styled = styles(style, shown)
     return f"{blanks}{styled}" if right else f"{styled}{blanks}"

@@ -109,6 +109,7 @@ def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER
     return high
 
 
+@lru_cache(maxsize=1 << 14)
 def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
     """Between which numbers the boots needed lie, by the spread's error from n and m boots: nine times in ten of normal noise, less often of
     noise with a long tail (docs/method.md).
