@@ -93,13 +93,18 @@ def _table(
     if narrow:
         columns = _NARROW
         widths = _widths(lines, columns, width)
+    plain_line = "  ".join(
+        f"{{:{'>' if _RIGHT[column] else '<'}{room}}}" for column, room in zip(columns, widths, strict=True)
+    )
     for line in lines:
         if len(line) == 1:
             yield _padded(line[0], width, styles, right=False)
             continue
-        chosen = [column for column in columns if column < len(line)]
-        cells = zip(chosen, widths, strict=False)
-        yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
+        if styles.colour or len(line[0][0]) > widths[0]:
+            cells = zip(columns, widths, strict=True)
+            yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
+        else:
+            yield plain_line.format(*[line[column][0] for column in columns])
         if narrow and line[0][1] is None:
             yield "      " + ", ".join(f"{_HEADS[column]} {line[column][0]}" for column in second)
 

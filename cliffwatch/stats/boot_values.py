@@ -115,6 +115,11 @@ class BootTable(Sequence[BootValues]):
             rows, self.base.logs[ours], self.head.logs[theirs], self.base.blocks[ours], self.head.blocks[theirs]
         )
 
+    @cached_property
+    def ranked(self) -> tuple[tuple[NDArray[np.intp], Ranked], ...]:
+        """The groups' indexes, and their rows ranked as two samples: a verdict and its size come from the same ranks."""
+        return tuple((group.indexes, two_samples(group.base, group.head)) for group in self.groups)
+
     def __len__(self) -> int:
         return len(self.base.first)
 
@@ -195,6 +200,9 @@ def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired
 
 def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
     """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its ranks in their order."""
+    if not any(in_pairs):
+        yield from table_of(rows).ranked
+        return
     for paired, compare in ((True, pairs), (False, two_samples)):
         for group in chosen_alike(rows, in_pairs, paired=paired):
             yield group.indexes, compare(group.base, group.head)
