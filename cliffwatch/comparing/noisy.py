@@ -14,8 +14,7 @@ from cliffwatch.comparing.rows import Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
 from cliffwatch.counting import counted
 from cliffwatch.samples import Better, Stage
-from cliffwatch.stats.boot_values import BootTable, BootValues
-from cliffwatch.stats.boot_values import Side as ArmValues
+from cliffwatch.stats.boot_values import ArmLogs, BootTable, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.noise.shapes import TwoModes
@@ -105,7 +104,7 @@ def _measured(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
     return BootTable(ours, replace(theirs, blocks=theirs.blocks + 1 + ours.blocks.max(initial=0)))
 
 
-def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmValues:
+def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
     columns = sides[0].columns
     first, last = (np.array([getattr(side, name) for side in sides], dtype=np.intp) for name in ("first", "last"))
     chosen = columns.boots.confirms[columns.places] == (stage == "confirm")
@@ -113,7 +112,7 @@ def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmValues:
     # Rows of another family, or of none, may have any value.
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(columns.values[chosen])
-    return ArmValues(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
+    return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
 
 
 def _judged(

@@ -2,11 +2,9 @@
 
 import re
 
-from cliffwatch.parsers.bench.parse import parse_bench
-from cliffwatch.parsers.bencher import parse_bencher
+from cliffwatch.parsers.cleaning import is_plain
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Parsed
-from cliffwatch.parsers.veristat import looks_like_veristat, parse_veristat
 
 _GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
 _ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
@@ -17,14 +15,27 @@ _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|S
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
     """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
     if text.lstrip().startswith("{"):
+        from cliffwatch.parsers.bencher import parse_bencher  # noqa: PLC0415 - each format loads its own reader
+
         return parse_bencher(text)
-    if looks_like_veristat(text):
-        return parse_veristat(text)
+    if _mentions_programs(text):
+        from cliffwatch.parsers.veristat import looks_like_veristat, parse_veristat  # noqa: PLC0415 - as above
+
+        if looks_like_veristat(text):
+            return parse_veristat(text)
     if _GO.search(text) and not _is_of_bench(text):
         return parse_go_bench(text)
+    from cliffwatch.parsers.bench.parse import parse_bench  # noqa: PLC0415 - as above
+
     if _ONLY_ERRORS.search(text) and not _is_of_bench(text):
         return parse_bench("", stderr=text)
     return parse_bench(text, stderr=stderr)
+
+
+def _mentions_programs(text: str) -> bool:
+    """Whether the header of veristat may be in it: one that has to be cleaned first may come out anywhere."""
+    begin = text[:4096]
+    return "prog_name" in begin or not is_plain(begin)
 
 
 def _is_of_bench(text: str) -> bool:

@@ -78,7 +78,7 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ArmLogs:
     """One arm of a family: row r has the logs and the blocks from `first[r]` to `last[r]`."""
 
     logs: Values
@@ -90,7 +90,7 @@ class Side:
 class BootTable(Sequence[BootValues]):
     """A family in columns: what is worked out for all rows at once takes them from here without an object for each."""
 
-    def __init__(self, base: Side, head: Side) -> None:
+    def __init__(self, base: ArmLogs, head: ArmLogs) -> None:
         self.base, self.head = base, head
 
     @cached_property
@@ -149,9 +149,9 @@ def table_of(rows: Sequence[BootValues]) -> BootTable:
     )
 
 
-def _side(logs: Sequence[Values], blocks: Sequence[Blocks]) -> Side:
+def _side(logs: Sequence[Values], blocks: Sequence[Blocks]) -> ArmLogs:
     bounds = np.concatenate([[0], np.cumsum([len(each) for each in logs])]).astype(np.intp)
-    return Side(
+    return ArmLogs(
         np.concatenate([*logs, np.zeros(0)]),
         np.concatenate([*blocks, np.zeros(0, dtype=int)]),
         bounds[:-1],
