@@ -1,5 +1,6 @@
 """The one `cliffwatch` command, put together from what is installed."""
 
+import gc
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -46,7 +47,7 @@ class InstalledCommands(click.RichGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in OWN:
-            return args[0], _command(getattr(import_module(f"cliffwatch.command.{args[0]}"), args[0])), args[1:]
+            return args[0], _own(args[0]), args[1:]
         name, command, rest = super().resolve_command(ctx, args)
         entry = _installed().get(name or "")
         return name, command if entry is None else _loaded(entry), rest
@@ -61,6 +62,14 @@ def _installed() -> "dict[str, EntryPoint]":
 
 def _loaded(entry: "EntryPoint") -> click.Command:
     return _command(entry.load())
+
+
+def _own(name: str) -> click.Command:
+    gc.disable()  # what is loaded stays, so that collecting in between only walks it
+    try:
+        return _command(getattr(import_module(f"cliffwatch.command.{name}"), name))
+    finally:
+        gc.enable()
 
 
 def _command(loaded: object) -> click.Command:
