@@ -36,8 +36,7 @@ class BootTable:
     layouts: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NamedTuple):
     """Values of row r are those from `starts[r]` to `starts[r + 1]`, one a boot in the order of boots; `starts` is (rows + 1,).
 
     `values`, `resolutions` and `places` are (values,): see `Sample`, and the place of the value's boot in `boots`. `readings` are of

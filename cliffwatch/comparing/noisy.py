@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -101,7 +101,7 @@ def _measured(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
     ours, theirs = _of_stage([row.base for row in rows], stage), _of_stage([row.head for row in rows], stage)
     if one_run:
         return BootTable(ours, theirs)
-    return BootTable(ours, replace(theirs, blocks=theirs.blocks + 1 + ours.blocks.max(initial=0)))
+    return BootTable(ours, theirs._replace(blocks=theirs.blocks + 1 + ours.blocks.max(initial=0)))
 
 
 def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:

@@ -3,7 +3,6 @@
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,8 +69,7 @@ class Side(NamedTuple):
         return float((self.resolutions / self.values).max(initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A metric of a case, one value a boot and side; `other_unit` is that of the other side where they differ, `notes` what a
     reader should know of the values.
     """
@@ -120,8 +118,7 @@ def _units(keys: Iterable[RowKey]) -> dict[tuple[CaseKey, str], set[str]]:
     return units
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Rows with as many boots as each other, (rows,) their numbers: `places`, (rows, boots), are those of their values in the columns."""
 
     numbers: NDArray[np.intp]

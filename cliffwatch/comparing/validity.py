@@ -62,8 +62,8 @@ def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[
     if not our_notes and not their_notes:
         return rows
     return [
-        replace(
-            row, base=mine, head=other, notes=(*row.notes, *our_notes.get(number, ()), *their_notes.get(number, ()))
+        row._replace(
+            base=mine, head=other, notes=(*row.notes, *our_notes.get(number, ()), *their_notes.get(number, ()))
         )
         for number, (row, mine, other) in enumerate(zip(rows, ours, theirs, strict=True))
     ]

@@ -1,8 +1,7 @@
 """Finds the result lines of the Go benchmark format in a whole text at once: a name, a number, and then values with a unit each."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ T = TypeVar("T", bound=Hashable)
 _NAME = np.frombuffer(b"Benchmark", dtype=np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
-class ResultLines:
+class ResultLines(NamedTuple):
     """`numbers` and `names`, (lines,), are of the result lines; `line_of`, `texts` and `units`, (values,), are of their values, in the order
     of the text: the place of the value's line in `numbers`, and its words. `others` are the lines that are neither results nor blank.
     """

@@ -1,7 +1,6 @@
 """One metric of both arms as the statistics take it: one value a boot, on a log scale, with the block it was measured in."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -66,8 +65,7 @@ class BootValues(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
+class Alike(NamedTuple):
     """Rows with the same numbers of boots: their indexes, (rows,), and both arms' logs and blocks as (rows, n) and (rows, m)."""
 
     indexes: NDArray[np.intp]
@@ -77,8 +75,7 @@ class Alike:
     head_blocks: Blocks
 
 
-@dataclass(frozen=True, slots=True)
-class ArmLogs:
+class ArmLogs(NamedTuple):
     """One arm of a family: row r has the logs and the blocks from `first[r]` to `last[r]`."""
 
     logs: Values
@@ -195,7 +192,7 @@ def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired
     chosen = np.flatnonzero(np.array(in_pairs, dtype=bool) == paired)
     used = [rows[index].paired() if paired else rows[index] for index in chosen.tolist()]
     for group in table_of(used).groups:
-        yield replace(group, indexes=chosen[group.indexes])
+        yield group._replace(indexes=chosen[group.indexes])
 
 
 def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
