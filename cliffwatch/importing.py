@@ -3,19 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cliffwatch.catalogue.load import load_catalogue
+import numpy as np
+
+from cliffwatch.catalogue.installed import suite_of
+from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import Wrong, read_as
-from cliffwatch.formats.run_record import StagesRecord
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value
-from cliffwatch.parsers.table.comma_separated import looks_like_table, read_csv_table
-from cliffwatch.parsers.table.parquet import is_parquet, read_parquet_table
-from cliffwatch.parsers.table.reading import Table, parsed_table
-from cliffwatch.results import COMPARED, read_run
-from cliffwatch.samples import Arm, Boot, CaseKey, Mode, Sample
+from cliffwatch.parsers.table.header import is_parquet, looks_like_table
+from cliffwatch.parsers.value_table import ValueTable
+from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
+
+if TYPE_CHECKING:
+    from cliffwatch.parsers.table.reading import Table
 
 LARGEST_FILE_BYTES = 64 << 20
 _NO_DESCRIPTION = ArmDescription(settings={}, facts={})
@@ -48,6 +51,8 @@ def read_side(name: str) -> Arm | Failure:
 
 
 def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
+    from cliffwatch.formats.result_directory import read_run  # noqa: PLC0415 - the types of documents are for runs alone
+
     run = read_run(path)
     if isinstance(run, Failure):
         return run
@@ -80,23 +85,30 @@ def _arm_of_file(path: Path, arm: str | None) -> Arm | Failure:
 
 def import_file(path: Path) -> ImportedFile | Failure:
     """Everything that a file of an import format holds."""
-    text = read_parquet_table(path) if is_parquet(path) else read_text(path)
+    if is_parquet(path):
+        from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - each format loads its own reader
+
+        table = read_parquet_table(path)
+        return table if isinstance(table, Failure) else _of_table(table, path)
+    text = read_text(path)
     if isinstance(text, Failure):
         return text
-    if isinstance(text, Table) or looks_like_table(text):
-        return _of_table(text if isinstance(text, Table) else read_csv_table(text), path)
+    if looks_like_table(text):
+        from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above
+
+        return _of_table(read_csv_table(text), path)
     parsed = parse_any(text)
     if not parsed.values:
         return _no_result(path, parsed.problems)
     arms = arms_from_parsed(parsed, str(path))
     settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
-    one_run = settings.get("one-run") != "no" and all(value.origin is not None for value in parsed.values)
+    one_run = settings.get("one-run") != "no" and _are_of_boots(parsed.values)
     return ImportedFile(
         arms=arms, notable=_notable(settings), stages=_stages(settings) if one_run else None, one_run=one_run
     )
 
 
-def _of_table(table: Table, path: Path) -> ImportedFile | Failure:
+def _of_table(table: "Table", path: Path) -> ImportedFile | Failure:
     if not any(boot.samples or boot.outcomes for arm in table.arms.values() for boot in arm.boots):
         return _no_result(path, table.problems)
     arms = {
@@ -120,6 +132,9 @@ def _no_result(path: Path, problems: Sequence[Problem]) -> Failure:
 def parse_file(path: Path, *, stderr: str = "") -> Parsed | Failure:
     """What a file of any format that can be imported holds."""
     if is_parquet(path):
+        from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - as above
+        from cliffwatch.parsers.table.reading import parsed_table  # noqa: PLC0415 - as above
+
         table = read_parquet_table(path)
         return table if isinstance(table, Failure) else parsed_table(table)
     text = read_text(path)
@@ -140,7 +155,12 @@ def _fraction(text: str) -> float | None:
 
 
 def _stages(settings: Mapping[str, str]) -> Stages | None:
-    stages = read_as(settings.get("stages", "").encode(), StagesRecord)
+    if "stages" not in settings:
+        return None
+    from cliffwatch.formats.reading import Wrong, read_as  # noqa: PLC0415 - as above
+    from cliffwatch.formats.run_record import StagesRecord  # noqa: PLC0415 - as above
+
+    stages = read_as(settings["stages"].encode(), StagesRecord)
     return None if isinstance(stages, Wrong) else stages.stages
 
 
@@ -163,13 +183,17 @@ def read_text(path: Path) -> str | Failure:
 
 def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
     """The arms of a parsed output by name; one with an empty name where it names none."""
+    if isinstance(parsed.values, ValueTable):
+        tables = {name: _columns(parsed.values, name) for name in dict.fromkeys(row.arm for row in parsed.values.rows)}
+        if None not in tables.values():
+            return {name: _arm(name, boots, parsed, label) for name, boots in tables.items() if boots is not None}
     values: dict[str, list[Value]] = {}
     for value in parsed.values:
         values.setdefault(value.arm, []).append(value)
-    return {name: _arm(name, of_arm, parsed, label) for name, of_arm in values.items()}
+    return {name: _arm(name, _boots(of_arm), parsed, label) for name, of_arm in values.items()}
 
 
-def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
+def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
     description = parsed.arms.get(name, _NO_DESCRIPTION)
     settings, mode = description.settings, description.settings.get("mode")
     facts = {key: value for key, value in description.facts.items() if key != "label"}
@@ -179,12 +203,44 @@ def _arm(name: str, values: Sequence[Value], parsed: Parsed, label: str) -> Arm:
         label=description.facts.get("label") or (f"{label}:{name}" if name else label),
         mode=known_mode,
         platform=settings.get("platform"),
-        boots=_boots(values),
+        boots=boots,
         facts=facts,
         environment={key: settings[key] for key in COMPARED if key in settings} if known_mode else {},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if known_mode else parsed.assumed,
     )
+
+
+def _are_of_boots(values: Sequence[Value]) -> bool:
+    """Whether the output says of every value which boot it is of."""
+    return not isinstance(values, ValueTable) and all(value.origin is not None for value in values)
+
+
+def _columns(table: ValueTable, arm: str) -> BootsOfColumns | None:
+    """The boots of an arm whose n-th value of a metric of a case is taken for its n-th boot; None where the values of a metric of a case
+    come in two units, or under two names of the case: then they are in several rows of the table.
+    """
+    cases: dict[_Case, CaseKey] = {}
+    numbers = np.array([number for number, row in enumerate(table.rows) if row.arm == arm], dtype=np.intp)
+    rows = [table.rows[number] for number in numbers.tolist()]
+    keys = [RowKey(_case(row.suite, row.benchmark, row.params, cases), row.metric, row.unit) for row in rows]
+    if len({(key.case, key.metric) for key in keys}) < len(keys):
+        return None
+    counts = np.diff(table.starts)[numbers]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+    chosen = places + np.repeat(table.starts[numbers], counts)
+    count = np.arange(1, counts.max() + 1)
+    boots = BootTable(index=count, block=count, confirms=np.zeros(len(count), dtype=bool), layouts=())
+    columns = Columns(
+        boots=boots,
+        keys=keys,
+        starts=starts,
+        values=table.values[chosen],
+        resolutions=table.resolutions[chosen],
+        places=places,
+    )
+    return BootsOfColumns(columns, table.order[chosen])
 
 
 def _boots(values: Sequence[Value]) -> tuple[Boot, ...]:
@@ -217,17 +273,21 @@ def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
 
 
 def _sample(value: Value, cases: dict[_Case, CaseKey]) -> Sample:
-    """`cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
-    key = (value.suite, value.benchmark, tuple(value.params.items()))
-    case = cases.get(key)
-    if case is None:
-        suite = value.suite or load_catalogue().suite_of(value.benchmark) or "unknown"
-        case = cases[key] = CaseKey(suite, key[1], key[2])
     return Sample(
-        case=case,
+        case=_case(value.suite, value.benchmark, value.params, cases),
         metric=value.metric,
         unit=value.unit,
         value=value.value,
         readings=value.samples,
         resolution=value.resolution,
     )
+
+
+def _case(suite: str | None, benchmark: str, params: Mapping[str, str], cases: dict[_Case, CaseKey]) -> CaseKey:
+    """`cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
+    key = (suite, benchmark, tuple(params.items()))
+    case = cases.get(key)
+    if case is None:
+        known = suite or suite_of(benchmark) or "unknown"
+        case = cases[key] = CaseKey(known, benchmark, key[2])
+    return case

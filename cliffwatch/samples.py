@@ -1,7 +1,7 @@
 """Samples of boots, the input of every comparison, wherever they come from."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -10,6 +10,10 @@ Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
 CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
+
+
+COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
+"""What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
 class CaseKey(NamedTuple):
@@ -103,7 +107,7 @@ class Arm:
     label: str
     mode: Mode | None
     platform: str | None
-    boots: tuple[Boot, ...]
+    boots: Sequence[Boot]
     facts: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cliffwatch.catalogue.load import load_catalogue, suites_folder
+from cliffwatch.catalogue.folder import suites_folder
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.repeatability import COLUMNS, FILE
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run, read_run
+from cliffwatch.formats.result_directory import Run, read_run
 
 ROOT = Path(__file__).parents[1]
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from cliffwatch.catalogue.directions import better_of
+from cliffwatch.catalogue.folder import suites_folder
 from cliffwatch.catalogue.read import CatalogueError, read_suite
 from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, read_repeatability
 from cliffwatch.catalogue.suite import Benchmark, Suite
+from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
@@ -39,7 +40,7 @@ class Catalogue:
         """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
         benchmark = self.benchmark(case.benchmark)
         if benchmark is None or benchmark.kind is None or metric not in KIND_METRICS[benchmark.kind]:
-            return _traits_of_unknown(metric, unit)
+            return traits_of_unknown(metric, unit)
         shape = KIND_METRICS[benchmark.kind][metric]
         primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
         if mode == "icount" and benchmark.icount.assume == "exact":
@@ -47,20 +48,6 @@ class Catalogue:
             repeatability = benchmark.icount.repeatability if measured is None else measured
             return MetricTraits(better=shape.better, assume="exact", repeatability=repeatability, primary=primary)
         return MetricTraits(better=shape.better, assume="nothing", primary=primary)
-
-
-def _traits_of_unknown(metric: str, unit: str) -> MetricTraits:
-    """A known kind's metric keeps its traits; of another, what its unit is called says which way is better, or nothing does."""
-    for shapes in KIND_METRICS.values():
-        if metric in shapes and shapes[metric].unit == unit:
-            return MetricTraits(better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary)
-    return MetricTraits(better=better_of(metric, unit), assume="nothing")
-
-
-def suites_folder() -> Path:
-    """The suites that came with this Cliffwatch: beside the package in a checkout, inside it in a wheel."""
-    packaged = Path(__file__).parent / "suites"
-    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "suites"
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:

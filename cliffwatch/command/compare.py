@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import rich_click as click
 
@@ -18,32 +19,21 @@ from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run, w
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
-from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run
-from cliffwatch.reports.explain import explain_report
-from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch.reports.json_report import json_report
-from cliffwatch.reports.mail.reply import reply_report
-from cliffwatch.reports.mail.report import mail_report
-from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.results import Run, read_run
 from cliffwatch.samples import Arm
 
+if TYPE_CHECKING:
+    from cliffwatch.formats.result_directory import Run
 
-def _html_report(compared: ComparisonSet, context: ReportContext) -> str:
-    from cliffwatch.reports.html import html_report  # noqa: PLC0415 - the one report that needs a template engine
-
-    return html_report(compared, context)
-
-
-_WRITERS: Mapping[str, Callable[[ComparisonSet, ReportContext], str]] = {
-    "json": json_report,
-    "commit": commit_report,
-    "markdown": markdown_report,
-    "mail": mail_report,
-    "html": _html_report,
+_WRITERS: Mapping[str, str] = {
+    "json": "cliffwatch.reports.json_report:json_report",
+    "commit": "cliffwatch.reports.commit:commit_report",
+    "markdown": "cliffwatch.reports.markdown:markdown_report",
+    "mail": "cliffwatch.reports.mail.report:mail_report",
+    "html": "cliffwatch.reports.html:html_report",
 }
+"""Module and function of the reports that not every comparison is written in."""
 
 
 @click.command()
@@ -123,6 +113,8 @@ def _report_of_file(path: Path, report: ReportOptions, loop: Arm | None) -> Exit
 
 def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) -> Exit:
     """Writes the report of a result directory; the exit code is that of what it says."""
+    from cliffwatch.formats.result_directory import read_run  # noqa: PLC0415 - the types of documents are for runs alone
+
     run = read_run(folder)
     if isinstance(run, Failure):
         return echo_failure(run)
@@ -134,7 +126,7 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
     return ended if ended is Exit.USAGE else _blame(run) or ended
 
 
-def _blame(run: Run) -> Exit | None:
+def _blame(run: "Run") -> Exit | None:
     """Whether an arm could not be measured, and whose fault that was."""
     whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None}
     if "host" in whose:
@@ -175,8 +167,15 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
 
+def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:
+    module, _, function = _WRITERS[format_].partition(":")
+    return cast("Callable[[ComparisonSet, ReportContext], str]", getattr(import_module(module), function))
+
+
 def _exported(sides: Sides) -> str:
     """The samples of both sides, and of the control. Two runs have a head each, so that arms are named for their side."""
+    from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings  # noqa: PLC0415 - of this format alone
+
     arms = [replace(sides.base, name="base"), replace(sides.head, name="head")]
     if sides.control is not None:
         arms.append(replace(sides.control, name="control"))
@@ -189,11 +188,15 @@ def _written(
 ) -> str | None:
     """The text to print; None where `--explain` matches nothing."""
     if report.explain is not None:
+        from cliffwatch.reports.explain import explain_report  # noqa: PLC0415 - of one option alone
+
         return explain_report(compared, report.explain)
     if report.reply is not None:
+        from cliffwatch.reports.mail.reply import reply_report  # noqa: PLC0415 - as above
+
         return reply_report(compared, context, report.reply, date=datetime.now(UTC))
     if report.format in _WRITERS:
-        return _WRITERS[report.format](compared, context)
+        return _writer(report.format)(compared, context)
     if report.format == "go-bench":
         return exported()
     on_terminal = report.out is None and sys.stdout.isatty()

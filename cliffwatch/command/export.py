@@ -17,17 +17,16 @@ from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environment_differences import assumed_traits
 from cliffwatch.counting import counted
 from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.importing import import_file
-from cliffwatch.parsers.bencher_writing import format_bencher, too_long_for_bencher
-from cliffwatch.parsers.kcidb_writing import ORIGIN, Reported, format_kcidb
 from cliffwatch.parsers.table.columns import TableRow
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, no_parquet, write_parquet
 from cliffwatch.parsers.table.rows import rows_of_arm
-from cliffwatch.reports.context import reported_of_record
-from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch.results import read_run
+from cliffwatch.reports.exports.bencher import format_bencher, too_long_for_bencher
+from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
+from cliffwatch.reports.exports.kcidb import ORIGIN, Reported, format_kcidb, reported_of_record
 from cliffwatch.samples import Arm
 
 FORMATS = ("go-bench", "csv", "parquet", "bmf", "kcidb")

@@ -1,19 +1,24 @@
 """The one `cliffwatch` command, put together from what is installed."""
 
-import ast
-import inspect
+import gc
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 import cliffwatch
 from cliffwatch.command.terminal import style_help
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 ENTRY_POINT_GROUP = "cliffwatch.commands"
+
+OWN = ("compare", "export", "parse", "suites")
+"""Subcommands of this distribution, each the function of a module of its name: they run without a look at all that is installed."""
 
 
 class InstalledCommands(click.RichGroup):
@@ -41,24 +46,42 @@ class InstalledCommands(click.RichGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in OWN:
+            return args[0], _own(args[0]), args[1:]
         name, command, rest = super().resolve_command(ctx, args)
         entry = _installed().get(name or "")
         return name, command if entry is None else _loaded(entry), rest
 
 
 @cache
-def _installed() -> dict[str, EntryPoint]:
+def _installed() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points  # noqa: PLC0415 - reads what all distributions say of themselves
+
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _loaded(entry: EntryPoint) -> click.Command:
-    command = entry.load()
-    assert isinstance(command, click.Command), f"entry point {entry.name} is no command"
-    return command
+def _loaded(entry: "EntryPoint") -> click.Command:
+    return _command(entry.load())
 
 
-def _described(entry: EntryPoint) -> str | None:
+def _own(name: str) -> click.Command:
+    gc.disable()  # what is loaded stays, so that collecting in between only walks it
+    try:
+        return _command(getattr(import_module(f"cliffwatch.command.{name}"), name))
+    finally:
+        gc.enable()
+
+
+def _command(loaded: object) -> click.Command:
+    assert isinstance(loaded, click.Command), f"{loaded} is no command"
+    return loaded
+
+
+def _described(entry: "EntryPoint") -> str | None:
     """The docstring of the function of a command, by its source; None where the source does not say."""
+    import ast  # noqa: PLC0415 - for help alone
+    import inspect  # noqa: PLC0415 - as above
+
     spec = find_spec(entry.module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None

@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
-from cliffwatch.failure import Exit, wrong_usage
-from cliffwatch.reports.mail.reply import Reply, read_reply
+from cliffwatch.failure import Exit, Failure, wrong_usage
+
+if TYPE_CHECKING:
+    from cliffwatch.reports.mail.reply import Reply
 
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
@@ -31,19 +32,21 @@ class ReportOptions:
     all_metrics: bool
     explain: str | None
     colour: Literal["auto", "always", "never"]
-    reply: Reply | None = None
+    reply: "Reply | None" = None
 
 
-def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> Reply | None:
+def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> "Reply | None":
     """The reply that the mail is to be; ends the command where it cannot be one."""
     if in_reply_to is None and mail_from is None:
         return None
+    from cliffwatch.reports.mail.reply import read_reply  # noqa: PLC0415 - of mails alone
+
     reply = (
         read_reply(in_reply_to or "", mail_from or "")
         if format_ == "mail"
         else wrong_usage("--in-reply-to and --mail-from are of a mail", "add --format mail")
     )
-    if isinstance(reply, Reply):
+    if not isinstance(reply, Failure):
         return reply
     click.echo(f"cliffwatch: {reply.message}\n  {reply.next_step}", err=True)
     raise SystemExit(reply.exit)
@@ -67,6 +70,8 @@ def refuse_unwritable(path: Path | None) -> None:
 
 def _unwritable(path: Path) -> str | None:
     """Why a file cannot be written; None where it can. It is tried, as rights alone do not say it, and leaves nothing behind."""
+    from tempfile import TemporaryFile  # noqa: PLC0415 - for reports into files alone
+
     try:
         if path.is_file():
             path.open("ab").close()

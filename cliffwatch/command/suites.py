@@ -7,7 +7,8 @@ import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from cliffwatch.catalogue.load import load_catalogue, read_catalogue, suites_folder
+from cliffwatch.catalogue.folder import suites_folder
+from cliffwatch.catalogue.load import load_catalogue, read_catalogue
 from cliffwatch.catalogue.suite import PROFILES, Benchmark, Profile, Suite
 from cliffwatch.command import terminal
 from cliffwatch.counting import counted

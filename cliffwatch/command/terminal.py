@@ -1,13 +1,15 @@
 """What may be written to a terminal: the one place that knows NO_COLOR (no-color.org) and TERM=dumb."""
 
 import os
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
-from rich.console import Console
 
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.reports.styles import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _UNBROKEN = 100_000
 """Columns where nobody watches: a name that is cut or broken in a pipe is lost to whoever reads it."""
@@ -18,17 +20,12 @@ def wants_no_colour() -> bool:
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
 
 
-class _Visible(Console):
-    """Prints what a reader sees: what a tree, a host or a service says moves no cursor and colours nothing."""
-
-    def print(self, *objects: Any, **named: Any) -> None:
-        super().print(*(visible(each) if isinstance(each, str) else each for each in objects), **named)
-
-
-def console(*, stderr: bool = False, soft_wrap: bool = False) -> Console:
+def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
     """A console of ours. Numbers and names are not coloured by guessing, and lines are never broken in a pipe."""
+    from cliffwatch.command.visible_console import VisibleConsole  # noqa: PLC0415 - reports are written without rich
+
     system: Literal["auto"] | None = None if wants_no_colour() else "auto"
-    made = _Visible(stderr=stderr, soft_wrap=soft_wrap, highlight=False, color_system=system)
+    made = VisibleConsole(stderr=stderr, soft_wrap=soft_wrap, highlight=False, color_system=system)
     if not made.is_terminal:
         made.width = _UNBROKEN
     return made

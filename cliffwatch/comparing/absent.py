@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from cliffwatch.columns import columns_of, outcomes_of
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.comparing.rows import Row, blank
+from cliffwatch.comparing.rows import Row, Side, blank
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.formats.comparison import Verdict
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome, MetricTraits, Mode
 
 _FAILED = ("failed", "panic", "timeout")
@@ -29,8 +30,9 @@ def one_sided(draft: Comparison, base: Arm, head: Arm, other_unit: str | None) -
 
 def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
     """The first outcome of a case that is not ok."""
-    outcomes = (outcome for boot in arm.boots for outcome in boot.outcomes)
-    return next((outcome for outcome in outcomes if outcome.case == case and outcome.status != "ok"), None)
+    return next(
+        (outcome for outcome in outcomes_of(arm.boots) if outcome.case == case and outcome.status != "ok"), None
+    )
 
 
 def failed_everywhere(
@@ -39,19 +41,20 @@ def failed_everywhere(
     """Cases that failed on both sides have no sample at all, and are reported all the same."""
     failed: dict[CaseKey, str] = {}
     for arm in (base, head):
-        for boot in arm.boots:
-            for outcome in boot.outcomes:
-                if outcome.status in _FAILED and outcome.case not in measured:
-                    failed.setdefault(outcome.case, f"{arm.name}: {outcome.reason}")
-    traits = MetricTraits(better=None, assume="nothing")
+        for outcome in outcomes_of(arm.boots):
+            if outcome.status in _FAILED and outcome.case not in measured:
+                failed.setdefault(outcome.case, f"{arm.name}: {outcome.reason}")
+    traits, nothing = MetricTraits(better=None, assume="nothing"), Side(columns_of(()), 0, 0)
     platform = base.platform or head.platform
     return [
-        replace(blank(Row(case, "", "", traits, (), ()), platform, mode, method), verdict="failed", reason=reason)
+        replace(
+            blank(Row(case, "", "", traits, nothing, nothing), platform, mode, method), verdict="failed", reason=reason
+        )
         for case, reason in failed.items()
     ]
 
 
 def left_out(base: Arm, head: Arm) -> tuple[CaseOutcome, ...]:
     """What was not run, with the reason; each once."""
-    outcomes = (outcome for arm in (base, head) for boot in arm.boots for outcome in boot.outcomes)
+    outcomes = (outcome for arm in (base, head) for outcome in outcomes_of(arm.boots))
     return tuple(dict.fromkeys(outcome for outcome in outcomes if outcome.status in ("unsupported", "not-run")))

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
-from cliffwatch.comparing.digits import judge_digits
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.noisy import FamilyError, judge_family
-from cliffwatch.comparing.rows import Row, Traits, blank, rows_of
-from cliffwatch.comparing.sweeps import sweeps_of
+from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.validity import (
     different_environments,
+    drifts_of_rows,
+    fit_for_ratios,
     judge_drift,
     judge_layout,
     odd_values,
@@ -22,8 +23,8 @@ from cliffwatch.comparing.validity import (
     without_failed_boots,
 )
 from cliffwatch.failure import Failure
-from cliffwatch.formats.comparison import Control
-from cliffwatch.samples import Arm, CaseKey, Mode
+from cliffwatch.formats.verdicts import Control, Sweep
+from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
 
@@ -39,7 +40,8 @@ def compare(
                 next_step="measure both sides on one platform in one mode",
             )
     mode = base.mode or head.mode
-    rows = without_failed_boots(rows_of(base, head, traits, mode), base, head)
+    paired = list(rows_of(columns_of(base.boots), columns_of(head.boots), traits, mode))
+    rows = without_failed_boots(paired, base, head)
     judged, waiting = _judged(rows, base, head, mode, method)
     judged += failed_everywhere(base, head, {row.case for row in rows}, mode, method)
     reported, itself = _checked_by_control(judged, base, control, traits, method)
@@ -54,7 +56,7 @@ def compare(
         left_out=left_out(base, head),
         means=tuple(means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None])),
         control=itself,
-        sweeps=tuple(sweeps_of(reported)),
+        sweeps=_sweeps(reported),
         waiting=waiting,
         next_look=_next_look(rows, waiting, method.stages),
         warnings=tuple(warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run)),
@@ -62,7 +64,13 @@ def compare(
 
 
 def _side(arm: Arm) -> SideFacts:
-    return SideFacts(label=arm.label, facts=arm.facts, boots=sum(boot.stage == "screen" for boot in arm.boots))
+    return SideFacts(label=arm.label, facts=arm.facts, boots=_screened(arm.boots))
+
+
+def _screened(boots: Sequence[Boot]) -> int:
+    if isinstance(boots, BootsOfColumns):
+        return int((~boots.columns.boots.confirms).sum())
+    return sum(boot.stage == "screen" for boot in boots)
 
 
 def _judged(
@@ -70,52 +78,64 @@ def _judged(
 ) -> tuple[list[Comparison], tuple[CaseKey, ...]]:
     """Every row's comparison in order, and the cases that wait for a further look."""
     differing, selected = different_environments(base, head), too_many_failed(base, head)
-    drafts = [_alone(row, base, head, mode, method, differing or selected.get(row.case)) for row in rows]
+    judged = [
+        _alone(row, base, head, mode, method, differing or selected.get(row.case), fit=fit)
+        for row, fit in zip(rows, fit_for_ratios(rows), strict=True)
+    ]
     waiting: list[CaseKey] = []
     families = {
         primary: [
             index
-            for index, each in enumerate(drafts)
-            if each.verdict == "inconclusive" and each.primary == primary and not each.reason
+            for index, (row, each) in enumerate(zip(rows, judged, strict=True))
+            if each is None and row.traits.primary == primary
         ]
         for primary in (True, False)
     }
     for primary, family in families.items():
         share = SECONDARY_SHARE if not primary else 1 - SECONDARY_SHARE
-        judged, open_rows = judge_family(
-            [drafts[index] for index in family],
-            [rows[index] for index in family],
+        if not family:
+            continue
+        noisy = [rows[index] for index in family]
+        decided, open_rows = judge_family(
+            [draft_of(row, base.platform or head.platform, mode, method) for row in noisy],
+            noisy,
             one_run=method.one_run,
             threshold=method.threshold("nothing"),
             error=FamilyError(of_report=method.alpha, share=share if all(families.values()) else 1.0),
             stages=method.stages if primary else None,
         )
-        for index, decided in zip(family, judged, strict=True):
-            each = judge_digits(decided, rows[index])
-            steady = judge_drift(each, rows[index], method.threshold("nothing")) if method.one_run else each
-            drafts[index] = judge_layout(steady, rows[index])
-        waiting += [drafts[family[index]].case for index in open_rows]
-    return drafts, tuple(dict.fromkeys(waiting))
+        drifts = drifts_of_rows(noisy) if method.one_run else [None] * len(noisy)
+        for index, row, each, drift in zip(family, noisy, decided, drifts, strict=True):
+            judged[index] = judge_layout(judge_drift(each, row, drift, method.threshold("nothing")), row)
+        waiting += [rows[family[index]].case for index in open_rows]
+    return [each for each in judged if each is not None], tuple(dict.fromkeys(waiting))
 
 
-def _alone(row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: str | None) -> Comparison:
-    """What can be said of a row without its family; noisy rows come back inconclusive without a reason.
+def _alone(
+    row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: str | None, *, fit: bool
+) -> Comparison | None:
+    """What can be said of a row without its family; None of a noisy row, which is judged with it.
 
-    `unfair` says why its sides cannot be compared.
+    `unfair` says why its sides cannot be compared, `fit` that ratios of its values can be taken.
     """
+    if fit and unfair is None and row.traits.assume == "nothing" and _screens(row.base) and _screens(row.head):
+        return None
     draft = blank(row, base.platform or head.platform, mode, method)
-    if not row.base or not row.head:
+    if not row.base.boots or not row.head.boots:
         return one_sided(draft, base, head, row.other_unit)
     if unfair is not None:
         return replace(draft, verdict="invalid", reason=unfair)
     odd = odd_values(draft, row)
     if odd is not None:
         return odd
-    if not all(any(each.boot.stage == "screen" for each in side) for side in (row.base, row.head)):
+    if not _screens(row.base) or not _screens(row.head):
         return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")
-    if row.traits.assume == "exact":
-        return judge_exact(draft, row, draft.threshold)
-    return replace(draft, verdict="inconclusive")
+    return judge_exact(draft, row, draft.threshold)
+
+
+def _screens(side: Side) -> bool:
+    """Whether it has a boot of the screen."""
+    return side.boots > 0 and not side.columns.boots.confirms[side.places].all()
 
 
 def _checked_by_control(
@@ -142,11 +162,24 @@ def _checked_by_control(
     )
 
 
+def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
+    cases = [(row.case.suite, row.case.benchmark, row.metric) for row in rows if row.case.params]
+    if len(set(cases)) == len(cases):
+        return ()
+    from cliffwatch.comparing.sweeps import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
+
+    return tuple(sweeps_of(rows))
+
+
 def _next_look(rows: Sequence[Row], waiting: Sequence[CaseKey], stages: Stages | None) -> int:
     """Confirming boots per arm that the next look at the waiting cases needs; 0 where none waits."""
     if stages is None or not waiting:
         return 0
     cases = set(waiting)
-    done = max((sum(each.boot.stage == "confirm" for each in row.base) for row in rows if row.case in cases), default=0)
+    done = max((_confirming(row.base) for row in rows if row.case in cases), default=0)
     # One boot that gave nothing does not delay a look, see cliffwatch.stats.deciding.
     return next((look.boots for look in stages.looks if look.boots > done + 1), 0)
+
+
+def _confirming(side: Side) -> int:
+    return int(side.columns.boots.confirms[side.places].sum())

@@ -5,8 +5,9 @@ a comparison are put together.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue import installed
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environment_differences import assumed_traits, case_traits
@@ -14,9 +15,11 @@ from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Boot
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
+
+if TYPE_CHECKING:  # the types of documents are for runs alone
+    from cliffwatch.formats.result_directory import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +44,10 @@ class Sides:
     def traits(self) -> Traits:
         """What the files of the sides say of a metric, else the catalogue, for guests with as many CPUs as either side had."""
         cpus = max(self.base.guest_cpus, self.head.guest_cpus)
-        return assumed_traits([self.base, self.head], partial(case_traits, load_catalogue().traits, cpus))
+        return assumed_traits([self.base, self.head], partial(case_traits, installed.traits, cpus))
 
 
-def sides_of_run(run: Run) -> Sides:
+def sides_of_run(run: "Run") -> Sides:
     """Base and head of a run that has both. Raises KeyError where it has not."""
     return Sides(
         base=run.arms["base"],

@@ -1,9 +1,9 @@
 """One comparison, and the set of them that a report is written from."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from cliffwatch.formats.comparison import Control, Mean, Sweep, Verdict
+from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
 
 VERDICTS: tuple[Verdict, ...] = (
@@ -30,6 +30,15 @@ METHOD_VERSION = 4
 """Raised when the same samples could get another verdict."""
 
 
+def _unknown() -> None:
+    """The spread of a side whose boots are not at hand."""
+
+
+def _unexplained() -> tuple[str, ...]:
+    """The steps to a verdict that was not made here, or without any."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Base against head for one metric of one case.
@@ -40,7 +49,8 @@ class Comparison:
     change that is reported for this row, a fraction; `interval_level` is that of the confidence interval `ci_low` to `ci_high`:
     0.95 of a published change (given that it was published), that which rules out a change of `threshold` of an unchanged row (0.9 in one stage),
     else 0.99; None where they are the band within which a counted value repeats. `needs` is the number of boots
-    an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean.
+    an arm, in all, that would decide an inconclusive row; spreads are standard deviations over boots, as fractions of the mean. Spreads
+    and steps are worked out when they are asked for: few rows of a report show them.
     """
 
     case: CaseKey
@@ -66,10 +76,23 @@ class Comparison:
     verdict: Verdict
     reason: str
     needs: int | None = None
-    base_spread: float | None = None
-    head_spread: float | None = None
     notes: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
+    spreads: tuple[Callable[[], float | None], Callable[[], float | None]] = field(
+        default=(_unknown, _unknown), compare=False, repr=False
+    )
+    explained: Callable[[], tuple[str, ...]] = field(default=_unexplained, compare=False, repr=False)
+
+    @property
+    def base_spread(self) -> float | None:
+        return self.spreads[0]()
+
+    @property
+    def head_spread(self) -> float | None:
+        return self.spreads[1]()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return self.explained()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,43 +1,50 @@
 """Verdicts on noisy values that were printed with few digits: what rounding alone can make or hide is not known."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.noisy import TWO_MODES
 from cliffwatch.comparing.ordering import likely
-from cliffwatch.comparing.rows import Row
 from cliffwatch.comparing.thresholds import ALPHA
 
 ONE_STEP = "one step of the printed digits"
+
+TWO_MODES = "two modes"
+"""How the note on a row with two modes begins."""
 
 _NOTHING = 1e-9
 """A fraction by which a difference of one step and one step may differ."""
 
 
-def judge_digits(draft: Comparison, row: Row) -> Comparison:
-    """The row with the largest step of its printed digits in its interval, its detectable change and its verdict.
+def judge_digits(fields: Mapping[str, Any], step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
+    """The comparison of these fields with the largest step of its printed digits in its interval, its detectable change and its verdict.
+    `explained` are the steps to the verdict without that.
 
     Boots repeat the same rounding, so that no number of them makes up for a digit; where they spread over many steps it is a
     small part of their interval anyway.
     """
-    step = max((each.sample.resolution / each.sample.value for each in row.both()), default=0.0)
-    if draft.change is None or step <= 0:
-        return draft
-    low = None if draft.ci_low is None else max(-1.0, draft.ci_low - step)
-    high = None if draft.ci_high is None else draft.ci_high + step
-    widened = replace(
-        draft,
-        ci_low=low,
-        ci_high=high,
-        mde=None if draft.mde is None else max(draft.mde, step),
-        steps=(*draft.steps, f"{ONE_STEP} is {step:.4%}, which is in the interval and in the detectable change"),
-    )
+    if step <= 0:
+        return Comparison(**fields, explained=explained)
+    low, high, mde = fields["ci_low"], fields["ci_high"], fields["mde"]
+    wider = {
+        "ci_low": None if low is None else max(-1.0, low - step),
+        "ci_high": None if high is None else high + step,
+        "mde": None if mde is None else max(mde, step),
+        "explained": partial(_with_step, explained, step),
+    }
+    widened = Comparison(**{**fields, **wider})
     why = _in_doubt(widened, step)
     if why is None:
         return widened
     # Boots on both sides of a rounding are no two modes.
-    notes = tuple(note for note in draft.notes if not note.startswith(TWO_MODES))
+    notes = tuple(note for note in widened.notes if not note.startswith(TWO_MODES))
     return replace(widened, verdict="inconclusive", reason=why, needs=None, notes=notes)
+
+
+def _with_step(explained: Callable[[], tuple[str, ...]], step: float) -> tuple[str, ...]:
+    return (*explained(), f"{ONE_STEP} is {step:.4%}, which is in the interval and in the detectable change")
 
 
 def _in_doubt(row: Comparison, step: float) -> str | None:

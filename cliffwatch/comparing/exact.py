@@ -3,12 +3,13 @@
 import statistics
 from dataclasses import replace
 
+from cliffwatch.columns import Readings
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.digits import ONE_STEP
-from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import direction
-from cliffwatch.formats.comparison import Verdict
-from cliffwatch.samples import Better, Sample
+from cliffwatch.formats.verdicts import Verdict
+from cliffwatch.samples import Better
 
 
 def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
@@ -23,8 +24,8 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
     sources = {
         "the repeatability known of it": row.traits.repeatability,
         "boots of one kernel that differ": max(_spread(row.base), _spread(row.head)),
-        "readings that differ within a boot": max(_mad(each.sample) for each in row.both()),
-        ONE_STEP: max(each.sample.resolution / each.sample.value for each in row.both()),
+        "readings that differ within a boot": max(_mad(row.base), _mad(row.head)),
+        ONE_STEP: max(row.base.largest_step(), row.head.largest_step()),
     }
     widest = max(sources, key=lambda source: sources[source])
     uncertainty = sources[widest]
@@ -39,7 +40,7 @@ def judge_exact(draft: Comparison, row: Row, threshold: float) -> Comparison:
         verdict=verdict,
         reason=reason,
         notes=(*draft.notes, *noisier),
-        steps=(
+        explained=lambda: (
             f"counted values: medians {draft.base:.6g} and {draft.head:.6g} {row.unit}, change {change:+.4%}",
             f"uncertain by {uncertainty:.4%}, the largest of: "
             + ", ".join(f"{name} {size:.4%}" for name, size in sources.items()),
@@ -52,7 +53,7 @@ def _noisier_than_known(row: Row) -> tuple[str, ...]:
     """A note where boots of one kernel differ by more than is known of the case and one printed step; nothing of a file's own word."""
     if not row.traits.repeatability:
         return ()
-    known = row.traits.repeatability + max(each.sample.resolution / each.sample.value for each in row.both())
+    known = row.traits.repeatability + max(row.base.largest_step(), row.head.largest_step())
     spread = max(_spread(row.base), _spread(row.head))
     if spread <= known:
         return ()
@@ -71,14 +72,18 @@ def _verdict(
     return direction(change, better), f"beyond the repeatability of {uncertainty:.3%}"
 
 
-def _mad(sample: Sample) -> float:
-    """The median deviation of a boot's readings from its value, as a fraction; 0 for one reading."""
-    if len(sample.readings) < 2:
+def _mad(side: Side) -> float:
+    """The largest of the boots' median deviations of readings from the middle one, as a fraction; 0 of boots with one reading."""
+    return max(map(_deviation, side.readings, side.values.tolist()), default=0.0)
+
+
+def _deviation(readings: Readings, value: float) -> float:
+    if len(readings) < 2:
         return 0.0
-    middle = statistics.median(sample.readings)
-    return statistics.median(abs(reading - middle) for reading in sample.readings) / sample.value
+    middle = statistics.median(readings)
+    return statistics.median(abs(reading - middle) for reading in readings) / value
 
 
-def _spread(measurements: tuple[Measurement, ...]) -> float:
-    values = [each.sample.value for each in measurements]
+def _spread(side: Side) -> float:
+    values: list[float] = side.values.tolist()
     return max(values) / min(values) - 1

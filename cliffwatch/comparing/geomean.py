@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
-from cliffwatch.formats.comparison import Mean
+from cliffwatch.formats.verdicts import Mean
 from cliffwatch.stats.means import mean_ratio
 from cliffwatch.stats.rank_tables import Values
 
@@ -16,8 +16,8 @@ _SEED = 1979
 def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
     """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the screen."""
     kinds: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row.traits.primary and row.base and row.head and min(each.sample.value for each in row.both()) > 0:
+    for row, positive in zip(rows, _positive(rows), strict=True):
+        if row.traits.primary and positive:
             kinds.setdefault((row.metric, row.unit), []).append(row)
     for (metric, unit), group in kinds.items():
         if len(group) < 2:
@@ -38,13 +38,31 @@ def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
         )
 
 
-def _matrix(sides: Sequence[tuple[Measurement, ...]]) -> Values:
+def _positive(rows: Sequence[Row]) -> list[bool]:
+    """Whether both sides have values and all are above zero, of each row."""
+    least = np.full(len(rows), np.inf)
+    for sides in ([row.base for row in rows], [row.head for row in rows]):
+        for block in blocks_of(sides):
+            values = sides[0].columns.values[block.places]
+            least[block.numbers] = np.minimum(least[block.numbers], values.min(axis=1, initial=np.inf))
+    return [
+        low > 0 and row.base.boots > 0 and row.head.boots > 0 for low, row in zip(least.tolist(), rows, strict=True)
+    ]
+
+
+def _matrix(sides: Sequence[Side]) -> Values:
     """Logs, a row a metric and a column a boot; NaN where a boot has no value. Confirming boots only where nothing else is."""
-    boots = sorted({each.boot.index for side in sides for each in side if each.boot.stage == "screen"})
-    column_of = {index: column for column, index in enumerate(boots)}
-    matrix = np.full((len(sides), max(1, len(boots))), np.nan)
-    for line, side in enumerate(sides):
-        for each in side:
-            if each.boot.index in column_of:
-                matrix[line, column_of[each.boot.index]] = np.log(each.sample.value)
+    columns = sides[0].columns
+    chosen = np.concatenate([np.arange(side.first, side.last) for side in sides])
+    lines = np.repeat(np.arange(len(sides)), [side.boots for side in sides])
+    screened = ~columns.boots.confirms[columns.places[chosen]]
+    chosen, lines = chosen[screened], lines[screened]
+    places, index = columns.places[chosen], columns.boots.index
+    seen = np.zeros(len(index), dtype=bool)
+    seen[places] = True
+    column_of = {boot: column for column, boot in enumerate(sorted(set(index[seen].tolist())))}
+    matrix = np.full((len(sides), max(1, len(column_of))), np.nan)
+    matrix[lines, np.array([column_of.get(boot, 0) for boot in index.tolist()])[places]] = np.log(
+        columns.values[chosen]
+    )
     return matrix

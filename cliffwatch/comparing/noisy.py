@@ -1,18 +1,21 @@
 """Verdicts on noisy values: the boot is the unit, ranks are the test, the family shares the error."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.comparing.digits import TWO_MODES, judge_digits
+from cliffwatch.comparing.rows import Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
 from cliffwatch.counting import counted
-from cliffwatch.formats.comparison import Verdict
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Better, Stage
-from cliffwatch.stats.boot_values import Blocks, BootValues
+from cliffwatch.stats.boot_values import ArmLogs, BootTable, BootValues
 from cliffwatch.stats.deciding import Decision, Staged, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.noise.shapes import TwoModes
@@ -25,12 +28,8 @@ from cliffwatch.stats.power.detectable import (
 )
 from cliffwatch.stats.power.detection import least_boots
 from cliffwatch.stats.published_size import LEVEL, PublishedSize, published_size
-from cliffwatch.stats.rank_tables import Values
 from cliffwatch.stats.stages import Stages
 from cliffwatch.stats.summaries import Summary, summarised
-
-TWO_MODES = "two modes"
-"""How the note on a row with two modes begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class FamilyError:
 
 
 def judge_family(
-    drafts: Sequence[Comparison],
+    drafts: Sequence[Mapping[str, Any]],
     rows: Sequence[Row],
     *,
     one_run: bool,
@@ -54,20 +53,20 @@ def judge_family(
     error: FamilyError,
     stages: Stages | None,
 ) -> tuple[list[Comparison], list[int]]:
-    """Comparisons of one family of noisy rows, decided together; and the indexes of those that wait for a further look."""
+    """Comparisons of one family of noisy rows, decided together, from the fields that `draft_of` gives; and the indexes of those that
+    wait for a further look.
+    """
     stages = None if stages is None else stages.with_share(error.share)
-    screened = [_measured(row, "screen", one_run=one_run) for row in rows]
+    family: Sequence[BootValues] = _measured(rows, "screen", one_run=one_run)
     if stages is None:
-        decisions = decide_fixed(screened, margin=threshold, alpha=error.of_family)
+        decisions = decide_fixed(family, margin=threshold, alpha=error.of_family)
     else:
-        family = [
-            Staged(screened=first, confirming=_measured(row, "confirm", one_run=one_run))
-            for row, first in zip(rows, screened, strict=True)
-        ]
-        decisions = decide_staged(family, stages, margin=threshold)
-    decisions = [replace(decision, q=min(1.0, decision.q / error.share)) for decision in decisions]
+        confirming = _measured(rows, "confirm", one_run=one_run)
+        staged = [Staged(screened=first, confirming=later) for first, later in zip(family, confirming, strict=True)]
+        decisions = decide_staged(staged, stages, margin=threshold)
+        family = [decision.used for decision in decisions]
     summaries = summarised(
-        [decision.used for decision in decisions],
+        family,
         [decision.in_pairs for decision in decisions],
         levels=[decision.level or 1 - error.of_report for decision in decisions],
         notable=threshold,
@@ -77,8 +76,7 @@ def judge_family(
     candidates = sum(decision.direction != 0 for decision in decisions)
     setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
     judged = [
-        _judged(each, row, decision, summary, setting)
-        for each, row, decision, summary in zip(drafts, rows, decisions, summaries, strict=True)
+        _judged(*each, setting) for each in zip(drafts, rows, decisions, summaries, largest_steps(rows), strict=True)
     ]
     return judged, [index for index, decision in enumerate(decisions) if decision.waiting]
 
@@ -99,53 +97,59 @@ class _Setting:
         return self.error.of_family / self.family
 
 
-def _measured(row: Row, stage: Stage, *, one_run: bool) -> BootValues:
-    """A row's boots of one stage. Boots of two runs have nothing to do with each other, so that they share no block."""
-    ours, theirs = ([each for each in side if each.boot.stage == stage] for side in (row.base, row.head))
-    base_blocks, head_blocks = _blocks(ours), _blocks(theirs)
-    if not one_run:
-        head_blocks = head_blocks + 1 + base_blocks.max(initial=0)
-    return BootValues(base=_logs(ours), head=_logs(theirs), base_blocks=base_blocks, head_blocks=head_blocks)
+def _measured(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
+    """The rows' boots of one stage. Boots of two runs have nothing to do with each other, so that they share no block."""
+    ours, theirs = _of_stage([row.base for row in rows], stage), _of_stage([row.head for row in rows], stage)
+    if one_run:
+        return BootTable(ours, theirs)
+    return BootTable(ours, theirs._replace(blocks=theirs.blocks + 1 + ours.blocks.max(initial=0)))
 
 
-def _logs(measurements: Sequence[Measurement]) -> Values:
-    return np.asarray(np.log([each.sample.value for each in measurements]), dtype=float)
+def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
+    columns = sides[0].columns
+    first, last = (np.array([getattr(side, name) for side in sides], dtype=np.intp) for name in ("first", "last"))
+    chosen = columns.boots.confirms[columns.places] == (stage == "confirm")
+    before = np.concatenate([[0], np.cumsum(chosen)])
+    # Rows of another family, or of none, may have any value.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(columns.values[chosen])
+    return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
 
 
-def _blocks(measurements: Sequence[Measurement]) -> Blocks:
-    return np.array([each.boot.block for each in measurements], dtype=int)
+def _judged(
+    draft: Mapping[str, Any], row: Row, decision: Decision, summary: Summary, step: float, setting: _Setting
+) -> Comparison:
+    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change."""
+    used, q = decision.used, min(1.0, decision.q / setting.error.share)
+    verdict, reason, needs = _verdict(decision, q, summary, row.traits.better, setting)
+    size = _size(decision, q, setting) if verdict in CHANGES else None
+    low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
+    fields = {
+        **draft,
+        "n_base": len(used.base),
+        "n_head": len(used.head),
+        "base": math.exp(summary.base),
+        "head": math.exp(summary.head),
+        "change": math.expm1(summary.shift if size is None else size.shift),
+        "ci_low": _bound(low),
+        "ci_high": _bound(high),
+        "p": decision.p,
+        "q": q,
+        "mde": _detectable(summary.spread, decision, setting),
+        "interval_level": decision.level or (1 - setting.error.of_report if size is None else LEVEL),
+        "verdict": verdict,
+        "reason": reason,
+        "needs": needs,
+        "notes": (*row.notes, *_notes(summary, size)),
+    }
+    return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, setting))
 
 
-def _judged(draft: Comparison, row: Row, decision: Decision, summary: Summary, setting: _Setting) -> Comparison:
-    used = decision.used
-    verdict, reason, needs = _verdict(decision, summary, row.traits.better, setting)
-    size = _size(decision, setting) if verdict in CHANGES else None
-    judged = replace(
-        draft,
-        n_base=len(used.base),
-        n_head=len(used.head),
-        base=math.exp(summary.base),
-        head=math.exp(summary.head),
-        change=math.expm1(summary.shift if size is None else size.shift),
-        ci_low=_bound(summary.low if size is None else size.low),
-        ci_high=_bound(summary.high if size is None else size.high),
-        p=decision.p,
-        q=decision.q,
-        mde=_detectable(summary.spread, decision, setting),
-        interval_level=decision.level or (draft.interval_level if size is None else LEVEL),
-        verdict=verdict,
-        reason=reason,
-        needs=needs,
-        notes=(*draft.notes, *_notes(summary, size)),
-    )
-    return replace(judged, steps=tuple(_steps(judged, row, decision, summary.spread, setting)))
-
-
-def _size(decision: Decision, setting: _Setting) -> PublishedSize | None:
+def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | None:
     """Of a published row, given that it passed its test: the p-value that would just have passed follows from p and q."""
     ranked = decision.used.ranked(in_pairs=decision.in_pairs)
     sides = 2 if setting.stages is None else 1
-    critical = decision.p * setting.error.of_report / decision.q / sides
+    critical = decision.p * setting.error.of_report / q / sides
     return published_size(ranked, direction=float(ranked.shift), critical_p=critical)
 
 
@@ -165,18 +169,18 @@ def _detectable(spread: float, decision: Decision, setting: _Setting) -> float |
 
 
 def _verdict(
-    decision: Decision, summary: Summary, better: Better | None, setting: _Setting
+    decision: Decision, q: float, summary: Summary, better: Better | None, setting: _Setting
 ) -> tuple[Verdict, str, int | None]:
     if decision.outcome == "changed":
-        return direction(summary.shift, better), f"q = {decision.q:.2g}", None
+        return direction(summary.shift, better), f"q = {q:.2g}", None
     if decision.outcome == "changed-small":
         return "unchanged", f"real, but below the threshold of {100 * setting.threshold:.4g}%", None
     if decision.outcome == "equivalent":
         return "unchanged", f"a change of {100 * setting.threshold:.4g}% is ruled out", None
-    return "inconclusive", *_undecided(decision, summary, setting)
+    return "inconclusive", *_undecided(decision, q, summary, setting)
 
 
-def _undecided(decision: Decision, summary: Summary, setting: _Setting) -> tuple[str, int | None]:
+def _undecided(decision: Decision, q: float, summary: Summary, setting: _Setting) -> tuple[str, int | None]:
     """Why a row is not decided, and the boots an arm that would decide it where that can be said."""
     boots = min(len(decision.used.base), len(decision.used.head))
     error = setting.row_alpha if setting.stages is None else setting.error.of_family
@@ -189,7 +193,7 @@ def _undecided(decision: Decision, summary: Summary, setting: _Setting) -> tuple
         return f"{words}: {least} are the least; {_settling(needs, decision, 'decide', least)}", needs
     if decision.p <= LIKELY and abs(summary.shift) >= margin:
         needs = boots_needed(abs(summary.shift), summary.spread, error)
-        chance = f"likely: p = {decision.p:.1g} alone, {decision.q:.1g} among {counted(setting.family, 'row')}"
+        chance = f"likely: p = {decision.p:.1g} alone, {q:.1g} among {counted(setting.family, 'row')}"
         return (f"{chance}; {_settling(needs, decision, 'settle this change')}", needs if needs > boots else None)
     needs = boots_needed(margin, summary.spread, error)
     if needs <= boots:
@@ -236,12 +240,14 @@ def _two_modes(modes: TwoModes) -> str:
     return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
-def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setting: _Setting) -> Sequence[str]:
-    threshold, family, stages = setting.threshold, setting.family, setting.stages
+def _steps(
+    fields: Mapping[str, Any], row: Row, decision: Decision, spread: float, setting: _Setting
+) -> tuple[str, ...]:
+    draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
     steps = [
         f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
     ]
-    parts = components([each.sample.readings for each in row.base])
+    parts = components(row.base.readings)
     if parts is not None:
         steps.append(
             f"of which between boots {parts.boot:.2%}, within a boot {parts.within:.2%} a reading (intraclass correlation "
@@ -258,7 +264,7 @@ def _steps(draft: Comparison, row: Row, decision: Decision, spread: float, setti
         f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
     )
     steps.append(f"threshold {100 * threshold:.4g}%: {draft.verdict}, {draft.reason}")
-    return steps
+    return tuple(steps)
 
 
 def _interval(draft: Comparison) -> str:

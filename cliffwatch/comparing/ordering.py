@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED, Comparison
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.comparing.thresholds import LIKELY, is_real
-from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.verdicts import Verdict
 
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
 """Verdicts of a case over all targets, from what a reader must see to what he may skip."""
@@ -68,6 +68,29 @@ class Sortable(Protocol):
     def sure(self) -> float: ...
 
 
+class Judged(Protocol):
+    """A row with its verdict: a comparison, or a row of a document."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def primary(self) -> bool: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def change(self) -> float | None: ...
+    @property
+    def ci_low(self) -> float | None: ...
+    @property
+    def ci_high(self) -> float | None: ...
+    @property
+    def p(self) -> float | None: ...
+    @property
+    def q(self) -> float | None: ...
+    @property
+    def mde(self) -> float | None: ...
+
+
 R = TypeVar("R", bound=Sortable)
 
 
@@ -97,14 +120,14 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     return tuple((float(part), "") if part.isdigit() else (-1.0, part) for part in parts)
 
 
-def likely(row: Comparison | ComparisonRow) -> bool:
+def likely(row: Judged) -> bool:
     """Whether an inconclusive row is worth a second look: chance alone makes as much of a difference rarely, and it is no small one."""
     if row.verdict != "inconclusive" or row.p is None or row.change is None:
         return False
     return row.p <= LIKELY and abs(row.change) >= row.threshold
 
 
-def beyond_noise(row: Comparison | ComparisonRow) -> bool:
+def beyond_noise(row: Judged) -> bool:
     """Whether the difference is real, notable or not: the rest is shown as `~` and without colour."""
     return is_real(verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None)
 
@@ -133,13 +156,13 @@ class Detectable:
     largest: float
 
 
-def detectable(rows: Iterable[Comparison | ComparisonRow]) -> Detectable | None:
+def detectable(rows: Iterable[Judged]) -> Detectable | None:
     """Of the unchanged rows that decide their case; None where none has a minimum detectable effect."""
     effects = [row.mde for row in rows if row.primary and row.verdict == "unchanged" and row.mde is not None]
     return Detectable(statistics.median(effects), max(effects)) if effects else None
 
 
-def reported_reach(rows: Iterable[ComparisonRow]) -> list[float]:
+def reported_reach(rows: Iterable[Judged]) -> list[float]:
     """How far the intervals of reported rows reach from zero, the nearest first."""
     return sorted(
         max(abs(row.ci_low), abs(row.ci_high))

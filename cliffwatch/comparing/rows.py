@@ -1,83 +1,177 @@
-"""Rows of a comparison: a metric of a case, with the samples that each side has of it."""
+"""Rows of a comparison: a metric of a case, with the values that each side has of it."""
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.columns import Columns, Places, Readings, RowKey, Values
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode, Sample
+from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Answers for a case, metric, unit and mode."""
 
 
-class Measurement(NamedTuple):
-    """A sample and the boot that it comes from."""
+class Side(NamedTuple):
+    """What one side has of a row, one value a boot: those of its columns from `first` to `last`, which are equal where it has none."""
 
-    sample: Sample
-    boot: Boot
+    columns: Columns
+    first: int
+    last: int
+
+    @property
+    def values(self) -> Values:
+        return self.columns.values[self.first : self.last]
+
+    @property
+    def resolutions(self) -> Values:
+        return self.columns.resolutions[self.first : self.last]
+
+    @property
+    def places(self) -> Places:
+        """Of the boots, among those of the arm."""
+        return self.columns.places[self.first : self.last]
+
+    @property
+    def readings(self) -> Sequence[Readings]:
+        """Of each boot; nothing where no boot of the arm has any."""
+        readings = self.columns.readings
+        return () if readings is None else readings[self.first : self.last]
+
+    @property
+    def boots(self) -> int:
+        return self.last - self.first
+
+    def spread(self) -> float | None:
+        """The standard deviation as a fraction of the mean, of at least two positive values."""
+        values, count = self.values.tolist(), self.boots
+        if count < 2 or not 0 < min(values) <= max(values) < math.inf:
+            return None
+        largest = max(values)
+        shares = [value / largest for value in values]
+        mean = math.fsum(shares) / count
+        return math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (count - 1)) / mean
+
+    def centre(self) -> float | None:
+        """The median; None of nothing, and where it is no number."""
+        if self.first == self.last:
+            return None
+        centre = statistics.median(self.values.tolist())
+        return centre if math.isfinite(centre) else None
+
+    def largest_step(self) -> float:
+        """Of the printed digits of its boots, as a fraction of their values; 0 of no boots."""
+        return float((self.resolutions / self.values).max(initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A metric of a case, one measurement a boot and side; `other_unit` is that of the other side where they differ, `notes` what a
-    reader should know of the measurements.
+class Row(NamedTuple):
+    """A metric of a case, one value a boot and side; `other_unit` is that of the other side where they differ, `notes` what a
+    reader should know of the values.
     """
 
     case: CaseKey
     metric: str
     unit: str
     traits: MetricTraits
-    base: tuple[Measurement, ...]
-    head: tuple[Measurement, ...]
+    base: Side
+    head: Side
     other_unit: str | None = None
     notes: tuple[str, ...] = ()
 
-    def both(self) -> tuple[Measurement, ...]:
-        return (*self.base, *self.head)
 
-
-def rows_of(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Iterable[Row]:
+def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:
     """Every metric that either side measured, in the order of the plan."""
-    ours, theirs = _by_metric(base), _by_metric(head)
-    units: dict[tuple[CaseKey, str], set[str]] = {}
-    for case, metric, unit in [*ours, *theirs]:
-        units.setdefault((case, metric), set()).add(unit)
+    ours, theirs = _sides(base), _sides(head)
+    nothing, nothing_either = Side(base, 0, 0), Side(head, 0, 0)
+    units = {} if ours.keys() == theirs.keys() else _units([*ours, *theirs])
     for key in dict.fromkeys([*ours, *theirs]):
         case, metric, unit = key
-        mine, other = ours.get(key, ()), theirs.get(key, ())
+        mine, other = ours.get(key), theirs.get(key)
         elsewhere = None if mine and other else units.get((case, metric), {unit}) - {unit}
-        yield Row(case, metric, unit, traits(case, metric, unit, mode), mine, other, next(iter(elsewhere or ()), None))
+        yield Row(
+            case,
+            metric,
+            unit,
+            traits(case, metric, unit, mode),
+            mine or nothing,
+            other or nothing_either,
+            next(iter(elsewhere or ()), None),
+        )
 
 
-def _by_metric(arm: Arm) -> dict[tuple[CaseKey, str, str], tuple[Measurement, ...]]:
-    measured: dict[tuple[CaseKey, str, str], list[Measurement]] = {}
-    for boot in arm.boots:
-        for sample in boot.samples:
-            measured.setdefault((sample.case, sample.metric, sample.unit), []).append(Measurement(sample, boot))
-    return {key: tuple(measurements) for key, measurements in measured.items()}
+def _sides(columns: Columns) -> Mapping[RowKey, Side]:
+    starts = columns.starts.tolist()
+    return {
+        key: Side(columns, first, last) for key, first, last in zip(columns.keys, starts[:-1], starts[1:], strict=True)
+    }
+
+
+def _units(keys: Iterable[RowKey]) -> dict[tuple[CaseKey, str], set[str]]:
+    units: dict[tuple[CaseKey, str], set[str]] = {}
+    for case, metric, unit in keys:
+        units.setdefault((case, metric), set()).add(unit)
+    return units
+
+
+class Block(NamedTuple):
+    """Rows with as many boots as each other, (rows,) their numbers: `places`, (rows, boots), are those of their values in the columns."""
+
+    numbers: NDArray[np.intp]
+    places: Places
+
+
+def blocks_of(sides: Sequence[Side]) -> Iterator[Block]:
+    """Sides of one arm, those with as many boots together."""
+    first = np.array([side.first for side in sides], dtype=np.intp)
+    counts = np.array([side.last for side in sides], dtype=np.intp) - first
+    for count in sorted(set(counts.tolist())):
+        numbers = np.flatnonzero(counts == count)
+        yield Block(numbers, first[numbers][:, None] + np.arange(count))
+
+
+def largest_steps(rows: Sequence[Row]) -> list[float]:
+    """The largest step of the printed digits of each row's boots, as a fraction of their values."""
+    steps = np.zeros(len(rows))
+    for sides in ([row.base for row in rows], [row.head for row in rows]):
+        for block in blocks_of(sides):
+            columns = sides[0].columns
+            shares = columns.resolutions[block.places] / columns.values[block.places]
+            steps[block.numbers] = np.maximum(steps[block.numbers], shares.max(axis=1, initial=0.0))
+    found: list[float] = steps.tolist()
+    return found
+
+
+def draft_of(row: Row, platform: str | None, mode: Mode | None, method: Method) -> dict[str, Any]:
+    """The fields of the row's comparison that are known before its values are looked at."""
+    traits = row.traits
+    return {
+        "case": row.case,
+        "metric": row.metric,
+        "unit": row.unit,
+        "better": traits.better,
+        "assume": traits.assume,
+        "primary": traits.primary,
+        "platform": platform,
+        "mode": mode,
+        "threshold": method.threshold(traits.assume, traits.repeatability),
+        "spreads": (row.base.spread, row.head.spread),
+    }
 
 
 def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> Comparison:
     """The row's comparison before anything is known but its centres and by which method it is compared."""
     return Comparison(
-        case=row.case,
-        metric=row.metric,
-        unit=row.unit,
-        better=row.traits.better,
-        assume=row.traits.assume,
-        primary=row.traits.primary,
-        platform=platform,
-        mode=mode,
-        threshold=method.threshold(row.traits.assume, row.traits.repeatability),
+        **draft_of(row, platform, mode, method),
         interval_level=method.interval_level(row.traits.assume),
-        n_base=len(row.base),
-        n_head=len(row.head),
-        base=_centre(row.base),
-        head=_centre(row.head),
+        n_base=row.base.boots,
+        n_head=row.head.boots,
+        base=row.base.centre(),
+        head=row.head.centre(),
         change=None,
         ci_low=None,
         ci_high=None,
@@ -86,27 +180,5 @@ def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> 
         mde=None,
         verdict="missing",
         reason="",
-        base_spread=_spread(row.base),
-        head_spread=_spread(row.head),
         notes=row.notes,
     )
-
-
-def _spread(measurements: tuple[Measurement, ...]) -> float | None:
-    """The standard deviation as a fraction of the mean, of at least two positive values."""
-    values = [each.sample.value for each in measurements]
-    count = len(values)
-    if count < 2 or not 0 < min(values) <= max(values) < math.inf:
-        return None
-    largest = max(values)
-    shares = [value / largest for value in values]
-    mean = math.fsum(shares) / count
-    return math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (count - 1)) / mean
-
-
-def _centre(measurements: tuple[Measurement, ...]) -> float | None:
-    """The median; None of nothing, and where it is no number."""
-    if not measurements:
-        return None
-    centre = statistics.median(each.sample.value for each in measurements)
-    return centre if math.isfinite(centre) else None

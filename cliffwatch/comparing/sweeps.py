@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.formats.comparison import Sweep
+from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.stats.curves.breakpoints import FEWEST, Breakpoint, NoBreakpoint, find_breakpoint
 from cliffwatch.stats.curves.placing import LEAST_SLOPE
 from cliffwatch.stats.rank_tables import Values

@@ -6,7 +6,7 @@ Every rule of a verdict that is a number stands here and nowhere else. A row car
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.formats.comparison import Verdict
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Assume, Better
 from cliffwatch.stats.stages import Stages
 

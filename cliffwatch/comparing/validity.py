@@ -2,15 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cliffwatch.catalogue.directions import is_timed
+from cliffwatch.columns import outcomes_of
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.digits import ONE_STEP
-from cliffwatch.comparing.rows import Measurement, Row
+from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import (
     DRIFT_P,
     FEWEST_ALIKE,
@@ -42,59 +44,82 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
     """Cases that failed in so many boots that the others are no fair sample of them, and the words for it."""
     reasons: dict[CaseKey, str] = {}
     for arm in (base, head):
-        outcomes = [outcome for boot in arm.boots for outcome in boot.outcomes]
         failed = _failures(arm)
-        ended = Counter(outcome.case for outcome in outcomes if outcome.case in failed) if failed else {}
+        ended = Counter(outcome.case for outcome in outcomes_of(arm.boots) if outcome.case in failed) if failed else {}
         for case, count in failed.items():
             if count > MOST_FAILED * ended[case]:
                 reasons.setdefault(case, f"{arm.name} failed in {count} of {counted(ended[case], 'boot')}")
     return reasons
 
 
-def without_failed_boots(rows: Iterable[Row], base: Arm, head: Arm) -> tuple[Row, ...]:
+def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[Row]:
     """Rows without boots that read 0 or no number, where they are so few of a side that the others are a fair sample of it.
 
     A benchmark that reads 0 once did not run that time; a metric that is 0 in most boots is one. Boots that failed outright count too.
     """
-    base_failed, head_failed = _failures(base), _failures(head)
-    return tuple(
-        row if all(map(_has_value, row.both())) else _fair(row, base_failed[row.case], head_failed[row.case])
-        for row in rows
-    )
+    ours, our_notes = _fair("base", base, rows, [row.base for row in rows])
+    theirs, their_notes = _fair("head", head, rows, [row.head for row in rows])
+    if not our_notes and not their_notes:
+        return rows
+    return [
+        row._replace(
+            base=mine, head=other, notes=(*row.notes, *our_notes.get(number, ()), *their_notes.get(number, ()))
+        )
+        for number, (row, mine, other) in enumerate(zip(rows, ours, theirs, strict=True))
+    ]
 
 
 def _failures(arm: Arm) -> Counter[CaseKey]:
-    return Counter(each.case for boot in arm.boots for each in boot.outcomes if each.status in _SHARED)
+    return Counter(each.case for each in outcomes_of(arm.boots) if each.status in _SHARED)
 
 
-def _fair(row: Row, base_failed: int, head_failed: int) -> Row:
-    sides, notes = [], list(row.notes)
-    for name, side, failed in (("base", row.base, base_failed), ("head", row.head, head_failed)):
-        odd = [each for each in side if not _has_value(each)]
-        few = len(odd) + failed <= MOST_FAILED * (len(side) + failed)
-        sides.append(tuple(each for each in side if _has_value(each)) if few else side)
-        if odd and few:
-            what = "0" if all(each.sample.value == 0 for each in odd) else "no number"
-            are = "is" if len(odd) == 1 else "are"
-            notes.append(f"{len(odd)} of {counted(len(side), 'boot')} of {name} read {what} and {are} left out")
-    return replace(row, base=sides[0], head=sides[1], notes=tuple(notes))
+def _fair(
+    name: str, arm: Arm, rows: Sequence[Row], sides: Sequence[Side]
+) -> tuple[Sequence[Side], dict[int, tuple[str, ...]]]:
+    """One side of all rows, and by the number of a row what is left out of it."""
+    if not sides:
+        return sides, {}
+    columns = sides[0].columns
+    odd = ~np.isfinite(columns.values) | (columns.values == 0)
+    if not odd.any():
+        return sides, {}
+    chosen, failures, notes = np.ones(len(odd), dtype=bool), _failures(arm), dict[int, tuple[str, ...]]()
+    for number, (row, side) in enumerate(zip(rows, sides, strict=True)):
+        here, failed = odd[side.first : side.last], failures[row.case]
+        count = int(here.sum())
+        if count and count + failed <= MOST_FAILED * (side.boots + failed):
+            what = "0" if (side.values[here] == 0).all() else "no number"
+            are = "is" if count == 1 else "are"
+            notes[number] = (f"{count} of {counted(side.boots, 'boot')} of {name} read {what} and {are} left out",)
+            chosen[side.first : side.last] = ~here
+    kept, before = columns.kept(chosen), np.concatenate([[0], np.cumsum(chosen)]).tolist()
+    return [Side(kept, before[side.first], before[side.last]) for side in sides], notes
 
 
-def _has_value(each: Measurement) -> bool:
-    return math.isfinite(each.sample.value) and each.sample.value != 0
+def fit_for_ratios(rows: Sequence[Row]) -> list[bool]:
+    """Whether all values of a row, of both sides, are positive and of one thing measured: `odd_values` says what to do with the others."""
+    least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
+    for sides in ([row.base for row in rows], [row.head for row in rows]):
+        for block in blocks_of(sides):
+            values = sides[0].columns.values[block.places]
+            least[block.numbers] = np.minimum(least[block.numbers], values.min(axis=1, initial=np.inf))
+            most[block.numbers] = np.maximum(most[block.numbers], values.max(axis=1, initial=-np.inf))
+    with np.errstate(invalid="ignore", over="ignore"):
+        fit: list[bool] = ((least > 0) & (most < np.inf) & (most <= LARGEST_RATIO * least)).tolist()
+    return fit
 
 
 def odd_values(draft: Comparison, row: Row) -> Comparison | None:
     """The verdict on values of which no ratio can be taken; None where one can."""
-    values = [each.sample.value for each in row.both()]
+    values = [*row.base.values.tolist(), *row.head.values.tolist()]
     if not all(map(math.isfinite, values)) or draft.base is None or draft.head is None:
         return replace(draft, base=None, head=None, verdict="invalid", reason="a value that is no finite number")
     if draft.base == 0 and draft.head == 0:
         return replace(draft, change=0.0, ci_low=0.0, ci_high=0.0, verdict="unchanged", reason="zero on both sides")
     for name, centre, side in (("base", draft.base, row.base), ("head", draft.head, row.head)):
-        zeros = sum(each.sample.value == 0 for each in side)
+        zeros = int((side.values == 0).sum())
         if centre and zeros:
-            reason = f"{name} read 0 in {zeros} of {counted(len(side), 'boot')}: the others are a selection"
+            reason = f"{name} read 0 in {zeros} of {counted(side.boots, 'boot')}: the others are a selection"
             return replace(draft, verdict="invalid", reason=reason)
     if min(values) <= 0:
         return replace(draft, verdict="inconclusive", reason="a zero or negative value has no relative change")
@@ -104,10 +129,9 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
     return None
 
 
-def judge_drift(draft: Comparison, row: Row, threshold: float) -> Comparison:
+def judge_drift(draft: Comparison, row: Row, seen: Drift | None, threshold: float) -> Comparison:
     """Says where a host drifted while it measured; arms that did not take turns are then not to be compared."""
-    seen = next(_drifts([row]), None)
-    if seen is None or seen.p > DRIFT_P or abs(math.expm1(seen.total)) < threshold:
+    if seen is None or abs(math.expm1(seen.total)) < threshold:
         return draft
     words = f"the host drifted by {math.expm1(seen.total):+.1%} over the run (p = {seen.p:.1g})"
     if _took_turns([row]):
@@ -122,7 +146,7 @@ def warnings_of_order(judged: Sequence[tuple[Row, Comparison]], *, one_run: bool
     noisy = [
         (row, each) for row, each in judged if each.assume == "nothing" and each.change is not None and each.primary
     ]
-    if not noisy or (one_run and _took_turns(row for row, _ in noisy)):
+    if not noisy or (one_run and _took_turns([row for row, _ in noisy])):
         return
     yield (
         "Nothing says that base and head took turns: a host that drifted between them looks like a change in every row."
@@ -132,10 +156,19 @@ def warnings_of_order(judged: Sequence[tuple[Row, Comparison]], *, one_run: bool
     yield from _drifting([row for row, _ in noisy])
 
 
-def _took_turns(rows: Iterable[Row]) -> bool:
-    places = {(each.boot.index, arm) for row in rows for arm, side in enumerate((row.base, row.head)) for each in side}
-    order, arms = (np.array(column, dtype=float) for column in zip(*sorted(places), strict=True))
-    return interleaved(order, arms)
+def _took_turns(rows: Sequence[Row]) -> bool:
+    positions = [_positions([row.base for row in rows]), _positions([row.head for row in rows])]
+    order = np.concatenate(positions).astype(float)
+    return interleaved(order, np.repeat([0.0, 1.0], [len(each) for each in positions]))
+
+
+def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
+    """Of the boots of an arm that have a value in any of its sides, each once."""
+    boots = sides[0].columns.boots.index
+    seen = np.zeros(len(boots), dtype=bool)
+    for block in blocks_of(sides):
+        seen[sides[0].columns.places[block.places]] = True
+    return np.array(sorted(set(boots[seen].tolist())), dtype=int)
 
 
 def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -154,29 +187,36 @@ def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:
 
 def _drifting(rows: Sequence[Row]) -> Iterator[str]:
     timed = [row for row in rows if is_timed(row.unit)]
-    seen = [each for each in _drifts(timed) if each is not None and each.p <= DRIFT_P]
-    totals = [abs(math.expm1(each.total)) for each in seen]
+    totals = [abs(math.expm1(each.total)) for each in drifts_of_rows(timed) if each is not None]
     if len(totals) > MOST_DRIFTING * len(timed):
         size = f"{100 * float(np.median(totals)):.2g} %"
         yield f"{len(totals)} of {counted(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."
 
 
-def _drifts(rows: Sequence[Row]) -> Iterator[Drift | None]:
-    """By the order of the boots of each arm; rows of the same boots at once."""
-    of_boots: dict[tuple[tuple[int, int], ...], list[list[float]]] = {}
-    for row in rows:
-        places = tuple((each.boot.index, arm) for arm, side in enumerate((row.base, row.head)) for each in side)
-        values = [each.sample.value for each in row.both()]
-        if min(values) > 0:
-            of_boots.setdefault(places, []).append(values)
-    for places, table in of_boots.items():
-        order, arms = (np.array(column, dtype=float) for column in zip(*places, strict=True))
-        yield from drifts_of(np.log(table), order, arms)
+def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:
+    """Of each row by the order of the boots of each arm, rows of the same boots at once; None where chance makes as much of a drift."""
+    found: list[Drift | None] = [None] * len(rows)
+    of_boots: dict[bytes, list[int]] = {}
+    for number, row in enumerate(rows):
+        of_boots.setdefault(row.base.places.tobytes() + b"/" + row.head.places.tobytes(), []).append(number)
+    for numbers in of_boots.values():
+        sides = [
+            (rows[numbers[0]].base, [rows[number].base for number in numbers]),
+            (rows[numbers[0]].head, [rows[number].head for number in numbers]),
+        ]
+        tables = [side.columns.values[next(blocks_of(group)).places] for side, group in sides]
+        positive = np.flatnonzero((np.concatenate(tables, axis=1) > 0).all(axis=1))
+        order = np.concatenate([side.columns.boots.index[side.places] for side, _ in sides]).astype(float)
+        arms = np.repeat([0.0, 1.0], [side.boots for side, _ in sides])
+        logs = np.log(np.concatenate(tables, axis=1)[positive])
+        for place, drift in zip(positive.tolist(), drifts_of(logs, order, arms, p_at_most=DRIFT_P), strict=True):
+            found[numbers[place]] = drift
+    return found
 
 
 def judge_layout(draft: Comparison, row: Row) -> Comparison:
     """Says where a kernel was measured in several layouts and they alone could make a change of this size."""
-    if draft.change is None or draft.change <= -1:
+    if draft.change is None or draft.change <= -1 or not row.base.columns.boots.layouts:
         return draft
     layouts = [_by_layout(side) for side in (row.base, row.head)]
     seen = layout_spread(list(layouts[0].values()))
@@ -186,10 +226,12 @@ def judge_layout(draft: Comparison, row: Row) -> Comparison:
     return replace(draft, notes=(*draft.notes, words))
 
 
-def _by_layout(side: tuple[Measurement, ...]) -> dict[str, list[float]]:
+def _by_layout(side: Side) -> dict[str, list[float]]:
     """Logs of the boots whose layout is known, by layout."""
+    known = side.columns.boots.layouts
     layouts: dict[str, list[float]] = {}
-    for each in side:
-        if each.boot.layout is not None:
-            layouts.setdefault(each.boot.layout, []).append(math.log(each.sample.value))
+    for place, value in zip(side.places.tolist(), side.values.tolist(), strict=True):
+        layout = known[place] if known else None
+        if layout is not None:
+            layouts.setdefault(layout, []).append(math.log(value))
     return layouts

@@ -6,15 +6,11 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from cliffwatch.formats.values import Count, OfCase, OutcomeRecord, Part
+from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Better, Mode
 
 FORMAT: Final = "cliffwatch-comparison"
 FORMAT_VERSION: Final = 2
-
-Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclusive", "missing", "failed", "invalid"]
-
-
-_BENDS = {"base_breakpoint": "base_bend", "head_breakpoint": "head_bend"}
 
 
 class SideRecord(Part, frozen=True, kw_only=True):
@@ -32,41 +28,6 @@ class ArmFailureRecord(Part, frozen=True, kw_only=True):
     arm: str
     message: str
     evidence: str
-
-
-class Mean(Part, frozen=True, kw_only=True):
-    """The geometric mean of head / base - 1 over `rows` rows of a metric; bounds are null where boots are too few."""
-
-    metric: str
-    unit: str
-    rows: Count
-    change: float
-    ci_low: float | None
-    ci_high: float | None
-
-
-class Control(Part, frozen=True, kw_only=True):
-    """The first arm against itself: rows of which something would have been published, of how many, and the largest difference."""
-
-    rows: Count
-    published: Count
-    largest: float
-
-
-class Sweep(Part, frozen=True, kw_only=True, rename=_BENDS):
-    """A benchmark over one numeric parameter: the course and the breakpoints of each side's curve, in words.
-
-    `base_bend` and `head_bend`, as documents have them, are of the breakpoint with most weight: the last parameter on the course
-    before it and the first surely off it; null where the curve has none.
-    """
-
-    suite: str
-    benchmark: str
-    parameter: str
-    metric: str
-    words: str
-    base_breakpoint: tuple[float, float] | None = None
-    head_breakpoint: tuple[float, float] | None = None
 
 
 class ComparisonRow(OfCase, frozen=True, kw_only=True):

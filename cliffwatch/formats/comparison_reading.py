@@ -65,6 +65,7 @@ def _of_today(raw: FreeJson) -> FreeJson:
         "warnings": [],
         **raw,
         "format_version": FORMAT_VERSION,
+        "sweeps": [{name.replace("_bend", "_breakpoint"): each[name] for name in each} for each in raw["sweeps"]],
         "arms": [_side(name, raw[name]) for name in ("base", "head")],
     }
 

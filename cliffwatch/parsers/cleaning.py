@@ -25,7 +25,7 @@ def clean_lines(text: str) -> list[Line]:
     A kernel message may begin in the middle of a line, when guest and console share one; what stood before it is joined
     with what follows, unless the next line begins something of its own.
     """
-    if _is_plain(text):
+    if is_plain(text):
         return [Line(number, raw.rstrip()) for number, raw in enumerate(text.split("\n"), start=1)]
     lines: list[Line] = []
     broken: Line | None = None
@@ -51,7 +51,7 @@ def clean_lines(text: str) -> list[Line]:
     return [*lines, broken] if broken is not None else lines
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Whether nothing asks for cleaning, as in most files; asked of the whole text at once, which is quick."""
     odd = any(sign in text for sign in ("\r", "\x1b", "\x00", "\n>", "\n >")) or text.startswith((">", " >"))
     return not odd and text.isascii() and ("[" not in text or not _KERNEL_STAMP.search(text))

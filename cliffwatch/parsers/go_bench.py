@@ -9,20 +9,26 @@ of the value before them besides its number. Other readers skip them.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import unquote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.parsers.printed_digits import step_of, with_finest_steps
+from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.result_lines import ResultLines, numbered, result_lines
+from cliffwatch.parsers.value_table import ValueRow, ValueTable
 from cliffwatch.samples import Assumed, Stage
 
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
 _PROCS = re.compile(r"-(\d+)$")
+_PREFIX = "Benchmark"
 OURS = "BPF/bench="
 _FACT = re.compile(r"# (?P<arm>[\w.+-]+) (?P<key>[a-z][\w.-]*): (?P<value>.+)")
 _BOOT = re.compile(
@@ -37,6 +43,10 @@ _COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.v
 
 def parse_go_bench(text: str) -> Parsed:
     """Every result line as values, one for each of its units; each line is one boot of its case. Total."""
+    return _parse_at_once(text) or _parse_line_by_line(text)
+
+
+def _parse_line_by_line(text: str) -> Parsed:
     values: list[Value] = []
     problems: list[Problem] = []
     beside = _Beside()
@@ -45,22 +55,97 @@ def parse_go_bench(text: str) -> Parsed:
         words = line.text.split()
         if line.text.startswith("#"):
             beside.read(line.text, values)
-        elif len(words) >= 4 and words[0].startswith("Benchmark") and words[1].isdecimal() and len(words) % 2 == 0:
+        elif len(words) >= 4 and words[0].startswith(_PREFIX) and words[1].isdecimal() and len(words) % 2 == 0:
             _read_result(words, beside, values, problems, line)
-        elif len(words) >= 3 and words[0] == "Unit":
-            unit = _tidied(words[1])
-            assumed[unit] = _assumed(words[2:], assumed.get(unit))
-        elif setting := _CONFIG.fullmatch(line.text):
-            beside.set(setting["key"], setting["value"].strip())
-        elif not _CHATTER.match(line.text):
-            reason = "neither a result nor a setting; it was skipped"
-            problems.append(problem_at(line.number, line.text, reason))
+        else:
+            _read_other(words, line, beside, assumed, problems)
     return Parsed(
         values=with_finest_steps(values),
         problems=tuple(problems),
-        assumed=_of_values(assumed, values),
+        assumed=_of_values(assumed, dict.fromkeys((each.metric, each.unit) for each in values)),
         arms=beside.arms(),
     )
+
+
+def _read_other(
+    words: list[str], line: Line, beside: "_Beside", assumed: dict[str, Assumed], problems: list[Problem]
+) -> None:
+    """A line that is neither a result nor a comment."""
+    if len(words) >= 3 and words[0] == "Unit":
+        unit = _tidied(words[1])
+        assumed[unit] = _assumed(words[2:], assumed.get(unit))
+    elif setting := _CONFIG.fullmatch(line.text):
+        beside.set(setting["key"], setting["value"].strip())
+    elif not _CHATTER.match(line.text):
+        problems.append(problem_at(line.number, line.text, "neither a result nor a setting; it was skipped"))
+
+
+def _parse_at_once(text: str) -> Parsed | None:
+    """The same of a text without comments on boots, whose values are all numbers; None of any other."""
+    lines = result_lines(text)
+    if (
+        lines is None
+        or not lines.names
+        or any(_BOOT.fullmatch(each.text) or _BESIDE.fullmatch(each.text) for each in lines.others)
+    ):
+        return None
+    problems: list[Problem] = []
+    beside, assumed = _Beside(), dict[str, Assumed]()
+    origins: list[tuple[str, str | None]] = []
+    following = np.searchsorted([each.number - 1 for each in lines.others], lines.numbers)
+    with_results = frozenset(np.flatnonzero(np.bincount(following)).tolist())
+    for place, line in enumerate([None, *lines.others]):
+        if line is not None and line.text.startswith("#"):
+            beside.read(line.text, [])
+        elif line is not None:
+            _read_other(line.text.split(), line, beside, assumed, problems)
+        origins.append(beside.of_results)
+        if place in with_results:
+            beside.result(())
+    table = _table(lines, origins, following)
+    if table is None:
+        return None
+    return Parsed(
+        values=table,
+        problems=tuple(problems),
+        assumed=_of_values(assumed, dict.fromkeys((row.metric, row.unit) for row in table.rows)),
+        arms=beside.arms(),
+    )
+
+
+def _table(
+    lines: ResultLines, origins: Sequence[tuple[str, str | None]], following: NDArray[np.intp]
+) -> ValueTable | None:
+    """The values of result lines, of which `following` says the place of arm and suite in `origins`; None where one is no number, or where
+    two names are of one case.
+    """
+    try:
+        values = np.fromiter(map(float, lines.texts), dtype=float, count=len(lines.texts))
+    except ValueError:
+        return None
+    names, name_of = numbered(lines.names)
+    units, unit_of = numbered(lines.units)
+    different = list(dict.fromkeys(origins[place] for place in np.flatnonzero(np.bincount(following)).tolist()))
+    number_of = {origin: number for number, origin in enumerate(different)}
+    origin_of = np.array([number_of.get(origin, 0) for origin in origins], dtype=np.intp)[following]
+    # One number says all three of a value: where it comes from, its name and its unit.
+    codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
+    found, row_of = numbered(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
+    rows = [_row(code, different, names, units) for code in found]
+    keys = {(*row[:3], tuple(row.params.items()), row.metric, row.unit) for row in rows}
+    if not np.isfinite(values).all() or len(keys) < len(rows):
+        return None
+    order = np.argsort(row_of, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(rows)))])
+    steps = steps_of(lines.texts, units, unit_of)
+    steps[np.array([name.startswith(_PREFIX + OURS) for name in names], dtype=bool)[name_of][lines.line_of]] = 0.0
+    return ValueTable(rows, starts, values[order], finest_steps(steps[order], starts), order)
+
+
+def _row(code: int, origins: Sequence[tuple[str, str | None]], names: Sequence[str], units: Sequence[str]) -> ValueRow:
+    rest, unit = divmod(code, len(units))
+    origin, name = divmod(rest, len(names))
+    return ValueRow(*origins[origin], *_name(names[name].removeprefix(_PREFIX)), *metric_of(units[unit]))
 
 
 class _Beside:
@@ -76,6 +161,11 @@ class _Beside:
     @property
     def arm(self) -> str:
         return self.config.get("arm", "")
+
+    @property
+    def of_results(self) -> tuple[str, str | None]:
+        """Arm and suite of the results that follow."""
+        return self.arm, self.config.get("suite") or self.config.get("pkg")
 
     def set(self, key: str, value: str) -> None:
         """A setting without a value takes it back, as the format says."""
@@ -141,9 +231,8 @@ def _assumed(words: list[str], before: Assumed | None) -> Assumed:
     return Assumed(better, assume)
 
 
-def _of_values(assumed: Mapping[str, Assumed], values: Sequence[Value]) -> dict[tuple[str, str], Assumed]:
+def _of_values(assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Assumed]:
     """By metric and unit of those that have values: a `Unit` line may stand anywhere and name a unit or its tidied form."""
-    measured = dict.fromkeys((each.metric, each.unit) for each in values) if assumed else {}
     units = {key: _tidied(unit_of(*key)) for key in measured}
     return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
 
@@ -155,10 +244,9 @@ def _tidied(unit: str) -> str:
 
 def _read_result(words: list[str], beside: _Beside, values: list[Value], problems: list[Problem], line: Line) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
-    name = words[0].removeprefix("Benchmark")
+    name = words[0].removeprefix(_PREFIX)
     benchmark, params = _name(name)
-    ours, arm, origin = name.startswith(OURS), beside.arm, beside.origin
-    suite = beside.config.get("suite") or beside.config.get("pkg")
+    ours, (arm, suite), origin = name.startswith(OURS), beside.of_results, beside.origin
     beside.result(values)
     for place in range(2, len(words), 2):
         amount, unit = words[place], words[place + 1]

@@ -4,11 +4,17 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cliffwatch.parsers.readings import Value
 
 _Row = tuple[object, ...]
 
 _NUMBER = re.compile(r"[+-]?\d*(?:\.(?P<decimals>\d*))?(?:[eE](?P<power>[+-]?\d{1,3}))?")
+_MOST_DECIMALS = 400
+"""From fewer on a step is 0 as well, the smallest that a number can be."""
+
 _COUNTED = re.compile(r"(?:^|[^a-z])(?:allocs?|b|bytes|insns?|instructions|cycles|misses|faults|errors|drops)(?:/|$)")
 
 
@@ -24,6 +30,21 @@ def step_of(text: str, unit: str) -> float:
     if decimals is None and _COUNTED.search(unit.lower()):
         return 0.0
     return _power_of_ten((int(power) if power else 0) - (len(decimals) if decimals else 0))
+
+
+def steps_of(texts: Sequence[str], units: Sequence[str], unit_of: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The same of many finite numbers, (texts,), of which `unit_of` says the unit's place in `units`."""
+    together = "\n".join(texts).encode()
+    if together.translate(None, b"0123456789.\n"):
+        return np.array([step_of(text, units[unit]) for text, unit in zip(texts, unit_of.tolist(), strict=True)])
+    data = np.frombuffer(together, dtype=np.uint8)
+    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
+    points = np.flatnonzero(data == ord("."))
+    pointed = np.searchsorted(ends, points)
+    decimals = np.minimum(ends[pointed] - points - 1, _MOST_DECIMALS)
+    steps = np.where([bool(_COUNTED.search(unit.lower())) for unit in units], 0.0, 1.0)[unit_of]
+    steps[pointed] = np.array([_power_of_ten(-count) for count in range(decimals.max(initial=0) + 1)])[decimals]
+    return steps
 
 
 @cache
@@ -48,6 +69,13 @@ def with_finest_steps(values: Sequence[Value]) -> tuple[Value, ...]:
     if not mixed:
         return tuple(values)
     return tuple(_with_finest(value, finest, mixed) for value in values)
+
+
+def finest_steps(steps: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The same of values in columns, whose row r has the steps from `starts[r]` to `starts[r + 1]`."""
+    known = np.where(steps > 0, steps, np.inf)
+    finest = np.minimum.reduceat(known, starts[:-1]) if len(known) else known
+    return np.where(steps > 0, np.repeat(finest, np.diff(starts)), 0.0)
 
 
 def _with_finest(value: Value, finest: Mapping[_Row, float], mixed: Collection[_Row]) -> Value:

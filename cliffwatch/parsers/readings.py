@@ -1,6 +1,6 @@
 """The content of one raw output: values, and the lines that could not be read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -75,7 +75,7 @@ class Parsed:
     `assumed` is what the output itself says of a metric, by metric and unit; `arms` what it says of each arm that has values.
     """
 
-    values: tuple[Value, ...]
+    values: Sequence[Value]
     problems: tuple[Problem, ...]
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
     arms: Mapping[str, ArmDescription] = field(default_factory=dict)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.counting import counted
-from cliffwatch.formats.comparison import ComparisonRow, Control
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.counting import counted
-from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.parsers.kcidb_writing import Reported
-from cliffwatch.results import Run
 from cliffwatch.samples import Arm, Mode
+
+if TYPE_CHECKING:  # the types of documents are for runs alone
+    from cliffwatch.formats.result_directory import Run
+    from cliffwatch.formats.run_record import RunRecord
 
 SIGHT: Mapping[Mode, str] = {
     "icount": "icount counts instructions exactly; caches, branch prediction, memory and contention are not measured",
@@ -38,7 +40,7 @@ class ReportContext:
 NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
 
 
-def context_of_run(run: Run) -> ReportContext:
+def context_of_run(run: "Run") -> ReportContext:
     """The context of a result directory."""
     return context_of_record(run.record, str(run.path))
 
@@ -50,7 +52,7 @@ def context_of_arm(arm: Arm) -> ReportContext:
     return ReportContext(setting=tuple(filter(None, setting)), notes=(), failures=(), folder=None)
 
 
-def context_of_record(record: RunRecord, folder: str | None) -> ReportContext:
+def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
     """The context of a run.json; what it lacks is left out."""
     return ReportContext(
         setting=_setting(record),
@@ -60,7 +62,7 @@ def context_of_record(record: RunRecord, folder: str | None) -> ReportContext:
     )
 
 
-def _setting(record: RunRecord) -> tuple[str, ...]:
+def _setting(record: "RunRecord") -> tuple[str, ...]:
     toolchain, bench = record.toolchain_facts, record.bench
     facts = [
         f"config {record.config_digest[:12]}" if record.config_digest else "",
@@ -70,24 +72,11 @@ def _setting(record: RunRecord) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _failures(record: RunRecord) -> tuple[ArmFailure, ...]:
+def _failures(record: "RunRecord") -> tuple[ArmFailure, ...]:
     return tuple(
         ArmFailure(arm=arm.name, message=arm.failure.message, evidence=arm.failure.evidence)
         for arm in record.arms
         if arm.failure is not None
-    )
-
-
-def reported_of_record(record: RunRecord, run: str, origin: str) -> Reported:
-    """What a KCIDB report says of a run besides its arms."""
-    failures = {arm.name: arm.failure for arm in record.arms if arm.failure is not None}
-    return Reported(
-        origin=origin,
-        run=run,
-        tree=record.tree,
-        created=record.created,
-        whose={name: failure.whose for name, failure in failures.items()},
-        evidence={name: failure.evidence for name, failure in failures.items()},
     )
 
 

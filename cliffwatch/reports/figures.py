@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from cliffwatch.comparing.comparison import DECIDED, Comparison
 from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
-from cliffwatch.formats.comparison import Control, Mean, Verdict
+from cliffwatch.formats.verdicts import Control, Mean, Verdict
 
 NOT_SIGNIFICANT = "~"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.ordering import likely
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
-from cliffwatch.formats.comparison import Mean
+from cliffwatch.formats.verdicts import Mean
 from cliffwatch.reports import figures
 
 _BAND = "the repeatability band, by which equal kernels may differ"

@@ -35,7 +35,7 @@ class Styles:
 
 def plain(text: str) -> str:
     """A line without what moves a terminal's cursor, colours it or turns its reading direction."""
-    return _CONTROL.sub("?", text)
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub("?", text)
 
 
 def visible(text: str) -> str:

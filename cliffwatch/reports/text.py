@@ -7,7 +7,7 @@ from itertools import groupby
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
-from cliffwatch.formats.comparison import Verdict
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
@@ -94,13 +94,18 @@ def _table(
     if narrow:
         columns = _NARROW
         widths = _widths(lines, columns, width)
+    plain_line = "  ".join(
+        f"{{:{'>' if _RIGHT[column] else '<'}{room}}}" for column, room in zip(columns, widths, strict=True)
+    )
     for line in lines:
         if len(line) == 1:
             yield _padded(line[0], width, styles, right=False)
             continue
-        chosen = [column for column in columns if column < len(line)]
-        cells = zip(chosen, widths, strict=False)
-        yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
+        if styles.colour or len(line[0][0]) > widths[0]:
+            cells = zip(columns, widths, strict=True)
+            yield "  ".join(_padded(line[column], room, styles, right=_RIGHT[column]) for column, room in cells)
+        else:
+            yield plain_line.format(*[line[column][0] for column in columns])
         if narrow and line[0][1] is None:
             yield "      " + ", ".join(f"{_HEADS[column]} {line[column][0]}" for column in second)
 
@@ -116,6 +121,8 @@ def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: in
 def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:
     text, style = cell
     shown = text if len(text) <= width else f"{text[: width - 1]}…"
+    if style is None or not styles.colour:
+        return shown.rjust(width) if right else shown.ljust(width)
     blanks = " " * (width - len(shown))
     styled = styles(style, shown)
     return f"{blanks}{styled}" if right else f"{styled}{blanks}"

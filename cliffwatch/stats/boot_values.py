@@ -1,7 +1,8 @@
 """One metric of both arms as the statistics take it: one value a boot, on a log scale, with the block it was measured in."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,7 @@ RELATED = 0.5
 """Correlation within blocks from which on pairs are worth their lost degrees of freedom."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootValues:
+class BootValues(NamedTuple):
     """Logs of the boots' values, (n,) and (m,), and the plan's block of each; a block holds each arm at most once."""
 
     base: Values
@@ -65,46 +65,144 @@ class BootValues:
         )
 
 
-def alike(rows: Sequence[BootValues]) -> Iterator[tuple[list[int], Values, Values]]:
-    """Rows with the same numbers of boots together: their indexes, and both arms as (rows, boots)."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for index, row in enumerate(rows):
-        groups.setdefault((len(row.base), len(row.head)), []).append(index)
-    for indexes in groups.values():
-        yield (
-            indexes,
-            np.stack([rows[index].base for index in indexes]),
-            np.stack([rows[index].head for index in indexes]),
+class Alike(NamedTuple):
+    """Rows with the same numbers of boots: their indexes, (rows,), and both arms' logs and blocks as (rows, n) and (rows, m)."""
+
+    indexes: NDArray[np.intp]
+    base: Values
+    head: Values
+    base_blocks: Blocks
+    head_blocks: Blocks
+
+
+class ArmLogs(NamedTuple):
+    """One arm of a family: row r has the logs and the blocks from `first[r]` to `last[r]`."""
+
+    logs: Values
+    blocks: Blocks
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+
+
+class BootTable(Sequence[BootValues]):
+    """A family in columns: what is worked out for all rows at once takes them from here without an object for each."""
+
+    def __init__(self, base: ArmLogs, head: ArmLogs) -> None:
+        self.base, self.head = base, head
+
+    @cached_property
+    def _bounds(self) -> list[tuple[int, int, int, int]]:
+        bounds = (self.base.first, self.base.last, self.head.first, self.head.last)
+        return list(zip(*(each.tolist() for each in bounds), strict=True))
+
+    @cached_property
+    def groups(self) -> tuple[Alike, ...]:
+        """Rows with the same numbers of boots together."""
+        ours, theirs = self.base.last - self.base.first, self.head.last - self.head.first
+        numbers: dict[tuple[int, int], list[int]] = {}
+        for index, counts in enumerate(zip(ours.tolist(), theirs.tolist(), strict=True)):
+            numbers.setdefault(counts, []).append(index)
+        return tuple(self._alike(np.array(rows, dtype=np.intp), *counts) for counts, rows in numbers.items())
+
+    def _alike(self, rows: NDArray[np.intp], n: int, m: int) -> Alike:
+        ours, theirs = (
+            side.first[rows][:, None] + np.arange(boots) for side, boots in ((self.base, n), (self.head, m))
         )
+        return Alike(
+            rows, self.base.logs[ours], self.head.logs[theirs], self.base.blocks[ours], self.head.blocks[theirs]
+        )
+
+    @cached_property
+    def ranked(self) -> tuple[tuple[NDArray[np.intp], Ranked], ...]:
+        """The groups' indexes, and their rows ranked as two samples: a verdict and its size come from the same ranks."""
+        return tuple((group.indexes, two_samples(group.base, group.head)) for group in self.groups)
+
+    def __len__(self) -> int:
+        return len(self.base.first)
+
+    @overload
+    def __getitem__(self, index: int) -> BootValues: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[BootValues]: ...
+    def __getitem__(self, index: int | slice) -> BootValues | Sequence[BootValues]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        first, last, head_first, head_last = self._bounds[index]
+        return BootValues(
+            self.base.logs[first:last],
+            self.head.logs[head_first:head_last],
+            self.base.blocks[first:last],
+            self.head.blocks[head_first:head_last],
+        )
+
+
+def table_of(rows: Sequence[BootValues]) -> BootTable:
+    """Rows in columns."""
+    if isinstance(rows, BootTable):
+        return rows
+    return BootTable(
+        _side([row.base for row in rows], [row.base_blocks for row in rows]),
+        _side([row.head for row in rows], [row.head_blocks for row in rows]),
+    )
+
+
+def _side(logs: Sequence[Values], blocks: Sequence[Blocks]) -> ArmLogs:
+    bounds = np.concatenate([[0], np.cumsum([len(each) for each in logs])]).astype(np.intp)
+    return ArmLogs(
+        np.concatenate([*logs, np.zeros(0)]),
+        np.concatenate([*blocks, np.zeros(0, dtype=int)]),
+        bounds[:-1],
+        bounds[1:],
+    )
 
 
 def related(rows: Sequence[BootValues]) -> list[bool]:
     """Whether boots of one block move together so much that comparing within blocks detects more, of each row."""
-    answers = [False] * len(rows)
-    blocked = [
-        index
-        for index, row in enumerate(rows)
-        if len(row.base) and len(row.head) and row.base_blocks.max() >= row.head_blocks.min()
-    ]
-    twins = [rows[index].paired() for index in blocked]
-    for places, base, head in alike(twins):
-        if base.shape[-1] < FEWEST_PAIRS:
+    answers = np.zeros(len(rows), dtype=bool)
+    apart: list[int] = []
+    for group in table_of(rows).groups:
+        if not group.base.shape[1] or not group.head.shape[1]:
             continue
-        ours, theirs = base - base.mean(axis=-1, keepdims=True), head - head.mean(axis=-1, keepdims=True)
-        within = np.sqrt((ours**2).sum(axis=-1) * (theirs**2).sum(axis=-1))
-        moving = (np.ptp(base, axis=-1) > 0) & (np.ptp(head, axis=-1) > 0)
-        for place, answer in zip(places, moving & ((ours * theirs).sum(axis=-1) >= RELATED * within), strict=True):
-            answers[blocked[place]] = bool(answer)
-    return answers
+        blocked = group.base_blocks.max(axis=1) >= group.head_blocks.min(axis=1)
+        if group.base.shape == group.head.shape:
+            shared = blocked & (group.base_blocks == group.head_blocks).all(axis=1)
+            answers[group.indexes[shared]] = _moving_together(group.base[shared], group.head[shared])
+            blocked &= ~shared
+        apart += group.indexes[blocked].tolist()
+    for group in table_of([rows[index].paired() for index in apart]).groups:
+        answers[[apart[index] for index in group.indexes]] = _moving_together(group.base, group.head)
+    return [bool(answer) for answer in answers]
 
 
-def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[list[int], Ranked]]:
+def _moving_together(base: Values, head: Values) -> NDArray[np.bool_]:
+    """Of pairs, (rows, pairs)."""
+    if base.shape[-1] < FEWEST_PAIRS:
+        return np.zeros(len(base), dtype=bool)
+    ours, theirs = base - base.mean(axis=-1, keepdims=True), head - head.mean(axis=-1, keepdims=True)
+    within = np.sqrt((ours**2).sum(axis=-1) * (theirs**2).sum(axis=-1))
+    moving = (np.ptp(base, axis=-1) > 0) & (np.ptp(head, axis=-1) > 0)
+    return np.asarray(moving & ((ours * theirs).sum(axis=-1) >= RELATED * within))
+
+
+def chosen_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool], *, paired: bool) -> Iterator[Alike]:
+    """The rows that are compared in pairs, or the others, with their indexes among all; those with the same numbers of boots together."""
+    if not paired and not any(in_pairs):
+        yield from table_of(rows).groups
+        return
+    chosen = np.flatnonzero(np.array(in_pairs, dtype=bool) == paired)
+    used = [rows[index].paired() if paired else rows[index] for index in chosen.tolist()]
+    for group in table_of(used).groups:
+        yield group._replace(indexes=chosen[group.indexes])
+
+
+def ranked_alike(rows: Sequence[BootValues], in_pairs: Sequence[bool]) -> Iterator[tuple[NDArray[np.intp], Ranked]]:
     """All rows ranked, those with the same numbers of boots in one call: the indexes of a group, and its ranks in their order."""
+    if not any(in_pairs):
+        yield from table_of(rows).ranked
+        return
     for paired, compare in ((True, pairs), (False, two_samples)):
-        chosen = [index for index, each in enumerate(in_pairs) if each == paired]
-        used = [rows[index].paired() if paired else rows[index] for index in chosen]
-        for positions, base, head in alike(used):
-            yield [chosen[position] for position in positions], compare(base, head)
+        for group in chosen_alike(rows, in_pairs, paired=paired):
+            yield group.indexes, compare(group.base, group.head)
 
 
 def boot_values(base: Values, head: Values) -> BootValues:

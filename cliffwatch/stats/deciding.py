@@ -7,11 +7,11 @@ says why it is done so; docs/calibration.md how often it is wrong.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike, related
+from cliffwatch.stats.boot_values import BootValues, ranked_alike, related, table_of
 from cliffwatch.stats.equivalence import ALPHA, equivalent, level_of_look
 from cliffwatch.stats.families import holm
 from cliffwatch.stats.power.detection import POWER, detection_power
@@ -23,8 +23,7 @@ from cliffwatch.stats.stages import Family, Stages, confirm, screen
 DecisionOutcome = Literal["changed", "changed-small", "equivalent", "open"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(NamedTuple):
     """What is known of one metric. `used` are the boots that estimate and interval come from.
 
     `direction` is that of the screen (0: no candidate, or a plan of one stage); `look` the number of confirming looks made,
@@ -46,8 +45,8 @@ class Decision:
 def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -> list[Decision]:
     """One stage: every metric tested, Holm over all of them at `alpha`; `margin` is the notable change, a fraction."""
     in_pairs = [
-        moving and 2 * row.least_p_of_pairs() <= alpha / len(family)
-        for row, moving in zip(family, related(family), strict=True)
+        moving and 2 * family[index].least_p_of_pairs() <= alpha / len(family)
+        for index, moving in enumerate(related(family))
     ]
     p_values, shifts, equal = np.ones(len(family)), np.zeros(len(family)), np.zeros(len(family), dtype=bool)
     for indexes, ranked in ranked_alike(family, in_pairs):
@@ -58,16 +57,19 @@ def decide_fixed(family: Sequence[BootValues], *, margin: float, alpha: float) -
             family[index], float(p_values[index]), 2, float(shifts[index]), in_pairs=in_pairs[index]
         )
     adjusted = holm(p_values)
+    level = level_of_look(0, 1)
     return [
         Decision(
-            outcome=_outcome(q <= alpha, float(shift), bool(shown), margin),
+            outcome=_outcome(q <= alpha, shift, shown, margin),
             used=row,
             in_pairs=paired,
-            p=float(p),
+            p=p,
             q=q,
-            level=level_of_look(0, 1) if shown and q > alpha else None,
+            level=level if shown and q > alpha else None,
         )
-        for row, paired, p, q, shift, shown in zip(family, in_pairs, p_values, adjusted, shifts, equal, strict=True)
+        for row, paired, p, q, shift, shown in zip(
+            family, in_pairs, p_values.tolist(), adjusted, shifts.tolist(), equal.tolist(), strict=True
+        )
     ]
 
 
@@ -92,7 +94,7 @@ class Staged:
 
 def decide_staged(family: Sequence[Staged], stages: Stages, *, margin: float) -> list[Decision]:
     """Screen all, confirm the candidates on the boots of the second stage, look by look as far as boots are in."""
-    screened = [row.screened for row in family]
+    screened = table_of([row.screened for row in family])
     directions = _directions(screened, stages, margin)
     decisions = _screened(screened, directions, stages, margin)
     candidates = sum(direction != 0 for direction in directions)
@@ -156,7 +158,7 @@ def _pairs_where_they_decide(row: _Reached, error: float) -> _Reached:
     """Few pairs cannot reach the error that a row has to itself, where as many boots of two samples can."""
     if not row.so_far.in_pairs or row.fresh.least_p_of_pairs() <= error:
         return row
-    return replace(row, so_far=replace(row.so_far, in_pairs=False))
+    return replace(row, so_far=row.so_far._replace(in_pairs=False))
 
 
 def _hint(margin: float) -> float:
@@ -167,10 +169,10 @@ def _hint(margin: float) -> float:
 def _directions(rows: Sequence[BootValues], stages: Stages, margin: float) -> list[int]:
     """The screen's direction of every row; rows with the same numbers of boots are screened in one call."""
     directions = [0] * len(rows)
-    for indexes, base, head in alike(rows):
-        screened = screen(base, head, alpha=stages.screen_alpha, least=_hint(margin))
-        for index, direction in zip(indexes, screened, strict=True):
-            directions[index] = int(direction)
+    for group in table_of(rows).groups:
+        screened = screen(group.base, group.head, alpha=stages.screen_alpha, least=_hint(margin))
+        for index, direction in zip(group.indexes.tolist(), screened.tolist(), strict=True):
+            directions[index] = direction
     return directions
 
 
@@ -209,9 +211,10 @@ def _within_reach(rows: Sequence[BootValues], stages: Stages, margin: float) -> 
     """Whether the first look has the boots that would show that nothing changed: worth them, where 42 are not."""
     shift, boots = math.log1p(margin), stages.screen + stages.looks[0].boots
     reached = [False] * len(rows)
-    for indexes, base, head in alike(rows):
-        for index, spread in zip(indexes, rank_spread(base, head, shift), strict=True):
-            reached[index] = detection_power(shift, float(spread), boots, boots, 2 * ALPHA) >= POWER
+    for group in table_of(rows).groups:
+        spreads = rank_spread(group.base, group.head, shift).tolist()
+        for index, spread in zip(group.indexes.tolist(), spreads, strict=True):
+            reached[index] = detection_power(shift, spread, boots, boots, 2 * ALPHA) >= POWER
     return reached
 
 
@@ -225,20 +228,19 @@ def _confirmed(reached: Mapping[int, _Reached], sharing: Family, look: _Look) ->
 
 def _looked(row: _Reached, look: _Look, confirmed: tuple[float, float] | None) -> Decision:
     """The decision after a look: confirmed, shown to be equivalent, given up, or open for the next."""
-    so_far = replace(row.so_far, looks=look.number)
+    so_far = row.so_far._replace(looks=look.number)
     if confirmed is not None:
         p, q = confirmed
         shift = float(row.fresh.ranked(in_pairs=so_far.in_pairs).shift)
         outcome = _outcome(True, shift, False, look.margin)
         spent = q * look.stages.alpha / look.alpha
-        return replace(so_far, outcome=outcome, used=row.fresh, p=p, q=spent, waiting=False)
+        return so_far._replace(outcome=outcome, used=row.fresh, p=p, q=spent, waiting=False)
     # The screen chose a candidate by its value, so that only fresh boots say what it is worth.
     pooled = row.fresh if so_far.direction else row.screened.joined(row.fresh)
     ranked = pooled.ranked(in_pairs=so_far.in_pairs)
     shown = look.shows_equivalence(ranked)
     borne_out = so_far.direction == 0 or so_far.direction * float(ranked.shift) >= _hint(look.margin)
-    return replace(
-        so_far,
+    return so_far._replace(
         outcome="equivalent" if shown else "open",
         used=pooled,
         p=float(ranked.p()),

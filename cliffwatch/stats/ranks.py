@@ -41,17 +41,20 @@ class Ranked:
         return low, high
 
     def p_greater(self) -> Values:
-        """One-sided: how likely differences at least so positive are when nothing changed."""
-        return self._at(_positive(self.differences))
+        """One-sided: how likely differences at least so positive are when nothing changed.
+
+        A tie counts for neither side: broken by chance it could only count for more, so that the test stays valid.
+        """
+        return self._at(np.count_nonzero(self.differences > 0, axis=-1))
 
     def p_less(self) -> Values:
-        return self._at(_positive(-self.differences))
+        return self._at(np.count_nonzero(self.differences < 0, axis=-1))
 
     def p(self) -> Values:
         """Two-sided."""
         return np.asarray(np.minimum(1.0, 2 * np.minimum(self.p_greater(), self.p_less())), dtype=float)
 
-    def _at(self, statistic: NDArray[np.int_]) -> Values:
+    def _at(self, statistic: NDArray[np.int_] | int) -> Values:
         return np.asarray(self.tail[statistic], dtype=float)
 
 
@@ -80,7 +83,8 @@ def median_rank(count: int, level: float) -> int | None:
 def two_samples(base: Values, head: Values) -> Ranked:
     """Independent arms of logs, shapes (…, n) and (…, m)."""
     differences = (head[..., None, :] - base[..., :, None]).reshape(*base.shape[:-1], -1)
-    return Ranked(differences=np.sort(differences, axis=-1), tail=rank_sum_tail(base.shape[-1], head.shape[-1]))
+    differences.sort(axis=-1)
+    return Ranked(differences=differences, tail=rank_sum_tail(base.shape[-1], head.shape[-1]))
 
 
 def pairs(base: Values, head: Values) -> Ranked:
@@ -89,11 +93,6 @@ def pairs(base: Values, head: Values) -> Ranked:
     rows, columns = every_pair(within.shape[-1], themselves=True)
     averages = (within[..., rows] + within[..., columns]) / 2
     return Ranked(differences=np.sort(averages, axis=-1), tail=signed_rank_tail(within.shape[-1]))
-
-
-def _positive(differences: Values) -> NDArray[np.int_]:
-    """A tie counts for neither side: broken by chance it could only count for more, so that the test stays valid."""
-    return np.asarray((differences > 0).sum(axis=-1))
 
 
 @cache

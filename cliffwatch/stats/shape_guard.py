@@ -10,12 +10,14 @@ freedom of the smaller arm (Hsu, Statistical Research Memoirs 2, 1938) has to ag
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cliffwatch.stats.power.detection import t_quantile, two_sided_tail
 from cliffwatch.stats.rank_tables import Values
+from cliffwatch.stats.ranks import sorted_median
 
 SPREADS_DIFFER = 0.1
 """The error of the test for differing spreads."""
@@ -77,6 +79,7 @@ def _centre_of_pairs(within: Values, sides: int, direction: float) -> float:
     return min(signs, _enough(trimmed, evidence_share(len(within), len(within)), sides))
 
 
+@cache
 def evidence_share(n: int, m: int) -> float:
     """Of the ranks' evidence, the logarithm of their error, what trimmed means of n and m boots of equal spread have to bring."""
     boots = 2 * n * m / (n + m)
@@ -114,7 +117,7 @@ def spread_statistics(base: Values, head: Values) -> Values:
 
 def distances(arm: Values) -> Values:
     """Of each boot from the median of its arm."""
-    return np.asarray(np.abs(arm - np.median(arm, axis=-1, keepdims=True)))
+    return np.asarray(np.abs(arm - sorted_median(np.sort(arm, axis=-1))[..., None]))
 
 
 def _median_test(base: Values, head: Values, direction: float) -> float:
@@ -123,7 +126,7 @@ def _median_test(base: Values, head: Values, direction: float) -> float:
     A boot that is the median says nothing; where several are, as among printed digits, each side is counted for itself.
     """
     together = np.concatenate([base, head])
-    apart = direction * (together - np.median(together))
+    apart = direction * (together - sorted_median(np.sort(together)))
     of_head = np.arange(len(together)) >= len(base)
     if (apart == 0).sum() == 1:
         apart, of_head = apart[apart != 0], of_head[apart != 0]

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from cliffwatch.stats.boot_values import BootValues, alike, ranked_alike
+from cliffwatch.stats.boot_values import BootValues, chosen_alike, ranked_alike, table_of
 from cliffwatch.stats.noise.shapes import TwoModes, two_modes
 from cliffwatch.stats.power.detection import t_quantile
 from cliffwatch.stats.power.spread import paired_spread, rank_spread
@@ -15,8 +15,7 @@ from cliffwatch.stats.ranks import sorted_median
 from cliffwatch.stats.shape_guard import distances, spread_statistics
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """Logs: medians of both arms, the shift with its bounds (infinite from too few boots), the spread as a rank test has it.
 
     `noisier` is how many times as far head's boots lie from their median, where that differs at the error of the family; else None.
@@ -45,26 +44,23 @@ def summarised(
     error of the family in saying that a row became noisier. With `spread_in_pairs` rows in pairs have the spread of their pairs: not in
     plans whose screen compares two samples anyway.
     """
-    bounds = np.zeros((3, len(rows)))
+    bounds, wanted = np.zeros((3, len(rows))), np.array(levels)
     for indexes, ranked in ranked_alike(rows, in_pairs):
         bounds[0, indexes] = ranked.shift
-        wanted = np.array([levels[index] for index in indexes])
-        for level in np.unique(wanted):
-            chosen = wanted == level
-            bounds[1:, np.array(indexes)[chosen]] = np.stack(ranked.interval(float(level)))[:, chosen]
+        for level in sorted(set(wanted[indexes].tolist())):
+            chosen = wanted[indexes] == level
+            bounds[1:, indexes[chosen]] = np.stack(ranked.interval(level))[:, chosen]
     spreads = _spreads(rows, [paired and spread_in_pairs for paired in in_pairs], math.log1p(notable))
     summaries: list[Summary | None] = [None] * len(rows)
-    for indexes, base, head in alike(rows):
-        centres = (sorted_median(np.sort(arm, axis=1)) for arm in (base, head))
-        columns = [*centres, *bounds[:, indexes], spreads[indexes]]
-        columns.append(_noisier(base, head, alpha / len(rows)))
-        for index, modes, numbers in zip(
-            indexes, two_modes(base, head), np.stack(columns, axis=1).tolist(), strict=True
-        ):
+    for group in table_of(rows).groups:
+        centres = (sorted_median(np.sort(arm, axis=1)) for arm in (group.base, group.head))
+        noisier = _noisier(group.base, group.head, alpha / len(rows))
+        columns = np.stack([*centres, *bounds[:, group.indexes], spreads[group.indexes], noisier], axis=1).tolist()
+        modes = two_modes(group.base, group.head)
+        for index, seen, numbers in zip(group.indexes.tolist(), modes, columns, strict=True):
             ours, theirs, shift, low, high, spread, ratio = numbers
-            summaries[index] = Summary(
-                ours, theirs, shift, low, high, spread, modes, None if math.isnan(ratio) else ratio
-            )
+            known = None if math.isnan(ratio) else ratio
+            summaries[index] = Summary(ours, theirs, shift, low, high, spread, seen, known)
     return [summary for summary in summaries if summary is not None]
 
 
@@ -72,10 +68,8 @@ def _spreads(rows: Sequence[BootValues], in_pairs: Sequence[bool], shift: float)
     """Of each row, by the pairs' differences or by both arms."""
     spreads = np.zeros(len(rows))
     for paired, spread in ((True, paired_spread), (False, rank_spread)):
-        chosen = [index for index, each in enumerate(in_pairs) if each == paired]
-        used = [rows[index].paired() if paired else rows[index] for index in chosen]
-        for positions, base, head in alike(used):
-            spreads[[chosen[position] for position in positions]] = spread(base, head, shift)
+        for group in chosen_alike(rows, in_pairs, paired=paired):
+            spreads[group.indexes] = spread(group.base, group.head, shift)
     return spreads
 
 

@@ -11,8 +11,8 @@ from toy import change, git
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.policy import DEFAULT, EMULATED, Target
-from cliffwatch.results import Run, read_run
 from cliffwatch_runner.ci import measuring
 from cliffwatch_runner.ci.job_plan import JobPlan, planned, read_job_plan
 

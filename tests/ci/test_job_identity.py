@@ -16,7 +16,7 @@ from test_publish import ARTIFACT, RUN, commits, measured, tree, workflow_run, z
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run
+from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.ci.job_identity import IdentityRequest, job_token, read_identity_request
 from cliffwatch_service.runtime.settings import Settings
 

@@ -15,8 +15,8 @@ from service_running import Running
 from toy import FAKEVNG, change, git, request, run_toy, toy_repository
 
 from cliffwatch.command.main import main
+from cliffwatch.formats.result_directory import Run
 from cliffwatch.pull_request.marker import read_marker
-from cliffwatch.results import Run
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET
 from click.testing import CliRunner, Result
@@ -15,16 +16,29 @@ from hypothesis import strategies as st
 from test_go_bench_round_trip import STAGES, measured
 
 from cliffwatch.command.main import main
+from cliffwatch.formats.boot_record import BootRecord, SamplesRecord, sample_record
+from cliffwatch.formats.reading import written as document
+from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.formats.run_reading import read_run_record
+from cliffwatch.formats.run_record import (
+    ArmFacts,
+    ArmRecord,
+    FailureRecord,
+    PlannedCaseRecord,
+    PlanRecord,
+    RunRecord,
+    stages_record,
+)
+from cliffwatch.formats.values import outcome_record
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.bencher import parse_bencher
-from cliffwatch.parsers.bencher_writing import format_bencher
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.parsers.kcidb_writing import Reported, format_kcidb
 from cliffwatch.parsers.table.comma_separated import csv_lines, read_csv_table
 from cliffwatch.parsers.table.parquet import read_parquet_table, write_parquet
 from cliffwatch.parsers.table.reading import Table
 from cliffwatch.parsers.table.rows import rows_of_arm
-from cliffwatch.results import Run, case_to_json, read_run, sample_to_json, stages_to_json
+from cliffwatch.reports.exports.bencher import format_bencher
+from cliffwatch.reports.exports.kcidb import Reported, format_kcidb
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
 
 DATA = Path(__file__).parents[1] / "data"
@@ -37,42 +51,49 @@ def cliffwatch(*arguments: object) -> Result:
 
 def written(folder: Path, arms: Sequence[Arm], *, notable: float | None = None, staged: bool = False) -> Path:
     """A result directory of these arms, as the runner writes one."""
-    record = json.loads((DATA / "runs/uninlined/run.json").read_text())
+    like = read_run_record((DATA / "runs/uninlined/run.json").read_bytes())
+    assert isinstance(like, RunRecord)
     cases = dict.fromkeys(sample.case for each in arms for boot in each.boots for sample in boot.samples)
-    record["mode"], record["platform"] = arms[0].mode, arms[0].platform
-    failed = {"whose": "kernel", "next_step": "", "evidence": "vmlinux: undefined symbol"}
-    record["arms"] = {
-        each.name: {
-            "label": each.label,
-            "facts": dict(each.facts),
-            "failure": None if each.failure is None else {**failed, "message": each.failure},
-        }
-        for each in arms
-    }
-    record["plan"] = {
-        "seed": 1,
-        "notable": notable,
-        "stages": stages_to_json(STAGES if staged else None),
-        "cases": [case_to_json(case) for case in cases],
-        "boots": [],
-    }
+    plan = PlanRecord(
+        seed=1,
+        notable=notable,
+        stages=stages_record(STAGES if staged else None),
+        cases=tuple(
+            PlannedCaseRecord(suite=case.suite, benchmark=case.benchmark, params=dict(case.params), argv=())
+            for case in cases
+        ),
+        boots=(),
+    )
+    measured_by = {"mode": arms[0].mode, "platform": arms[0].platform}
+    record = msgspec.structs.replace(like, arms=tuple(map(arm_record, arms)), plan=plan, **measured_by)
     for each in arms:
         for boot in each.boots:
             place = folder / "boots" / f"{boot.index:03d}-{each.name}"
             place.mkdir(parents=True)
-            about = {
-                "index": boot.index,
-                "block": boot.block,
-                "arm": each.name,
-                "stage": boot.stage,
-                "layout": boot.layout,
-            }
-            outcomes = [{**case_to_json(one.case), "status": one.status, "reason": one.reason} for one in boot.outcomes]
-            (place / "boot.json").write_text(json.dumps(about))
-            samples = [sample_to_json(sample) for sample in boot.samples]
-            (place / "samples.json").write_text(json.dumps({"samples": samples, "outcomes": outcomes}))
-    (folder / "run.json").write_text(json.dumps(record))
+            when = "2026-11-21T10:00:00+00:00"
+            about = BootRecord(
+                index=boot.index,
+                block=boot.block,
+                arm=each.name,
+                stage=boot.stage,
+                layout=boot.layout,
+                began=when,
+                ended=when,
+                status="complete",
+            )
+            samples = SamplesRecord(
+                samples=tuple(map(sample_record, boot.samples)), outcomes=tuple(map(outcome_record, boot.outcomes))
+            )
+            (place / "boot.json").write_bytes(document(about))
+            (place / "samples.json").write_bytes(document(samples))
+    (folder / "run.json").write_bytes(document(record))
     return folder
+
+
+def arm_record(arm: Arm) -> ArmRecord:
+    failed = {"whose": "kernel", "next_step": "", "evidence": "vmlinux: undefined symbol"}
+    failure = None if arm.failure is None else FailureRecord(**failed, message=arm.failure)
+    return ArmRecord(name=arm.name, label=arm.label, facts=ArmFacts(**arm.facts), failure=failure)
 
 
 def dies(each: Arm, case: CaseKey, numbers: range, status: Any, reason: str) -> Arm:
@@ -147,7 +168,7 @@ def test_arms_come_back_whole(form: str, tmp_path: Path) -> None:
         assert {name: in_order(arm) for name, arm in back.arms.items()} == {
             name: in_order(arm) for name, arm in run.arms.items()
         }
-        assert (back.stages, back.run, back.one_run) == (run.stages, run.record["identity"], True)
+        assert (back.stages, back.run, back.one_run) == (run.stages, run.record.identity, True)
 
 
 def in_order(arm: Arm) -> Arm:

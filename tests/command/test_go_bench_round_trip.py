@@ -20,7 +20,7 @@ from cliffwatch.comparing.thresholds import Method
 from cliffwatch.formats.comparison import ComparisonDocument
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.reports.context import NO_CONTEXT
-from cliffwatch.reports.go_bench import go_bench_report, run_settings
+from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Look, Stages

@@ -9,7 +9,7 @@ import click
 import numpy as np
 import pytest
 
-from cliffwatch.command.main import ENTRY_POINT_GROUP, main
+from cliffwatch.command.main import ENTRY_POINT_GROUP, OWN, main
 
 _LOADED = "import sys; sys.argv = ['cliffwatch', *sys.argv[1:]]\nfrom cliffwatch.command.main import main\ntry:\n    main()\nfinally:\n    print(*sorted(sys.modules), file=sys.stderr)"
 _SERVICE = {"cliffwatch_service.api", "fastapi", "psycopg", "structlog"}
@@ -33,13 +33,32 @@ def test_help_of_one_command_loads_no_scipy_and_not_the_others(name: str) -> Non
     assert not loaded(name, "--help") & others
 
 
-def test_a_plain_comparison_loads_no_scipy(tmp_path: Path) -> None:
+NOT_OF_A_COMPARISON = {
+    *("scipy", "pydantic", "msgspec", "jinja2", "rich", "email", "tomllib", "importlib.metadata", "tempfile"),
+    *(
+        "numpy.ma",
+        "numpy.polynomial",
+        "cliffwatch.catalogue.load",
+        "cliffwatch.stats.curves",
+        "cliffwatch.reports.html",
+    ),
+}
+
+
+def test_a_plain_comparison_loads_neither_scipy_nor_what_other_reports_and_commands_need(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     for side in ("base", "head"):
-        values = 1000 * np.exp(generator.normal(0, 0.02, 21))
-        (tmp_path / side).write_text("".join(f"BenchmarkM 1 {value:.4f} ns/op\n" for value in values))
+        values = 1000 * np.exp(generator.normal(0, 0.02, (2, 21)))
+        lines = (f"BenchmarkM{row}-8 1 {value:.4f} ns/op\n" for row in (0, 1) for value in values[row])
+        (tmp_path / side).write_text("".join(lines))
 
-    assert "scipy" not in loaded("compare", str(tmp_path / "base"), str(tmp_path / "head"))
+    assert not loaded("compare", str(tmp_path / "base"), str(tmp_path / "head")) & NOT_OF_A_COMPARISON
+
+
+def test_subcommands_that_run_without_a_look_at_what_is_installed_are_entry_points() -> None:
+    own = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name in OWN}
+
+    assert own == {name: f"cliffwatch.command.{name}:{name}" for name in OWN}
 
 
 def test_what_help_says_of_a_command_is_what_the_command_says_of_itself() -> None:

@@ -6,8 +6,8 @@ from made_documents import made_arm, made_record
 
 from cliffwatch.comparing.environment_differences import case_traits
 from cliffwatch.comparing.validity import too_many_failed
+from cliffwatch.formats.result_directory import comparable_environment
 from cliffwatch.formats.run_record import BenchRecord
-from cliffwatch.results import comparable_environment
 from cliffwatch.samples import Arm, Boot, CaseOutcome, MetricTraits
 
 HOST = {"cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x8301055", "0x830107c"]}}

@@ -8,7 +8,7 @@ from arms import arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.formats.comparison import Sweep
+from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.samples import CaseKey
 
 PARAMETERS = tuple(2**power for power in range(10))

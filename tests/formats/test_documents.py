@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_documents import made_arm, made_record, made_row
 
 from cliffwatch.formats.boot_record import BootRecord, SampleRecord, SamplesRecord
-from cliffwatch.formats.comparison import ComparisonDocument, Control, Mean, SideRecord, Sweep, Verdict
+from cliffwatch.formats.comparison import ComparisonDocument, SideRecord
 from cliffwatch.formats.comparison_reading import read_comparison
 from cliffwatch.formats.reading import Wrong, as_json, read_as, written
 from cliffwatch.formats.run_reading import read_run_record, run_record_of
@@ -31,6 +31,7 @@ from cliffwatch.formats.run_record import (
 from cliffwatch.formats.schemas import DOCUMENTS, schema_of, schema_text
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import OutcomeRecord, Part
+from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import CaseStatus
 
 ROOT = Path(__file__).parents[2]

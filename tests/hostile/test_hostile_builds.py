@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 from toy import change, request, run_toy
 
-from cliffwatch.results import Run
+from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build import bench, kernel
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.plan import prepare

@@ -21,7 +21,8 @@ from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import Parsed
 from cliffwatch.parsers.table import parquet as limits
 from cliffwatch.parsers.table.columns import COLUMNS, NAMES, table_schema
-from cliffwatch.parsers.table.comma_separated import looks_like_table, read_csv_table
+from cliffwatch.parsers.table.comma_separated import read_csv_table
+from cliffwatch.parsers.table.header import looks_like_table
 from cliffwatch.parsers.table.parquet import read_parquet_table
 from cliffwatch.parsers.table.reading import MOST_PROBLEMS, Table
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts
 from cliffwatch.failure import Failure
-from cliffwatch.formats.comparison import Control
+from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.state import (
     Booting,
     Building,

@@ -16,7 +16,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import ArmFailure, ReportContext
 from cliffwatch.reports.explain import explain_report
-from cliffwatch.reports.go_bench import go_bench_report
+from cliffwatch.reports.exports.go_bench import go_bench_report
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail.report import mail_report
@@ -135,7 +135,8 @@ UNSEEN = "\x1b[31m\x1b]0;title\x07\x9b2J\r\x08\u202egnp.exe\u2066\u200f\u2028\uf
 )
 def test_nothing_is_printed_but_what_a_reader_sees(compared: ComparisonSet, report: Report) -> None:
     case = CaseKey(f"suite{UNSEEN}", f"bench{UNSEEN}", ((f"a{UNSEEN}", f"b{UNSEEN}"),))
-    row = replace(compared.rows[0], case=case, unit=f"ns{UNSEEN}", reason=UNSEEN, notes=(UNSEEN,), steps=(UNSEEN,))
+    row = replace(compared.rows[0], case=case, unit=f"ns{UNSEEN}", reason=UNSEEN, notes=(UNSEEN,))
+    row = replace(row, explained=lambda: (UNSEEN,))
     rows = tuple(replace(row, verdict=verdict) for verdict in VERDICTS)
     hostile = replace(compared, rows=rows, base=replace(compared.base, label=UNSEEN), platform=UNSEEN)
     failure = ArmFailure(arm=f"head{UNSEEN}", message=UNSEEN, evidence=f"error:\n{UNSEEN}\n")

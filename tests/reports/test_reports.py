@@ -16,7 +16,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.reports.commit import WIDTH, commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ArmFailure, ReportContext
-from cliffwatch.reports.go_bench import go_bench_report
+from cliffwatch.reports.exports.go_bench import go_bench_report
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample

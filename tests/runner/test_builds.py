@@ -8,7 +8,7 @@ from toy import FAKELINUX, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run
+from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build.cache.entries import Stopped, locked
 from cliffwatch_runner.build.errors import failure_of, first_error
 from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments

@@ -19,7 +19,7 @@ from toy import RecordedProgress, change, request, run_toy
 
 from cliffwatch.command.main import main
 from cliffwatch.counting import parse_size, size_text
-from cliffwatch.results import Run
+from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build.cache import entries as cache_entries
 from cliffwatch_runner.build.cache.entries import lock_alone, locked
 from cliffwatch_runner.build.cache.listing import CacheEntry, Listing, list_cache

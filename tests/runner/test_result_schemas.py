@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 from toy import change, request, run_toy
 
+from cliffwatch.formats.result_directory import Run
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.results import Run
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"

@@ -12,7 +12,7 @@ from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run, read_run
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.stats.stages import Look, Stages
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.run import measure

@@ -10,7 +10,7 @@ from ordinary_user import as_ordinary_user
 from toy import TESTS, request, run_toy, toy_repository
 
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run
+from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.failures import host_failure
 from cliffwatch_runner.plan import prepare

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run, read_run
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run import run as running

@@ -10,9 +10,9 @@ from service_runs import boots_of, commit_of, put_all, run_of
 
 from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.table.columns import NAMES
-from cliffwatch.results import Run, read_run
 from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_service.compare.analysis import load_arm
 from cliffwatch_service.store import runs

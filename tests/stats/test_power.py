@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from cliffwatch.stats.power.detectable import (
+    NODES,
     boots_needed,
     detectable,
     detectable_in_pairs,
@@ -130,3 +131,10 @@ def test_one_boot_of_a_side_detects_nothing_however_many_the_other_has(many: int
 @pytest.mark.parametrize(("shift", "spread"), [(0.0, 0.02), (1e-170, 0.02), (0.01, math.inf), (0.01, math.nan)])
 def test_what_no_number_of_boots_detects_needs_the_most_that_is_said(shift: float, spread: float) -> None:
     assert boots_needed(shift, spread, 0.01) == 100_000
+
+
+def test_nodes_are_those_of_gauss_and_legendre() -> None:
+    points, weights = np.polynomial.legendre.leggauss(len(NODES))
+
+    assert [point for point, _ in NODES] == pytest.approx((points + 1) / 2, rel=1e-12)
+    assert [weight for _, weight in NODES] == pytest.approx(weights / 2, rel=1e-12)

@@ -10,7 +10,7 @@ import pytest
 from arms import SEQ_GET, arm
 from made_documents import made_record
 
-from cliffwatch.results import Run
+from cliffwatch.formats.result_directory import Run
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import measure_aa

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cliffwatch.parsers.table.columns import NAMES, NEEDED, TableRow
+from cliffwatch.parsers.table.header import LONGEST_HEADER, header_cells
 from cliffwatch.parsers.table.reading import Table, TableReader
 
 MOST_COLUMNS = 256
-LONGEST_HEADER = 1 << 16
-"""Characters."""
-
 _RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 _GUARDED = ("'", *_RUN_BY_SPREADSHEETS)
-_BOM = "\ufeff"
 _READINGS = NAMES.index("readings")
 
 
@@ -56,18 +53,6 @@ def unguarded(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(_GUARDED) else text
 
 
-def looks_like_table(text: str) -> bool:
-    return set(_header(text[:LONGEST_HEADER].partition("\n")[0])) >= NEEDED
-
-
-def _header(line: str) -> list[str]:
-    try:
-        cells = next(csv.reader([line.removeprefix(_BOM)]), [])
-    except csv.Error:
-        return []
-    return [cell.strip().lower() for cell in cells]
-
-
 def _unfit(header: list[str]) -> str | None:
     """Why a table with this header cannot be read; None where it can."""
     if len(header) > MOST_COLUMNS:
@@ -81,7 +66,7 @@ def read_csv_table(text: str) -> Table:
     """Every row that can be read. Total."""
     reader = TableReader()
     first = text[:LONGEST_HEADER].partition("\n")[0]
-    header = _header(first)
+    header = header_cells(first)
     reason = _unfit(header)
     if reason is not None:
         reader.problem(1, first, reason)

@@ -21,7 +21,6 @@ MOST_BYTES = 1 << 29
 MOST_READINGS = 20_000_000
 MOST_COLUMNS = 256
 LARGEST_FILE_BYTES = 64 << 20
-_MAGIC = b"PAR1"
 _GROUP = 1 << 16
 """Rows of a row group, as a rule: boots are gathered until there are so many."""
 
@@ -36,15 +35,6 @@ def no_parquet() -> Failure:
     return wrong_usage(
         "this Cliffwatch was installed without Parquet", "pip install 'cliffwatch[parquet]', or use --format csv"
     )
-
-
-def is_parquet(path: Path) -> bool:
-    """By its first bytes; False where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
 
 
 def write_parquet(file: IO[bytes] | Path, pieces: Iterable[list[TableRow]]) -> int:

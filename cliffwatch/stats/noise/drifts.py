@@ -33,28 +33,32 @@ def drift(values: Values, order: Values, arms: Values) -> Drift | None:
     return drifts_of(values[None, :], order, arms)[0]
 
 
-def drifts_of(rows: Values, order: Values, arms: Values) -> list[Drift | None]:
-    """The drift of each row, (rows, boots), measured in the same boots."""
+def drifts_of(rows: Values, order: Values, arms: Values, *, p_at_most: float = 1.0) -> list[Drift | None]:
+    """The drift of each row, (rows, boots), measured in the same boots; None also where its p is larger than is asked for."""
     if rows.shape[-1] < _FEWEST or np.ptp(order) == 0:
         return [None] * len(rows)
     at_once = max(1, _PAIRS_AT_ONCE // rows.shape[-1] ** 2)
     return [
-        each for first in range(0, len(rows), at_once) for each in _drifts(rows[first : first + at_once], order, arms)
+        each
+        for first in range(0, len(rows), at_once)
+        for each in _drifts(rows[first : first + at_once], order, arms, p_at_most)
     ]
 
 
-def _drifts(rows: Values, order: Values, arms: Values) -> list[Drift | None]:
+def _drifts(rows: Values, order: Values, arms: Values, p_at_most: float) -> list[Drift | None]:
     places = [np.flatnonzero(arms == arm) for arm in (0, 1)]
     parts = [(order[place], rows[:, place]) for place in places if len(place)]
     moving = np.any([np.ptp(part, axis=-1) > 0 for _, part in parts], axis=0)
-    slopes = np.concatenate([slopes_of(positions, part) for positions, part in parts], axis=-1)
-    scores = sum(_scores(positions, part) for positions, part in parts)
+    scores = np.atleast_1d(sum(_scores(positions, part) for positions, part in parts))
     variance = sum(_variance(len(positions)) for positions, _ in parts)
-    totals = np.median(slopes, axis=-1) * float(np.ptp(order)) if slopes.shape[-1] else np.zeros(len(rows))
-    return [
-        Drift(total=float(total), p=_p(float(score), variance)) if moves else None
-        for total, score, moves in zip(totals, np.atleast_1d(scores), moving, strict=True)
-    ]
+    drifts: list[Drift | None] = [None] * len(rows)
+    p_values = [_p(float(score), variance) for score in scores.tolist()]
+    asked = [row for row, moves in enumerate(moving.tolist()) if moves and p_values[row] <= p_at_most]
+    slopes = np.concatenate([slopes_of(positions, part[asked]) for positions, part in parts], axis=-1)
+    totals = np.median(slopes, axis=-1) * float(np.ptp(order)) if slopes.shape[-1] else np.zeros(len(asked))
+    for row, total in zip(asked, totals.tolist(), strict=True):
+        drifts[row] = Drift(total=total, p=p_values[row])
+    return drifts
 
 
 def interleaved(order: Values, arms: Values) -> bool:
@@ -83,10 +87,16 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(count, 1)
 
 
-def _scores(order: Values, values: Values) -> Values:
-    first, second = _pairs(len(order))
-    rising = np.sign(order[second] - order[first])
-    return np.asarray((np.sign(values[..., second] - values[..., first]) * rising).sum(axis=-1))
+def _scores(order: Values, values: Values) -> NDArray[np.int_]:
+    """Pairs that rise less pairs that fall, of values (…, n): neighbours first, then those further and further apart."""
+    sorting = np.argsort(order, kind="stable")
+    order, columns = order[sorting], np.ascontiguousarray(np.moveaxis(values[..., sorting], -1, 0))
+    scores = np.zeros(columns.shape[1:], dtype=int)
+    for apart in range(1, len(columns)):
+        later = order[apart:] != order[:-apart]
+        steps = columns[apart:][later] - columns[:-apart][later]
+        scores += np.count_nonzero(steps > 0, axis=0) - np.count_nonzero(steps < 0, axis=0)
+    return scores
 
 
 def _p(score: float, variance: float) -> float:

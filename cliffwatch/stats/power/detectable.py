@@ -7,10 +7,9 @@ detects what passes its screen and then any of its looks. Shifts and spreads are
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
-
-import numpy as np
+from typing import NamedTuple
 
 from cliffwatch.stats.power.detection import (
     EFFICIENCY,
@@ -36,6 +35,7 @@ _SPREAD_ERROR = 0.9
 where that of a standard deviation is 0.7; of noise with a long tail it is more."""
 
 _TRIMMED_EFFICIENCY = 0.8736
+_ROOT_OF_EFFICIENCY, _ROOT_2 = math.sqrt(_TRIMMED_EFFICIENCY), math.sqrt(2.0)
 _TRIMMED_CORRELATION = 0.9863
 """Of a mean of three fifths, with a mean and with ranks."""
 
@@ -48,7 +48,23 @@ _COUNTED = 200
 """Boots up to which orders are counted to say whether ranks reach an error; more reach any that is asked for."""
 
 _CLOSE_ENOUGH = 1e-5
-_NODES = 10
+
+_Term = tuple[float, float, float]
+"""A weight of the integral, the sine of its angle, and twice the square of the cosine."""
+
+NODES = (
+    (0.013046735741414128, 0.03333567215434407),
+    (0.06746831665550773, 0.0747256745752902),
+    (0.16029521585048778, 0.109543181257991),
+    (0.2833023029353764, 0.13463335965499826),
+    (0.4255628305091844, 0.1477621123573764),
+    (0.5744371694908156, 0.1477621123573764),
+    (0.7166976970646236, 0.13463335965499826),
+    (0.8397047841495122, 0.109543181257991),
+    (0.9325316833444923, 0.0747256745752902),
+    (0.9869532642585859, 0.03333567215434407),
+)
+"""Gauss and Legendre's ten points and weights, from 0 to 1: numpy's module of them takes longer to load than most comparisons."""
 
 
 def detectable(spread: float, n: int, m: int, alpha: float, power: float = POWER) -> float | None:
@@ -72,6 +88,7 @@ def detectable_staged(spread: float, stages: Stages, candidates: int, power: flo
     return None if units is None else units * spread
 
 
+@lru_cache(maxsize=1 << 14)
 def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER) -> int:
     """Boots an arm, of one stage, with which a shift is detected with `power`; at most 100,000."""
     if shift <= 0:
@@ -92,6 +109,7 @@ def boots_needed(shift: float, spread: float, alpha: float, power: float = POWER
     return high
 
 
+@lru_cache(maxsize=1 << 14)
 def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
     """Between which numbers the boots needed lie, by the spread's error from n and m boots: nine times in ten of normal noise, less often of
     noise with a long tail (docs/method.md).
@@ -102,29 +120,54 @@ def needs_range(needs: int, n: int, m: int) -> tuple[int, int]:
 
 def published_power(units: float, n: int, m: int, alpha: float, sides: int) -> float:
     """The probability that a shift of so many spreads passes the rank test at `alpha` and the tests that have to agree with it."""
-    ranks = detection_power(units, 1.0, n, m, 2 * alpha / sides)
-    distance, freedom = units * math.sqrt(n * m / (n + m)), _left(n) + _left(m) - 2
-    plain, strict = (
-        _with_trimmed(ranks, distance, freedom, (2 * alpha / sides) ** share)
-        for share in (evidence_share(n, m), WHERE_SPREADS_DIFFER)
-    )
-    together = (1 - SPREADS_DIFFER) * plain + SPREADS_DIFFER * strict
-    if not sizes_differ(n, m):
-        return together
+    return _published(n, m, alpha, sides)(units)
+
+
+def _published(n: int, m: int, alpha: float, sides: int) -> Callable[[float], float]:
+    """The same of every shift; what does not depend on it is worked out once."""
+    error, freedom = 2 * alpha / sides, _left(n) + _left(m) - 2
+    scale, apart = math.sqrt(n * m / (n + m)), math.sqrt(1 / n + 1 / m)
+    shares = (evidence_share(n, m), WHERE_SPREADS_DIFFER)
+    plain, strict = (_trimmed_test(freedom, error**share) if freedom >= 1 else None for share in shares)
     fewest = min(n, m)
-    if fewest < 2:
-        return 0.0
-    critical = t_quantile(2 * alpha / sides, fewest - 1)
-    return min(together, noncentral_tail(critical, fewest - 1, units / math.sqrt(1 / n + 1 / m)))
+    unequal = (t_quantile(error, fewest - 1), fewest - 1) if sizes_differ(n, m) and fewest > 1 else None
+
+    def powered(units: float) -> float:
+        if fewest < 2 and sizes_differ(n, m):
+            return 0.0
+        ranks, distance = detection_power(units, 1.0, n, m, error), units * scale
+        together = (1 - SPREADS_DIFFER) * _with_trimmed(ranks, distance, plain)
+        together += SPREADS_DIFFER * _with_trimmed(ranks, distance, strict)
+        return together if unequal is None else min(together, noncentral_tail(*unequal, units / apart))
+
+    return powered
 
 
-def _with_trimmed(ranks: float, distance: float, freedom: int, alpha: float) -> float:
-    """The probability that ranks pass, as they do with `ranks`, and trimmed means at a two-sided `alpha`; `distance` in standard errors of a mean."""
-    if freedom < 1:
+class _TrimmedTest(NamedTuple):
+    """What the statistic of trimmed means has to exceed, less its bias; its spread; and the terms of its correlation with ranks."""
+
+    bound: float
+    spread: float
+    terms: tuple[_Term, ...]
+
+
+def _with_trimmed(ranks: float, distance: float, test: _TrimmedTest | None) -> float:
+    """The probability that ranks pass, as they do with `ranks`, and trimmed means; `distance` in standard errors of a mean."""
+    if test is None:
         return 0.0
+    trimmed = 0.5 * (1.0 + math.erf((distance * _ROOT_OF_EFFICIENCY - test.bound) / test.spread / _ROOT_2))
+    return _both(ranks, trimmed, test.terms)
+
+
+@cache
+def _trimmed_test(freedom: int, alpha: float) -> _TrimmedTest:
+    """Two-sided, by the normal approximation of `noncentral_tail`."""
     critical = t_quantile(alpha, freedom)
-    trimmed = noncentral_tail(critical, freedom, distance * math.sqrt(_TRIMMED_EFFICIENCY))
-    return _both(ranks, trimmed, _TRIMMED_CORRELATION / math.sqrt(1 + _OWN_ERROR * critical**2 / (2 * freedom)))
+    return _TrimmedTest(
+        bound=critical * (1 - 1 / (4 * freedom)),
+        spread=math.sqrt(1 + critical**2 / (2 * freedom)),
+        terms=_terms(_TRIMMED_CORRELATION / math.sqrt(1 + _OWN_ERROR * critical**2 / (2 * freedom))),
+    )
 
 
 def _left(boots: int) -> int:
@@ -137,10 +180,13 @@ def _smallest_in_pairs(pairs: int, alpha: float, power: float) -> float | None:
     if pairs < 2 or 2.0**-pairs > alpha / 2:
         return None
 
+    freedom = _left(pairs) - 1
+    test = _trimmed_test(freedom, alpha ** evidence_share(pairs, pairs)) if freedom >= 1 else None
+
     def passed(units: float) -> float:
         distance = units * math.sqrt(pairs / 2)
         ranks = noncentral_tail(t_quantile(alpha, pairs - 1), pairs - 1, distance * math.sqrt(EFFICIENCY))
-        return _with_trimmed(ranks, distance, _left(pairs) - 1, alpha ** evidence_share(pairs, pairs))
+        return _with_trimmed(ranks, distance, test)
 
     return _least(passed, power)
 
@@ -150,7 +196,7 @@ def _smallest(n: int, m: int, alpha: float, sides: int, power: float) -> float |
     """In spreads; None where no shift passes."""
     if min(n, m) < 2 or not _reaches(n, m, alpha / sides):
         return None
-    return _least(lambda units: published_power(units, n, m, alpha, sides), power)
+    return _least(_published(n, m, alpha, sides), power)
 
 
 @cache
@@ -159,12 +205,12 @@ def _smallest_staged(screen: int, screen_alpha: float, boots: int, alpha: float,
     if not _reaches(boots, boots, alpha):
         return None
 
+    published = _published(boots, boots, alpha, 1)
+
     def passed(units: float) -> float:
         noncentral = units * math.sqrt(screen / 2)
         freedom = 2 * screen - 2
-        return noncentral_tail(t_quantile(screen_alpha, freedom), freedom, noncentral) * published_power(
-            units, boots, boots, alpha, 1
-        )
+        return noncentral_tail(t_quantile(screen_alpha, freedom), freedom, noncentral) * published(units)
 
     return _least(passed, power)
 
@@ -195,24 +241,21 @@ def _least(powered: Callable[[float], float], power: float) -> float | None:
     return high
 
 
-def _both(first: float, second: float, correlation: float) -> float:
-    """That both of two normals lie below bounds that each does with this probability (Drezner and Wesolowsky, Journal of Statistical
-    Computation and Simulation 35, 1990, at the angle whose sine is the correlation, where it is smooth).
-    """
+def _both(first: float, second: float, terms: tuple[_Term, ...]) -> float:
+    """That both of two normals lie below bounds that each does with this probability; `terms` are those of their correlation."""
     if not (0 < first < 1 and 0 < second < 1):
         return min(first, second)
     ours, theirs = _NORMAL.inv_cdf(first), _NORMAL.inv_cdf(second)
     squares, product = ours**2 + theirs**2, 2 * ours * theirs
-    widest = math.asin(correlation)
-    together = math.fsum(
-        weight * math.exp(-(squares - product * math.sin(angle)) / (2 * math.cos(angle) ** 2))
-        for angle, weight in ((widest * point, widest * weight) for point, weight in _nodes())
-    )
+    together = math.fsum([weight * math.exp(-(squares - product * sine) / cosine) for weight, sine, cosine in terms])
     return first * second + together / (2 * math.pi)
 
 
-@cache
-def _nodes() -> list[tuple[float, float]]:
-    """Gauss and Legendre's, from 0 to 1. Their module is loaded with the first, as few commands need them."""
-    points, weights = np.polynomial.legendre.leggauss(_NODES)
-    return [((float(point) + 1) / 2, float(weight) / 2) for point, weight in zip(points, weights, strict=True)]
+def _terms(correlation: float) -> tuple[_Term, ...]:
+    """Of the integral of Drezner and Wesolowsky (Journal of Statistical Computation and Simulation 35, 1990), at the angle whose sine is
+    the correlation, where it is smooth.
+    """
+    widest = math.asin(correlation)
+    return tuple(
+        (widest * weight, math.sin(widest * point), 2 * math.cos(widest * point) ** 2) for point, weight in NODES
+    )

@@ -71,6 +71,7 @@ def two_sided_tail(statistic: float, freedom: int) -> float:
     return max(0.0, 1 - inside)
 
 
+@cache
 def least_boots(alpha: float) -> int:
     """Boots an arm below which a rank test can never reach `alpha`."""
     return next(n for n in range(2, 100) if 2 / math.comb(2 * n, n) <= alpha)

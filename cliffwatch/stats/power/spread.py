@@ -5,9 +5,10 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cliffwatch.stats.rank_tables import Values
-from cliffwatch.stats.ranks import every_pair, sorted_median
+from cliffwatch.stats.ranks import sorted_median
 
 _NORMAL = NormalDist()
 
@@ -37,10 +38,20 @@ def paired_spread(base: Values, head: Values, shift: float) -> Values:
 def _by_near_boots(boots: Values, reach: float, shift: float, plain: Values) -> Values:
     """From the share of pairs that lie nearer to each other than `reach`; `plain` where all pairs or none do."""
     ordered = np.sort(boots, axis=-1)
-    first, second = every_pair(ordered.shape[-1])
-    near = (ordered[..., second] - ordered[..., first] < reach).sum(axis=-1)
-    spread = shift / (math.sqrt(2) * _normal_distances(len(first))[near])
+    spread = shift / (math.sqrt(2) * _normal_distances(math.comb(ordered.shape[-1], 2))[_near(ordered, reach)])
     return np.where(np.isfinite(spread), spread, plain)
+
+
+def _near(ordered: Values, reach: float) -> NDArray[np.int_]:
+    """How many pairs of sorted values lie nearer to each other than `reach`: neighbours first, then those further and further apart."""
+    columns = np.ascontiguousarray(np.moveaxis(ordered, -1, 0))
+    near = np.zeros(columns.shape[1:], dtype=int)
+    for apart in range(1, len(columns)):
+        nearer = columns[apart:] - columns[:-apart] < reach
+        if not nearer.any():
+            break
+        near += np.count_nonzero(nearer, axis=0)
+    return near
 
 
 @cache

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.mailing_list_series import counts
-from cliffwatch.results import Run, read_run
 from cliffwatch_runner.ci.artifact import ArtifactName, read_artifact_name, refused, unpack
 from cliffwatch_runner.ci.event import COMMIT
 from cliffwatch_runner.ci.github_api import GitHubReader

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import read_run
 from cliffwatch.reports.context import context_of_run
 from cliffwatch.reports.markdown import markdown_report
-from cliffwatch.results import read_run
 from cliffwatch_runner.ci.job_log import harmless
 from cliffwatch_runner.ci.job_plan import JobPlan
 

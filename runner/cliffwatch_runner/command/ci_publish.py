@@ -10,9 +10,9 @@ from typing import NoReturn
 import rich_click as click
 
 from cliffwatch.failure import Exit, Failure
+from cliffwatch.formats.result_directory import read_run
 from cliffwatch.pull_request.comment import sticky_comment
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, Policy, read_policy
-from cliffwatch.results import read_run
 from cliffwatch_runner.ci.artifact import ArtifactName
 from cliffwatch_runner.ci.github_api import API, GitHubReader
 from cliffwatch_runner.ci.job_identity import NO_TOKEN, IdentityRequest, job_token, read_identity_request

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure
-from cliffwatch.results import Run, read_run
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.results import Run, read_run
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.plan.plan import Plan, confirming_plan
 
 _ARMS = ("base", "head")

@@ -14,12 +14,12 @@ from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
 from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.result_directory import arm_of_record, plan_order
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_document
-from cliffwatch.results import arm_of_record, plan_order
 from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.ingest.boot_document import boot_of, columns_of, packed

@@ -12,18 +12,17 @@ import orjson
 from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.result_directory import arm_of_record, plan_order
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of
-from cliffwatch.parsers.bencher_writing import format_bencher
-from cliffwatch.parsers.kcidb_writing import format_kcidb
 from cliffwatch.parsers.table.columns import FORMAT, FORMAT_VERSION, NAMES, TableRow
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, write_parquet
 from cliffwatch.parsers.table.rows import rows_of_arm
-from cliffwatch.reports.context import reported_of_record
-from cliffwatch.reports.go_bench import go_bench_report, run_settings
-from cliffwatch.results import arm_of_record, plan_order
+from cliffwatch.reports.exports.bencher import format_bencher
+from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
+from cliffwatch.reports.exports.kcidb import format_kcidb, reported_of_record
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_service.compare.analysis import CONTROL, load_arm

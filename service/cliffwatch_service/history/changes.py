@@ -10,7 +10,7 @@ import numpy as np
 from psycopg import Connection
 
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.formats.comparison import Verdict
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.identities import digest_of
 from cliffwatch.stats.history.steps import Step, candidates
 from cliffwatch.stats.history.watch import HORIZON, NEAR

@@ -3,10 +3,10 @@
 from typing import Any
 
 from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.result_directory import comparable_environment
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of
-from cliffwatch.results import comparable_environment
 
 PASSING = frozenset(
     {"load_average", "available_kib", "throttle", "mhz", "cpu_mhz", "bogomips", "uptime", "steal_seconds"}

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from cliffwatch.formats.comparison import Verdict
 from cliffwatch.formats.values import FreeJson
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Mode
 from cliffwatch_service.postgres.rows import many, the_one, typed, values
 

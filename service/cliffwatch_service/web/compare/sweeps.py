@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import CHANGED, FOLDED
-from cliffwatch.formats.comparison import Sweep
+from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.reports.across import Across, Target
 from cliffwatch.stats.curves.breakpoints import FEWEST
 from cliffwatch_service.web.compare.columns import Column

@@ -86,10 +86,6 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
     )
 
 
-COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
-"""What of an environment must be equal on both sides, see `comparable_environment`."""
-
-
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
     """What must be equal for two arms to be compared; the processor only where it is not emulated."""
     toolchain = record.toolchain_facts

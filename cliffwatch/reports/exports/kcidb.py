@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import digest_of
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome, CaseStatus, Mode
 from cliffwatch.tree_addresses import TreeAddress, read_address
@@ -50,6 +51,19 @@ class Reported:
     created: str = ""
     whose: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+def reported_of_record(record: RunRecord, run: str, origin: str) -> Reported:
+    """By run.json; `run` is what the run is called."""
+    failures = {arm.name: arm.failure for arm in record.arms if arm.failure is not None}
+    return Reported(
+        origin=origin,
+        run=run,
+        tree=record.tree,
+        created=record.created,
+        whose={name: failure.whose for name, failure in failures.items()},
+        evidence={name: failure.evidence for name, failure in failures.items()},
+    )
 
 
 def format_kcidb(arms: Iterable[Arm], reported: Reported, primary: Primary) -> str:

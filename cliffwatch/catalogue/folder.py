@@ -1,0 +1,21 @@
+"""Where the suites lie that came with this Cliffwatch, and whether they name a benchmark, without reading them all for it."""
+
+from functools import cache
+from pathlib import Path
+
+
+def suites_folder() -> Path:
+    """Beside the package in a checkout, inside it in a wheel."""
+    packaged = Path(__file__).parent / "suites"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "suites"
+
+
+def may_have(benchmark: str) -> bool:
+    """False of a benchmark that is in no suite for sure: its name stands in quotes nowhere in them."""
+    return benchmark in _quoted()
+
+
+@cache
+def _quoted() -> frozenset[str]:
+    texts = (file.read_text() for file in suites_folder().glob("*/suite.toml"))
+    return frozenset(piece for text in texts for piece in text.replace("'", '"').split('"'))

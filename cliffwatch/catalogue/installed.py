@@ -1,0 +1,25 @@
+"""What the catalogue that came with this Cliffwatch says of benchmarks. It is read once one of its own benchmarks is asked for:
+files of other benchmarks are compared without it.
+"""
+
+from cliffwatch.catalogue.folder import may_have
+from cliffwatch.catalogue.unknown import traits_of_unknown
+from cliffwatch.samples import CaseKey, MetricTraits, Mode
+
+
+def suite_of(benchmark: str) -> str | None:
+    """See `Catalogue.suite_of`."""
+    if not may_have(benchmark):
+        return None
+    from cliffwatch.catalogue.load import load_catalogue  # noqa: PLC0415 - seventeen files, for our own benchmarks alone
+
+    return load_catalogue().suite_of(benchmark)
+
+
+def traits(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+    """See `Catalogue.traits`."""
+    if not may_have(case.benchmark):
+        return traits_of_unknown(metric, unit)
+    from cliffwatch.catalogue.load import load_catalogue  # noqa: PLC0415 - as above
+
+    return load_catalogue().traits(case, metric, unit, mode)

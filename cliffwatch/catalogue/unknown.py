@@ -1,0 +1,16 @@
+"""What can be said of a metric of a benchmark that no suite has."""
+
+from functools import lru_cache
+
+from cliffwatch.catalogue.directions import better_of
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.samples import MetricTraits
+
+
+@lru_cache(maxsize=4096)
+def traits_of_unknown(metric: str, unit: str) -> MetricTraits:
+    """A known kind's metric keeps its traits; of another, what its unit is called says which way is better, or nothing does."""
+    for shapes in KIND_METRICS.values():
+        if metric in shapes and shapes[metric].unit == unit:
+            return MetricTraits(better=shapes[metric].better, assume="nothing", primary=shapes[metric].primary)
+    return MetricTraits(better=better_of(metric, unit), assume="nothing")

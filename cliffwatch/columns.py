@@ -1,0 +1,177 @@
+"""What an arm measured, in columns: an array for all values of all rows, with boots as an index. Comparisons work on these.
+
+A row is one metric of one case. Boots with samples are made of columns, and columns of boots, where somebody asks for them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
+
+Values = NDArray[np.float64]
+Places = NDArray[np.intp]
+Readings = tuple[float, ...]
+
+
+class RowKey(NamedTuple):
+    """What a row measures."""
+
+    case: CaseKey
+    metric: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class BootTable:
+    """The boots of an arm, (boots,) each: see `Boot`. `layouts` is empty where no boot has one."""
+
+    index: NDArray[np.int_]
+    block: NDArray[np.int_]
+    confirms: NDArray[np.bool_]
+    layouts: tuple[str | None, ...]
+
+
+class Columns(NamedTuple):
+    """Values of row r are those from `starts[r]` to `starts[r + 1]`, one a boot in the order of boots; `starts` is (rows + 1,).
+
+    `values`, `resolutions` and `places` are (values,): see `Sample`, and the place of the value's boot in `boots`. `readings` are of
+    each value; None where no value has any.
+    """
+
+    boots: BootTable
+    keys: Sequence[RowKey]
+    starts: Places
+    values: Values
+    resolutions: Values
+    places: Places
+    readings: Sequence[Readings] | None = None
+
+    def kept(self, chosen: NDArray[np.bool_]) -> "Columns":
+        """The same rows with the chosen values, (values,), alone."""
+        if chosen.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(chosen)])
+        readings = self.readings
+        return Columns(
+            boots=self.boots,
+            keys=self.keys,
+            starts=before[self.starts],
+            values=self.values[chosen],
+            resolutions=self.resolutions[chosen],
+            places=self.places[chosen],
+            readings=None if readings is None else [readings[value] for value in np.flatnonzero(chosen).tolist()],
+        )
+
+    def row_of_values(self) -> Places:
+        """The row of each value, (values,)."""
+        return np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
+
+
+class BootsOfColumns(Sequence[Boot]):
+    """Boots of columns, none of which any outcome is known; they are made when one of them is looked at.
+
+    `order` is the place of each value, (values,), among the samples of its boot.
+    """
+
+    def __init__(self, columns: Columns, order: Places) -> None:
+        self.columns = columns
+        self._order = order
+
+    @cached_property
+    def _boots(self) -> tuple[Boot, ...]:
+        columns, boots = self.columns, self.columns.boots
+        rows = columns.row_of_values().tolist()
+        values, resolutions = columns.values.tolist(), columns.resolutions.tolist()
+        samples: list[list[Sample]] = [[] for _ in range(len(self))]
+        for number in np.argsort(self._order, kind="stable").tolist():
+            key = columns.keys[rows[number]]
+            sample = Sample(
+                case=key.case,
+                metric=key.metric,
+                unit=key.unit,
+                value=values[number],
+                readings=() if columns.readings is None else columns.readings[number],
+                resolution=resolutions[number],
+            )
+            samples[int(columns.places[number])].append(sample)
+        layouts = boots.layouts or (None,) * len(self)
+        return tuple(
+            Boot(index=index, block=block, samples=tuple(of_boot), stage="confirm" if late else "screen", layout=layout)
+            for index, block, of_boot, late, layout in zip(
+                boots.index.tolist(), boots.block.tolist(), samples, boots.confirms.tolist(), layouts, strict=True
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.columns.boots.index)
+
+    @overload
+    def __getitem__(self, index: int) -> Boot: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Boot, ...]: ...
+    def __getitem__(self, index: int | slice) -> Boot | tuple[Boot, ...]:
+        return self._boots[index]
+
+    def __iter__(self) -> Iterator[Boot]:
+        return iter(self._boots)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._boots == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of anything that holds arrays
+
+    def __repr__(self) -> str:
+        return repr(self._boots)
+
+
+def outcomes_of(boots: Sequence[Boot]) -> Iterator[CaseOutcome]:
+    """How the cases of all boots ended."""
+    if not isinstance(boots, BootsOfColumns):
+        yield from (outcome for boot in boots for outcome in boot.outcomes)
+
+
+def columns_of(boots: Sequence[Boot]) -> Columns:
+    """The samples of an arm's boots, rows in the order in which they come first."""
+    if isinstance(boots, BootsOfColumns):
+        return boots.columns
+    rows: dict[RowKey, int] = {}
+    # Boots share the objects of their cases, and what an object is called is quicker to look up than what it holds.
+    known: dict[tuple[int, str, str], int] = {}
+    numbers: list[int] = []
+    samples: list[Sample] = []
+    for boot in boots:
+        samples += boot.samples
+        for sample in boot.samples:
+            quick = (id(sample.case), sample.metric, sample.unit)
+            number = known.get(quick)
+            if number is None:
+                number = known[quick] = rows.setdefault(RowKey(sample.case, sample.metric, sample.unit), len(rows))
+            numbers.append(number)
+    row_of = np.array(numbers, dtype=np.intp)
+    order = np.argsort(row_of, kind="stable")
+    places = np.repeat(np.arange(len(boots)), np.array([len(boot.samples) for boot in boots], dtype=np.intp))
+    any_readings = any(sample.readings for sample in samples)
+    return Columns(
+        boots=_boot_table(boots),
+        keys=tuple(rows),
+        starts=np.searchsorted(row_of[order], np.arange(len(rows) + 1)),
+        values=np.array([sample.value for sample in samples], dtype=float)[order],
+        resolutions=np.array([sample.resolution for sample in samples], dtype=float)[order],
+        places=places[order],
+        readings=[samples[number].readings for number in order.tolist()] if any_readings else None,
+    )
+
+
+def _boot_table(boots: Sequence[Boot]) -> BootTable:
+    layouts = tuple(boot.layout for boot in boots)
+    return BootTable(
+        index=np.array([boot.index for boot in boots], dtype=int),
+        block=np.array([boot.block for boot in boots], dtype=int),
+        confirms=np.array([boot.stage == "confirm" for boot in boots], dtype=bool),
+        layouts=layouts if any(layout is not None for layout in layouts) else (),
+    )
