@@ -70,17 +70,6 @@ class StageSamplesRow:
     samples: list[float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootSamplesRow:
-    """A boot's samples, of the series that `columns_id` names, and of which arm and commit they are."""
-
-    stage: Stage
-    columns_id: int
-    samples: list[float]
-    arm: str
-    commit: str | None
-
-
 class RawFileListed(TypedDict):
     """A file of raw outputs, `size` in bytes."""
 
