@@ -184,7 +184,7 @@ def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
         # What our own steps make anew is as good as ever; what the tree's have replaced is its failure.
         failure = ended.record.arm_by_name["head"].failure
         assert (failure is None) == (output.name == "btf"), failure
-        assert failure is None or failure["whose"] == "kernel"
+        assert failure is None or failure.whose == "kernel"
 
 
 @pytest.mark.parametrize("instead", ["a link to a file", "a folder"])

@@ -15,7 +15,7 @@ from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.table.columns import NAMES
 from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_service.compare.analysis import load_arm
-from cliffwatch_service.store import runs
+from cliffwatch_service.store import run_arms, runs
 
 
 def exported(running: Any, run: str, path: Path, **params: str) -> Path:
@@ -33,7 +33,7 @@ def imported(path: Path) -> ImportedFile:
 def stored_arms(running: Any, digest: str) -> dict[str, Any]:
     with running.service.transaction() as connection:
         run = runs.run_row(connection, digest)
-        return {row["name"]: load_arm(connection, run, row).arm for row in runs.arms_of(connection, run["id"])}
+        return {row.name: load_arm(connection, run, row).arm for row in run_arms.arms_of(connection, run.id)}
 
 
 def failing(run: Any) -> Any:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
+from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.table.columns import COLUMNS, FORMAT, FORMAT_VERSION, NAMES, NEEDED, TableRow
 from cliffwatch.parsers.table.reading import Table, TableReader
@@ -139,7 +140,7 @@ def _too_large(about: Any) -> str | None:
     rows = max(about.num_rows, sum(group.num_rows for group in groups))
     unpacked = sum(abs(each.total_uncompressed_size) for each in cells)
     if rows > MOST_ROWS:
-        return f"{rows} rows, at most {MOST_ROWS} are read"
+        return f"{counted(rows, 'row')}, at most {MOST_ROWS} are read"
     if unpacked > MOST_BYTES:
         return f"it unpacks to {unpacked >> 20} MiB, at most {MOST_BYTES >> 20} are read"
     many = any(each.num_values > MOST_READINGS for each in cells)

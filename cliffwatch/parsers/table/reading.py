@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from cliffwatch.counting import counted
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
 from cliffwatch.parsers.table.cells import (
     Cells,
@@ -140,7 +141,7 @@ class TableReader:
         """All that was read; no arm where a part of it is of a newer format, whose rows may mean something else."""
         problems = tuple(self._problems)
         if self._more:
-            problems = (*problems, problem_at(0, "", f"{self._more} more rows could not be read"))
+            problems = (*problems, problem_at(0, "", f"{counted(self._more, 'more row')} could not be read"))
         if self._newer:
             return Table(arms={}, settings={}, problems=problems)
         runs = dict.fromkeys(run for run, _ in self._arms)
