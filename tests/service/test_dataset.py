@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from psycopg.rows import dict_row
 from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch.importing import ImportedFile, import_file
@@ -84,10 +85,13 @@ def test_every_sample_of_the_demonstration_is_in_it(database: str, tmp_path: Pat
     pool = open_pool(database, connections=2, statement_seconds=60)
     with pool.connection() as connection:
         fill(connection, now, lambda _: None)
-        stored = Counter(key(row, json.dumps(dict(row["params"]))) for row in connection.execute(STORED))
-        commits = connection.execute("SELECT commit FROM arm JOIN revision ON revision.id = revision_id").fetchall()
-        hosts = connection.execute("SELECT name FROM host WHERE name NOT IN (SELECT name FROM platform)").fetchall()
-        (verdicts,) = connection.execute("SELECT count(*) AS n FROM verdict").fetchall()
+        read = connection.cursor(row_factory=dict_row)
+        stored = Counter(
+            key(row, json.dumps(dict(row["params"]))) for row in read.execute(STORED)
+        )
+        commits = read.execute("SELECT commit FROM arm JOIN revision ON revision.id = revision_id").fetchall()
+        hosts = read.execute("SELECT name FROM host WHERE name NOT IN (SELECT name FROM platform)").fetchall()
+        (verdicts,) = read.execute("SELECT count(*) AS n FROM verdict").fetchall()
     for form in ("parquet", "csv"):
         folder = tmp_path / form
         done = write_dataset(pool.connection, folder, Wanted(form=form, licence="CC0-1.0"), now)
