@@ -86,9 +86,7 @@ def test_every_sample_of_the_demonstration_is_in_it(database: str, tmp_path: Pat
     with pool.connection() as connection:
         fill(connection, now, lambda _: None)
         read = connection.cursor(row_factory=dict_row)
-        stored = Counter(
-            key(row, json.dumps(dict(row["params"]))) for row in read.execute(STORED)
-        )
+        stored = Counter(key(row, json.dumps(dict(row["params"]))) for row in read.execute(STORED))
         commits = read.execute("SELECT commit FROM arm JOIN revision ON revision.id = revision_id").fetchall()
         hosts = read.execute("SELECT name FROM host WHERE name NOT IN (SELECT name FROM platform)").fetchall()
         (verdicts,) = read.execute("SELECT count(*) AS n FROM verdict").fetchall()
