@@ -86,6 +86,17 @@ def test_a_document_of_version_1_says_the_same_of_its_sides() -> None:
     assert (before.platform, before.mode) == (today.platform, today.mode)
 
 
+def test_breakpoints_of_sweeps_had_other_names_in_version_1() -> None:
+    sweep = {"suite": "s", "benchmark": "b", "parameter": "nr_maps", "metric": "latency", "words": "flat"}
+    before = as_version_1(written("walltime"), 0.01)
+    before["sweeps"] = [sweep, {**sweep, "base_bend": [16, 17], "head_bend": None}]
+
+    assert [(each.base_breakpoint, each.head_breakpoint) for each in read(before).sweeps] == [
+        (None, None),
+        ((16.0, 17.0), None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
