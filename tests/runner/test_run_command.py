@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from made_documents import made_record
 from toy import change
 
 from cliffwatch.command.main import main
+from cliffwatch.formats.run_reading import read_run_record
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import Part
 from cliffwatch_runner.build import toolchain
 from cliffwatch_runner.results import files
+from cliffwatch_runner.run import measured_run
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -259,6 +263,29 @@ def test_a_full_disk_is_the_hosts_failure_and_keeps_what_is_done(
     again = run(repository, "--boots", 2)
     assert again.exit_code == 0
     assert re.search(r"[23] of 4 boots are done", again.stderr)
+
+
+def test_a_record_that_could_not_be_read_again_is_refused_before_anything_is_measured(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a host says of itself: types check what is read, and a record is read when all is measured."""
+    monkeypatch.setattr(measured_run, "record", lambda *_, **__: made_record(host={"cpu": {"model_name": 7}}))
+    ended = run(repository)
+
+    assert ended.exit_code == 2
+    assert "could not be read again: host.cpu.model_name" in ended.stderr
+    assert not list((repository.parent / "results").glob("boots/*"))
+
+
+def test_a_release_longer_than_any_is_none(repository: Path) -> None:
+    """A tree's Makefile is anybody's, and the release stands in the record that all arms share."""
+    change(repository, "Makefile", f"VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = {'1' * 500}\n", "bpf: Count on")
+    ended = run(repository)
+
+    assert ended.exit_code == 3, ended.stderr  # the toy's Makefile is what builds it
+    record = read_run_record((repository.parent / "results/run.json").read_bytes())
+    assert isinstance(record, RunRecord), record
+    assert record.arm_by_name["head"].facts.release == "6.12"
 
 
 def test_a_run_is_compared_by_the_threshold_that_it_was_given(repository: Path) -> None:

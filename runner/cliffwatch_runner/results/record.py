@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import cliffwatch
-from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import as_json
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import Wrong, as_json, written
+from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import (
     FORMAT,
     FORMAT_VERSION,
@@ -117,6 +118,14 @@ def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mappin
         host=dict(facts.host),
         notes=facts.notes,
     )
+
+
+def unfit(document: RunRecord) -> Failure | None:
+    """Why a record could not be read again: types check what is read and not what is made. Asked before anything is measured."""
+    read = read_run_record(written(document))
+    if not isinstance(read, Wrong):
+        return None
+    return wrong_usage(f"this run could not be read again: {read}", "give it another name, platform or tree")
 
 
 def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> ArmRecord:

@@ -15,7 +15,7 @@ from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.files import finished_boot, write_document
 from cliffwatch_runner.results.folder import ResultFolder, choose_folder
-from cliffwatch_runner.results.record import RunFacts, identity, record
+from cliffwatch_runner.results.record import RunFacts, identity, record, unfit
 from cliffwatch_runner.run.arm_failures import arm_failures
 from cliffwatch_runner.run.boot_progress import BootProgress
 from cliffwatch_runner.run.confirm import further_boots
@@ -68,6 +68,9 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if facts.plan.notable is None and folder.notable is not None:
         run = replace(run, facts=replace(facts, plan=replace(facts.plan, notable=folder.notable)))
     written = _Record(folder.path, folder.created or clock.now().isoformat())
+    odd = unfit(record(run.facts, created=written.created, status="running", failures=_NO_FAILURES))
+    if odd is not None:
+        return (odd,)
     written.write(run.facts)
     _note_resumed(run, folder)
     measured = _measured_on_locked_host(run, written)

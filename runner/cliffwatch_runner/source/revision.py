@@ -116,7 +116,7 @@ def commit_tree(mirror: Path, tree: str, subject: str, *, parent: str | None = N
 
 def _release(makefile: str) -> str | None:
     parts = {
-        match[1]: match[2] for match in re.finditer(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d+)\s*$", makefile)
+        match[1]: match[2] for match in re.finditer(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d{1,6})\s*$", makefile)
     }
     if "VERSION" not in parts or "PATCHLEVEL" not in parts:
         return None
