@@ -21,6 +21,7 @@ from cliffwatch_runner import clock
 _READ_SIZE = 1 << 16
 _GRACE_SECONDS = 2.0
 _POLL_SECONDS = 0.2
+_GROUP_POLL_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +184,20 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
     child.wait()
+    _wait_for_group(child.pid)
+
+
+def _wait_for_group(group: int) -> None:
+    """Waits for what a killed group has beside its leader: a signal is delivered, not obeyed, when killpg(2) returns.
+
+    Not for longer than the grace: a process that has ended stays in its group until its parent, or the first process of a
+    container, takes notice.
+    """
+    until = clock.monotonic() + _GRACE_SECONDS
+    with suppress(ProcessLookupError):
+        while clock.monotonic() < until:
+            os.killpg(group, 0)
+            clock.pause(_GROUP_POLL_SECONDS)
 
 
 class Conversation:
