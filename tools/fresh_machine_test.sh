@@ -17,7 +17,8 @@ chmod -R a+rX "$bundle"
 prepare='apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends git make sudo > /dev/null
   useradd --create-home --shell /bin/bash somebody
   echo "somebody ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/somebody'
-begin="cd && git clone --quiet /bundle/checkout cliffwatch && cd cliffwatch && export ISOLATION=none && $commands"
+# Without isolation a tree's code is another user's than root, so that root's checkout has to lie where others get to.
+begin="if [ \"\$(id -u)\" = 0 ]; then cd /srv; else cd; fi && git clone --quiet /bundle/checkout cliffwatch && cd cliffwatch && export ISOLATION=none && $commands"
 
 failed=0
 for machine; do

@@ -107,8 +107,8 @@ def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:
             return Failure(
                 whose="host",
                 message=f"a tree's code does not run as root, and as user {sandbox.user.uid} it does not get into {closed}",
-                next_step="run cliffwatch as an ordinary user, or put the cache and the results where all users get to "
-                "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results)",
+                next_step="run cliffwatch as an ordinary user, or put the cache, the results and Cliffwatch itself where all users get to "
+                "(--cache /var/cache/cliffwatch --out /var/tmp/cliffwatch-results, a checkout in /srv)",
             )
     return None
 
