@@ -16,6 +16,10 @@ COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
+CONTROL = "control"
+"""The arm that boots base under a second name, so that base against control shows what no change looks like."""
+
+
 class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 
@@ -100,7 +104,7 @@ class Arm:
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
-    processor, microcode. Empty where it is not known. `assumed` is what an imported file says of metrics, by metric and unit.
+    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported file says of metrics, by metric and unit.
     """
 
     name: str
@@ -111,6 +115,7 @@ class Arm:
     facts: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    meant: frozenset[str] = frozenset()
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
 
     @property

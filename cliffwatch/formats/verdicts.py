@@ -8,8 +8,11 @@ Verdict = Literal["regression", "improvement", "changed", "unchanged", "inconclu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are too few."""
+    """The geometric mean of head / base - 1 over `rows` rows of one metric; bounds are None where boots are too few. `arm` is whose rows
+    they are.
+    """
 
+    arm: str = "head"
     metric: str
     unit: str
     rows: int
@@ -35,9 +38,10 @@ class Sweep:
     """A benchmark over one numeric parameter: the course and the breakpoints of each side's curve, in words.
 
     `base_breakpoint` and `head_breakpoint` are the last parameter value on the first course and the first surely off it, of the
-    breakpoint with most weight; None where the curve has no breakpoint.
+    breakpoint with most weight; None where the curve has no breakpoint. `arm` is whose curve is laid beside base's.
     """
 
+    arm: str = "head"
     suite: str
     benchmark: str
     parameter: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from cliffwatch.comparing.ordering import CHANGED
-from cliffwatch.reports.across import Across
+from cliffwatch.reports.several.across import Across
 
 FEWEST = 3
 """Cases that make one line of themselves."""

@@ -54,7 +54,14 @@ def _failure(boot: Mapping[str, Any]) -> Failure | None:
 
 
 def _refused(evidence: str) -> Failure:
-    """The agent's refusals name the guest's shape, which is the host's doing, or the kernel's own options."""
+    """The agent's refusals name a setting, which was asked for, the guest's shape, which is the host's doing, or the kernel's own options."""
+    if evidence.startswith("setting: "):
+        return Failure(
+            whose="usage",
+            message=evidence.splitlines()[0].removeprefix("setting: "),
+            next_step="give this arm a setting that its kernel has, and a value that it takes",
+            evidence=evidence,
+        )
     of_host = "the guest's " in evidence
     return Failure(
         whose="host" if of_host else "kernel",

@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.reports.across import Across, across
+from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
     Answer,

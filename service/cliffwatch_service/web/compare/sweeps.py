@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import CHANGED, FOLDED
 from cliffwatch.formats.verdicts import Sweep
-from cliffwatch.reports.across import Across, Target
+from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.stats.curves.breakpoints import FEWEST
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
