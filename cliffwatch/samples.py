@@ -31,11 +31,12 @@ class CaseKey(NamedTuple):
         return "/".join([self.benchmark, *(f"{name}={value}" for name, value in self.params)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """The value of one metric of one case in one boot; `readings` are the within-boot values under it.
+class Sample(NamedTuple):
+    """The value of one metric of one case in one boot, in `unit`: what a parser reads, a boot holds and a comparison takes.
 
-    `resolution` is the smallest step, in `unit`, that the digits of the raw output can show; 0 where it is not known.
+    `readings` are the within-boot values that it was made from, warm-up dropped, oldest first; empty where they are not known.
+    `resolution` is the smallest step, in `unit`, that the printed digits can show at this value: two outputs that differ by less may be
+    equal. 0 where it is not known.
     """
 
     case: CaseKey
