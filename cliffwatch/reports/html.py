@@ -7,6 +7,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -32,6 +33,7 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
         figures=figures,
         beyond_noise=beyond_noise,
         DECIDED=DECIDED,
+        sweep_lines=list(sweep_lines(compared.sweeps)),
         counted=counted,
         sentence=sentence(compared),
         trials=trials(compared),

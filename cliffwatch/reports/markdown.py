@@ -10,6 +10,7 @@ from html import escape
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -42,7 +43,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
     lines += [f"- {code(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
-    lines += [f"- {code(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
+    lines += [f"- {code(line.name)}: {_text(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_footer(compared, context)]
     return inert(_folded("\n".join(lines), rows))
 
