@@ -130,10 +130,11 @@ def test_many_curves_are_told_with_those_first_that_head_changes() -> None:
     assert chosen.sentence == "4 more curves over nr_maps with a breakpoint that head does not change"
 
 
-def test_beyond_the_most_curves_those_with_a_change_are_judged_and_the_rest_is_said(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("limit", ["MOST", "MOST_IN_ALL"])
+def test_of_very_many_curves_those_with_a_change_are_judged_and_the_rest_is_said(
+    limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "MOST", 2)
+    monkeypatch.setattr(judging, limit, 2)
     base = flat(producers=[1, 2, 3, 4])
     sweeps = sweeps_of(base, with_jump(base, 32, producers=4))
 
@@ -141,6 +142,12 @@ def test_beyond_the_most_curves_those_with_a_change_are_judged_and_the_rest_is_s
     assert lines(sweeps)[1:] == [
         "map-lookup: 3 more curves over nr_maps: 1 without a breakpoint or a change of course, 2 not judged"
     ]
+
+
+def test_the_only_curve_of_a_benchmark_is_always_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "MOST_IN_ALL", 0)
+
+    assert [each.words for each in sweeps_of(flat())] == ["flat from nr_maps 1 to 128, no breakpoint"]
 
 
 def published() -> Mapping[str, Measured]:

@@ -1,7 +1,8 @@
 """Cases of one benchmark that differ in numbers: a curve over each parameter for each combination of the others' values, judged."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.stats.curves.breakpoints import FEWEST, Breakpoint, NoBreakpoint, find_breakpoint
 from cliffwatch.stats.rank_tables import Values
 
-MOST = 32
-"""Curves of a benchmark and metric that are judged, those with a change first: each takes hundreds of fits."""
+MOST, MOST_IN_ALL = 32, 128
+"""Curves that are judged of a benchmark and metric that has several, and of all such benchmarks: each takes thousands of fits."""
 
 _OF_A_MEDIAN = np.sqrt(np.pi / 2)
 """The standard error of a Gaussian sample's median over that of its mean."""
@@ -33,25 +34,32 @@ class _Curve:
 
 def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
     """One a benchmark, primary metric, numeric parameter and combination of the values of its other parameters, where there are
-    points enough. What is beyond `MOST` is named, and not judged.
+    points enough. Curves beyond `MOST` and `MOST_IN_ALL` are named, and not judged.
     """
     groups: dict[tuple[str, str, str], list[Comparison]] = {}
     for row in rows:
         if row.primary and (row.base or 0.0) > 0 and (row.head or 0.0) > 0:
             groups.setdefault((row.case.suite, row.case.benchmark, row.metric), []).append(row)
-    for (suite, benchmark, metric), group in groups.items():
-        curves = list(_curves(group))
-        judged = {id(curve) for curve in sorted(curves, key=lambda curve: not curve.changed)[:MOST]}
-        for curve in curves:
+    curves = {key: list(_curves(group)) for key, group in groups.items()}
+    judged = _to_judge(curves.values())
+    for (suite, benchmark, metric), of_benchmark in curves.items():
+        for curve in of_benchmark:
             named = Sweep(
                 suite=suite,
                 benchmark=benchmark,
                 parameter=curve.parameter,
                 metric=metric,
-                words=f"not judged: of the curves of a benchmark {MOST} are",
+                words=f"not judged: of several curves a benchmark {MOST} are, and {MOST_IN_ALL} in all",
                 fixed=dict(curve.fixed),
             )
             yield _judged(named, curve) if id(curve) in judged else named
+
+
+def _to_judge(curves: Collection[Sequence[_Curve]]) -> set[int]:
+    """By id: every curve that is its benchmark's only one, and of the others those with a change before those without."""
+    several = [sorted(each, key=lambda curve: not curve.changed)[:MOST] for each in curves if len(each) > 1]
+    chosen = sorted(chain.from_iterable(several), key=lambda curve: not curve.changed)[:MOST_IN_ALL]
+    return {id(curve) for curve in chain(chosen, *(each for each in curves if len(each) == 1))}
 
 
 def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
