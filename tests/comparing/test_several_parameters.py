@@ -62,7 +62,7 @@ def test_one_curve_of_several_has_a_cliff_and_is_the_one_that_is_told() -> None:
     ]
     assert lines(sweeps) == [
         "map-lookup at producers=2: base: flat from nr_maps 1 to 128, no breakpoint; head: jumps between nr_maps 16 and 32 (+50 %)",
-        "map-lookup: 2 more curves over nr_maps without a breakpoint or a change of course",
+        "map-lookup: 2 more curves over nr_maps without a breakpoint or a sure change of course",
     ]
 
 
@@ -72,8 +72,8 @@ def test_two_parameters_with_values_enough_have_curves_each() -> None:
     assert [each.parameter for each in sweeps] == ["nr_maps"] * 5 + ["producers"] * 8
     assert sweeps[-1].fixed == {"nr_maps": "128"}
     assert lines(sweeps) == [
-        "map-lookup: 5 curves over nr_maps without a breakpoint or a change of course",
-        "map-lookup: 8 curves over producers without a breakpoint or a change of course",
+        "map-lookup: 5 curves over nr_maps without a breakpoint or a sure change of course",
+        "map-lookup: 8 curves over producers without a breakpoint or a sure change of course",
     ]
 
 
@@ -127,7 +127,7 @@ def test_many_curves_are_told_with_those_first_that_head_changes() -> None:
 
     assert len(chosen.told) == MOST
     assert [each.fixed["producers"] for each in chosen.told] == ["11", "1", "2", "3", "4", "5", "6", "7"]
-    assert chosen.sentence == "4 more curves over nr_maps with a breakpoint that head does not change"
+    assert chosen.sentence == "4 more curves over nr_maps with a breakpoint and no sure change of it"
 
 
 @pytest.mark.parametrize("limit", ["MOST", "MOST_IN_ALL"])
@@ -140,7 +140,7 @@ def test_of_very_many_curves_those_with_a_change_are_judged_and_the_rest_is_said
 
     assert [each.differs for each in sweeps] == [False, None, None, True]
     assert lines(sweeps)[1:] == [
-        "map-lookup: 3 more curves over nr_maps: 1 without a breakpoint or a change of course, 2 not judged"
+        "map-lookup: 3 more curves over nr_maps: 1 without a breakpoint or a sure change of course, 2 not judged"
     ]
 
 
@@ -174,5 +174,5 @@ def test_published_times_by_data_set_map_and_threads() -> None:
     assert {(each.parameter, *each.fixed) for each in sweeps["update"]} == {("threads", "set", "map")}
     assert lines(sweeps["update"])[1:] == [
         "update at set=all sorted strings in BTF string area, map=htab: levels off from threads 3 on (-19 % at 4); head: the same",
-        "update: 13 more curves over threads without a breakpoint or a change of course",
+        "update: 13 more curves over threads without a breakpoint or a sure change of course",
     ]

@@ -18,6 +18,10 @@ class ChosenCurves:
     others: tuple[Sweep, ...]
 
     @property
+    def all(self) -> tuple[Sweep, ...]:
+        return (*self.told, *self.others)
+
+    @property
     def sentence(self) -> str:
         """How many others there are and what they are like; empty without any."""
         if not self.others:
@@ -41,9 +45,9 @@ class SweepLine:
 
 
 _KINDS = (
-    "that head changes",
-    "with a breakpoint that head does not change",
-    "without a breakpoint or a change of course",
+    "that head surely changes",
+    "with a breakpoint and no sure change of it",
+    "without a breakpoint or a sure change of course",
     "not judged",
 )
 _CHANGED, _BROKEN, _QUIET, _NOT_JUDGED = range(4)
@@ -60,7 +64,10 @@ def chosen_curves(sweeps: Iterable[Sweep]) -> list[ChosenCurves]:
 def _chosen(group: list[Sweep]) -> ChosenCurves:
     if len(group) == 1:
         return ChosenCurves(told=tuple(group), others=())
-    worth = sorted((sweep for sweep in group if _kind(sweep) <= _BROKEN), key=_kind)
+    worth = sorted(
+        (sweep for sweep in group if _kind(sweep) <= _BROKEN),
+        key=lambda sweep: (_kind(sweep), sweep.base_breakpoint == sweep.head_breakpoint),
+    )
     told = {id(sweep) for sweep in worth[:MOST]}
     return ChosenCurves(told=tuple(worth[:MOST]), others=tuple(sweep for sweep in group if id(sweep) not in told))
 
