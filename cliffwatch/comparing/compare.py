@@ -227,7 +227,7 @@ def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
     cases = [(row.case.suite, row.case.benchmark, row.metric) for row in rows if row.case.params]
     if len(set(cases)) == len(cases):
         return ()
-    from cliffwatch.comparing.sweeps import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
+    from cliffwatch.comparing.sweeps.curves import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
 
     return tuple(sweeps_of(rows))
 

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -52,6 +53,7 @@ def _part(compared: ComparisonSet) -> dict[str, object]:
     return {
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
+        "sweep_lines": list(sweep_lines(compared.sweeps)),
         "sentence": sentence(compared),
         "trials": trials(compared),
         "legend": list(legend(rows, compared.means)),
