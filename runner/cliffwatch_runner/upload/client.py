@@ -1,13 +1,15 @@
 """Speaks to the service over HTTP: the only module of the runner that knows how."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import zstandard
+
+from cliffwatch.formats.values import FreeJson
 
 PREFIX = "/api/v1"
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -28,7 +30,7 @@ class Refused:
     status: int
     title: str
     detail: str
-    body: Mapping[str, Any]
+    body: FreeJson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
