@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import toy
 from test_jobs import ask
@@ -207,7 +208,7 @@ def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
     def cancelling(work: LeasedJob) -> bool:
         with running.http("upload") as http:
             http.post(f"/api/v1/jobs/{job['job']}/cancel").raise_for_status()
-        return do_job(replace(work, offer={**work.offer, "heartbeat_seconds": 0.1}))
+        return do_job(replace(work, offer=msgspec.structs.replace(work.offer, heartbeat_seconds=0.1)))
 
     monkeypatch.setattr("cliffwatch_runner.worker.loop.do_job", cancelling)
     do_one(running, host, tmp_path / "spool")
