@@ -193,7 +193,7 @@ def run(**options: Any) -> NoReturn:
     token = _upload_token(upload)
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
-    request = _request(options, report)
+    request = _request(report, **options)
     progress = TimedPhases(progress_display(console))
     with _stopping() as stop:
         try:
@@ -251,7 +251,7 @@ def _upload(folder: Path, url: str, token: str | None, console: Console) -> Exit
     return print_failures([failure], console)
 
 
-def _request(options: dict[str, Any], report: ReportOptions) -> RunRequest:
+def _request(report: ReportOptions, **options: Any) -> RunRequest:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
     suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
     jobs = options.pop("jobs") or os.cpu_count() or 1
