@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 import toy
+from made_documents import made_work
 from test_jobs import ask
 
 from cliffwatch.failure import Failure
@@ -284,7 +285,7 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
 ) -> None:
     """A crash of the host can cut job.json, never run.json and the boots, which are renamed into place."""
     spool = Spool(tmp_path / "spool")
-    spooled = spool.begin({"job": "a-job"})
+    spooled = spool.begin(made_work(job="a-job"))
     shutil.copytree(data / "runs/uninlined", spooled.results)
     content = (spooled.folder / "job.json").read_bytes()
     (spooled.folder / "job.json").write_bytes(content[: int(len(content) * kept)])
@@ -300,7 +301,7 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
 ) -> None:
     spool = Spool(tmp_path / "spool")
     made = ask(running)
-    spooled = spool.begin({"job": made["jobs"][0]["job"]})
+    spooled = spool.begin(made_work(job=made["jobs"][0]["job"]))
     shutil.copytree(data / "runs/uninlined", spooled.results)
     lines: list[str] = []
     drain = threading.Event()
