@@ -236,7 +236,7 @@ def test_a_job_that_the_service_names_oddly_is_failed_and_the_next_one_taken(tmp
 
 def test_a_reason_that_the_service_never_takes_is_not_sent_for_ever(tmp_path: Path) -> None:
     service = Service(job("poison"), job("good"))
-    service.refusing = [Refused(status=422, title="wrong", detail="the reason holds what cannot be stored", body={})]
+    service.refusing = [Refused(status=422, title="wrong", detail="the reason holds what cannot be stored")]
     do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-poison"]["outcome"] == "host-failed"

@@ -122,7 +122,7 @@ def _text(body: Mapping[str, object]) -> bytes:
 
 
 def _damaged(what: str, error: Exception) -> Refused:
-    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500], body={})
+    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500])
 
 
 def _boot(client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]) -> bool | Refused | Unreached:
