@@ -6,8 +6,8 @@ from cliffwatch.comparing.sweeps.choice import curve_name
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.pull_request.news import News
-from cliffwatch.reports.several.across import Target
 from cliffwatch.reports.markdown import code, escaped, word, wrapped
+from cliffwatch.reports.several.across import Target
 
 MOST = 8
 

@@ -224,7 +224,7 @@ def run(**options: Any) -> NoReturn:
     token = _upload_token(upload)
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
-    request = _request(options, report)
+    request = _request(report, **options)
     if isinstance(request, Failure):
         raise SystemExit(print_failures([request], console))
     progress = TimedPhases(progress_display(console))
@@ -284,7 +284,7 @@ def _upload(folder: Path, url: str, token: str | None, console: Console) -> Exit
     return print_failures([failure], console)
 
 
-def _request(options: dict[str, Any], report: ReportOptions) -> RunRequest | Failure:
+def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
     suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
     arms_file = options.pop("arms_file")
