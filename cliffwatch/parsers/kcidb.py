@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cliffwatch.parsers.readings import ArmDescription, Found, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
@@ -46,7 +45,7 @@ def parse_kcidb(text: str) -> Parsed:
     return Parsed(found=tuple(found), problems=tuple(problems), arms=arms)
 
 
-def _found(test: Mapping[str, Any]) -> Iterator[Found]:
+def _found(test: Mapping[str, object]) -> Iterator[Found]:
     misc, number = _object(test.get("misc")), _object(test.get("number"))
     suite, benchmark, arm = (misc.get(name) for name in ("suite", "benchmark", "arm"))
     if isinstance(suite, str) and isinstance(benchmark, str) and isinstance(arm, str) and "metrics" in misc:
@@ -60,10 +59,10 @@ def _found(test: Mapping[str, Any]) -> Iterator[Found]:
     elif _is_number(number.get("value")):
         unit = str(number.get("unit") or "number")
         case = CaseKey("kcidb", str(test.get("path") or test.get("id")))
-        yield Found(Sample(case=case, metric="number", unit=unit, value=float(number["value"])))
+        yield Found(Sample(case=case, metric="number", unit=unit, value=float(str(number["value"]))))
 
 
-def _described(test: Mapping[str, Any], label: object) -> ArmDescription:
+def _described(test: Mapping[str, object], label: object) -> ArmDescription:
     """By what `kcidb_writing` puts there."""
     known = _object(_object(test.get("environment")).get("misc"))
     settings = {str(name): text for name, text in known.items() if isinstance(text, str)}
@@ -79,9 +78,9 @@ def _is_number(content: object) -> bool:
         return False
 
 
-def _object(content: object) -> Mapping[str, Any]:
+def _object(content: object) -> Mapping[str, object]:
     return content if isinstance(content, dict) else {}
 
 
-def _objects(content: object) -> list[Mapping[str, Any]]:
+def _objects(content: object) -> list[Mapping[str, object]]:
     return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from cliffwatch.counting import counted
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem, problem_at
@@ -59,7 +59,7 @@ class _ArmRows:
     mode: Mode | None
     platform: str | None
     commit: str | None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     boots: dict[int, _BootRows] = field(default_factory=dict)
 
 
