@@ -15,7 +15,7 @@ from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import ArmRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
-from cliffwatch.samples import Arm, Boot, CaseKey
+from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits
 from cliffwatch.stats.stages import Stages
 
 _LARGEST_JSON_BYTES = 64 << 20
@@ -83,7 +83,18 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
         facts=about.facts.texts(),
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
+        declared=_declared(record),
     )
+
+
+def _declared(record: RunRecord) -> dict[tuple[str, str, str], MetricTraits]:
+    """What suites of the user's own say of their metrics."""
+    return {
+        (each.suite, each.benchmark, each.metric): MetricTraits(
+            better=each.better, assume=each.assume, repeatability=each.repeatability, primary=each.primary
+        )
+        for each in record.declared
+    }
 
 
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
@@ -92,13 +103,20 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
     known = {
         "config": None if arm is None else arm.facts.config,
         "compiler": toolchain.gcc or toolchain.clang,
-        "bench": None if record.bench is None else record.bench.source_digest,
+        "bench": _programs(record) or None,
         "guest": json.dumps(record.guest, sort_keys=True) if record.guest else None,
     }
     cpu = record.host_facts.cpu
     if record.mode == "walltime" and cpu is not None:
         known |= {"processor": cpu.model_name, "microcode": "/".join(cpu.microcode or ()) or None}
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _programs(record: RunRecord) -> str:
+    """What measured: the source of bench, those of suites' own programs, and the data that they read."""
+    bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
+    programs = [f"{each.suite} {each.source_digest}" for each in record.programs]
+    return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
 
 
 def plan_order(record: RunRecord) -> dict[CaseKey, int]:

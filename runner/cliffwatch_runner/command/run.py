@@ -23,6 +23,7 @@ from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.command.suite_options import suite_options, take_suites, wrong_upload
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -75,13 +76,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
 )
 @click.option("--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Patch on top of head.")
-@click.option(
-    "--suite",
-    "suites",
-    default="local-storage",
-    show_default=True,
-    help="Suites, with commas between them; `discovered` for what only this tree has.",
-)
+@suite_options
 @click.option(
     "--profile",
     type=click.Choice(["smoke", "standard", "full"]),
@@ -124,7 +119,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     type=Size(),
     default=KEEP_BUILT_BYTES,
     show_default="5G",
-    help="Size of kernels, benches and guest roots that the end of the run leaves; the least recently used go first.",
+    help="Size of kernels, benches, programs and guest roots that the end of the run leaves; the least recently used go first.",
 )
 @click.option(
     "--config",
@@ -190,10 +185,10 @@ def run(**options: Any) -> NoReturn:
     report = options.pop("report")
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
     console = terminal.console(stderr=True)
-    token = _upload_token(upload)
+    request = _request(options, report)
+    token = wrong_upload(upload, request.own_suites) or _upload_token(upload)
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
-    request = _request(options, report)
     progress = TimedPhases(progress_display(console))
     with _stopping() as stop:
         try:
@@ -253,9 +248,9 @@ def _upload(folder: Path, url: str, token: str | None, console: Console) -> Exit
 
 def _request(options: dict[str, Any], report: ReportOptions) -> RunRequest:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
-    suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
+    suites = take_suites(options)
     jobs = options.pop("jobs") or os.cpu_count() or 1
-    return RunRequest(tools=tools, suites=suites, jobs=jobs, notable=report.notable, explain=report.explain, **options)
+    return RunRequest(tools=tools, jobs=jobs, notable=report.notable, explain=report.explain, **suites, **options)
 
 
 @contextmanager

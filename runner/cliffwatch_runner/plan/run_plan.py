@@ -48,7 +48,7 @@ def _arms(mode: Mode) -> tuple[str, ...]:
 
 def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:
     """The cases of the request; `offered` is what the built bench lists, None before it is built."""
-    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue)
+    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
     shape = guest_shape(request, resolved.mode, 0)
     return select_cases(
         suites,
