@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,6 +22,17 @@ class Wrong:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
+
+
+Place = tuple[str | int, ...]
+"""Names of members and positions in lists, from the document down: ("benchmark", 2, "icount", "assume")."""
+
+
+class Fault(NamedTuple):
+    """One of all things that are wrong with a document (`faults`), in a sentence that names the member."""
+
+    place: Place
+    message: str
 
 
 def read_json(content: bytes) -> Any | Wrong:
