@@ -50,10 +50,11 @@ class Catalogue:
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
-    """Every suite under `folder`, and what is wrong with the others. A benchmark may stand in one suite only."""
+    """Every suite under `folder`, or that of the folder itself, and what is wrong with the others. A benchmark may stand in one suite only."""
     suites: list[Suite] = []
     errors: list[CatalogueError] = []
-    for file in sorted(folder.glob("*/suite.toml")):
+    own = folder / "suite.toml"
+    for file in [own.resolve()] if own.is_file() else sorted(folder.glob("*/suite.toml")):
         suite = read_suite(file)
         if isinstance(suite, Suite):
             suites.append(suite)
