@@ -24,6 +24,6 @@ int main(int argc, char **argv)
 	printf("BenchmarkCount 1000 %d %s", 100 * steps + atoi(line), strcmp(behaviour, "other-unit") ? "insns" : "cycles");
 	if (strcmp(behaviour, "fewer") && strcmp(behaviour, "other-unit"))
 		printf(" %d states", strcmp(behaviour, "slow") ? 50 * steps : 60 * steps);
-	printf(" 0.25 misses/op 7 bytes\n");
+	printf(" 0.25000 misses/op 7 bytes\n");
 	return 0;
 }
