@@ -105,7 +105,8 @@ class Arm:
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
-    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported file says of metrics, by metric and unit.
+    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported
+    file says of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Arm:
     environment: Mapping[str, str] = field(default_factory=dict)
     meant: frozenset[str] = frozenset()
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
+    declared: Mapping[tuple[str, str, str], MetricTraits] = field(default_factory=dict)
 
     @property
     def guest_cpus(self) -> int:

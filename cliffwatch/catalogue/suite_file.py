@@ -1,7 +1,7 @@
 """The form of a suite.toml (docs/suites.md), and what its tables are made into."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -132,7 +132,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
         for params in sweep.combinations():
             yield CaseSpec(
                 params=shown(params),
-                argv=(*fixed, *(word for param, value in params for word in _option(param, value)), self.name),
+                argv=(*fixed, *(word for param, value in params for word in option(param, value, _SHORT)), self.name),
                 profiles=profiles,
                 memory_mib=sweep.memory_mib,
                 min_cpus=min_cpus,
@@ -168,10 +168,10 @@ def shown(params: Params) -> tuple[tuple[str, str], ...]:
     return tuple((param, "yes" if value is True else str(value)) for param, value in params)
 
 
-def _option(param: str, value: Choice) -> tuple[str, ...]:
-    """A parameter as bench's option: `--name value`, or `--name` alone where the value is true."""
-    option = _SHORT.get(param, f"--{param}")
-    return (option,) if value is True else (option, str(value))
+def option(param: str, value: Choice, short: Mapping[str, str]) -> tuple[str, ...]:
+    """A parameter as an option: `--name value`, or `--name` alone where the value is true; `short` has those that are called otherwise."""
+    named = short.get(param, f"--{param}")
+    return (named,) if value is True else (named, str(value))
 
 
 def _release(text: str) -> KernelRelease:

@@ -23,6 +23,7 @@ from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot import BootEnd, BootOrder, boot_guest
 from cliffwatch_runner.guest.files import beyond_limits, escaped
+from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.selection import select_cases
@@ -88,7 +89,7 @@ def boot(folder: Path, script: str) -> Left:
     home = folder / "boots" / "001-base"
     order = BootOrder(
         kernel=folder,
-        programs=(),
+        programs=GuestPrograms(),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),
         forbidden=(),

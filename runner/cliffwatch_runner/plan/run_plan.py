@@ -50,7 +50,7 @@ def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
 
 def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:
     """The cases of the request; `offered` is what the built bench lists, None before it is built."""
-    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue)
+    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
     shape = guest_shape(request, resolved.mode, 0)
     return select_cases(
         suites,

@@ -66,7 +66,9 @@ def _cannot_run(
     memory_mib: int | None,
 ) -> CaseOutcome | None:
     benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
-    answer = support(benchmark, offered if offered is not None else frozenset({benchmark.name}), release)
+    if offered is None or suite.program is not None:
+        offered = frozenset({benchmark.name})
+    answer = support(benchmark, offered, release)
     if isinstance(answer, Unsupported):
         return CaseOutcome(case=case.key, status="unsupported", reason=answer.reason)
     if isinstance(answer, Missing):
@@ -81,9 +83,13 @@ def _cannot_run(
 
 
 def with_discovered(
-    names: Sequence[str], suites: Sequence[Suite], offered: Sequence[str], catalogue: Catalogue
+    names: Sequence[str],
+    suites: Sequence[Suite],
+    offered: Sequence[str],
+    catalogue: Catalogue,
+    args: Sequence[str] = (),
 ) -> tuple[Suite, ...]:
-    """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for."""
+    """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for, each with `args`."""
     if DISCOVERED not in names:
         return tuple(suites)
-    return (*suites, discovered_suite(offered, catalogue))
+    return (*suites, discovered_suite(offered, catalogue, args))

@@ -13,6 +13,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
@@ -42,7 +43,7 @@ class BootListener(Protocol):
 class GuestSettings:
     """What every boot of the run needs besides its kernel. `argv` puts isolation and limits around the guest's start."""
 
-    programs: tuple[Path, ...]
+    programs: GuestPrograms
     shape: GuestShape
     forbidden: tuple[str, ...]
     sandbox: Sandbox
@@ -137,7 +138,8 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
 
 
 def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
-    guest_cases = tuple(_guest_case(index, case, guest.shape) for index, case in cases)
+    data = guest.programs.data
+    guest_cases = tuple(_guest_case(index, case, guest.shape, data) for index, case in cases)
     return BootOrder(
         kernel=kernel,
         programs=guest.programs,
@@ -152,14 +154,16 @@ def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: Guest
     )
 
 
-def _guest_case(index: int, case: PlannedCase, shape: GuestShape) -> GuestCase:
-    arguments = (f"-w{case.warmup}", f"-d{case.duration}", *case.argv)
+def _guest_case(index: int, case: PlannedCase, shape: GuestShape, data: GuestData | None = None) -> GuestCase:
+    lengths = (f"-w{case.warmup}", f"-d{case.duration}") if case.program is None else ()
+    path = DATA_WORD if data is None else str(data.guest_path)
     slack = _ICOUNT_CLOCK_SLACK if shape.mode == "icount" else 1
     return GuestCase(
         name=case_name(index, case),
         deadline=case.deadline * slack,
         busy=case.deadline * shape.cpus,
-        arguments=arguments,
+        program="bench" if case.program is None else f"{case.key.suite}/{case.program.run}",
+        arguments=(*lengths, *(word.replace(DATA_WORD, path) for word in case.argv)),
     )
 
 

@@ -16,11 +16,13 @@ from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.guest.boot import ArmKernel
+from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
 from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, ResolvedRequest, check_tools
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
+from cliffwatch_runner.results.declared import declared_metrics
 from cliffwatch_runner.results.record import RunFacts
 from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build
 from cliffwatch_runner.run.measure import GuestSettings
@@ -127,7 +129,7 @@ def _with_root_of_image(
 
 def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
     isolation = isolation_sentence(tools.sandbox.level)
-    selection = select_run_cases(request, resolved, built.bench.offered)
+    selection = select_run_cases(request, resolved, built.bench.offered if built.bench is not None else ())
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms = dict(built.arms)
     if resolved.mode == "walltime":
@@ -137,11 +139,14 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         mode=resolved.mode,
         platform=resolved.platform,
         profile=request.profile,
-        suites=request.suites,
+        suites=(*request.suites, *(suite.name for suite in resolved.own_suites)),
         tree=request.tree,
         arms=arms,
         bench=built.bench,
         bench_from=built.bench_from,
+        programs=built.programs,
+        declared=declared_metrics(resolved.own_suites, resolved.mode),
+        data=resolved.data,
         config_digest=kernel.config_digest,
         toolchain=tools.toolchain.record(),
         isolation=isolation,
@@ -164,14 +169,23 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 
 def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandbox: Sandbox) -> GuestSettings:
-    programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
     start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=facts.shape, cpus=housekeeping)
     return GuestSettings(
-        programs=programs,
+        programs=_guest_programs(facts, built),
         shape=facts.shape,
         forbidden=FORBIDDEN,
         sandbox=sandbox,
         argv=start,
         hang_after=request.hang_after,
+    )
+
+
+def _guest_programs(facts: RunFacts, built: BuiltRun) -> GuestPrograms:
+    """Random numbers are fixed in dynamic programs alone, which the library can be preloaded into."""
+    bench = [] if built.bench is None else [built.bench.program]
+    seeds = [each.fixed_seed for each in ([built.bench] if built.bench is not None else built.programs)]
+    of_suites = {program.suite: program.files for program in built.programs}
+    return GuestPrograms(
+        bench=(*bench, *(seeds[:1] if facts.mode == "icount" else ())), of_suites=of_suites, data=facts.data
     )
