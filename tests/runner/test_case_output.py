@@ -25,7 +25,7 @@ PIPE = case_of(TESTS.parent / "examples" / "my-go-suite")
 
 
 def values(case: PlannedCase, text: str) -> dict[str, float]:
-    return {f"{value.metric} ({value.unit})": value.value for value in parse_case(case, text, "").values}
+    return {f"{value.metric} ({value.unit})": value.value for value in parse_case(case, text, "").samples}
 
 
 def problems(parsed: Parsed) -> list[str]:
@@ -37,8 +37,8 @@ def test_lines_of_one_benchmark_are_readings_and_their_median_is_the_value() -> 
 
     found = {value.metric: value for value in parsed.samples}
     assert found.keys() == {"ns/op", "syscalls/op", "B/op", "allocs/op"}
-    assert len(found["ns/op"].samples) == 5
-    assert found["ns/op"].value == sorted(found["ns/op"].samples)[2]
+    assert len(found["ns/op"].readings) == 5
+    assert found["ns/op"].value == sorted(found["ns/op"].readings)[2]
     assert found["syscalls/op"].value == 2
     assert problems(parsed) == []
 

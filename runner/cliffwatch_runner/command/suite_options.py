@@ -1,7 +1,7 @@
 """The options of `cliffwatch run` that say what is measured: suites of the catalogue, folders of the user's, and what their programs get."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,13 +48,10 @@ def suite_options(command: F) -> F:
     return command
 
 
-def take_suites(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes `suites` from the options: as members of a request, the names of suites and, of those with a slash, folders."""
-    named = dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip())
-    return {
-        "suites": tuple(name for name in named if "/" not in name),
-        "own_suites": tuple(Path(name) for name in named if "/" in name),
-    }
+def take_suites(options: MutableMapping[str, object]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Takes `suites` from the options: names of suites, and of those with a slash the folders."""
+    named = dict.fromkeys(name.strip() for name in str(options.pop("suites")).split(",") if name.strip())
+    return tuple(name for name in named if "/" not in name), tuple(Path(name) for name in named if "/" in name)
 
 
 def wrong_upload(url: str | None, own_suites: tuple[Path, ...]) -> Failure | None:
