@@ -88,6 +88,7 @@ def boot(folder: Path, script: str) -> Left:
     home = folder / "boots" / "001-base"
     order = BootOrder(
         kernel=folder,
+        config=None,
         programs=(),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),

@@ -8,7 +8,7 @@
 #
 # INPUT (read-only): `cases`, one line a case: name <tab> deadline by the clock <tab> CPU seconds that it may use <tab>
 # arguments of bench; `forbidden`, one pattern a line for lines of the configuration; `wanted`, one `name value` a line that
-# the guest must show; `bench`, the folder of the programs.
+# the guest must show; `bench`, the folder of the programs; `config`, the configuration of a kernel that does not show its own.
 # RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
 set -u
 input=$1
@@ -50,7 +50,14 @@ record() {
     [ -r "$path" ] && set -- "$@" "$path"
   done
   head -c 65536 "$@" > "$results/guest/facts" 2> /dev/null
-  [ -e /proc/config.gz ] && zcat /proc/config.gz > "$results/guest/config"
+  # A kernel that shows its configuration is believed before the package that it came in.
+  if [ -e /proc/config.gz ]; then
+    zcat /proc/config.gz > "$results/guest/config"
+    echo kernel > "$results/guest/config-from"
+  elif [ -e "$input/config" ]; then
+    cp "$input/config" "$results/guest/config"
+    echo package > "$results/guest/config-from"
+  fi
 }
 
 check() {

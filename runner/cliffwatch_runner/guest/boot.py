@@ -31,7 +31,7 @@ _EMULATOR_BYTES = 2 << 30
 _GUEST_DISK_BYTES = 1 << 30
 _FILES = (
     *("current", "refused", "dmesg", "done", "bench-list", "bench-list.err"),
-    *("guest/facts", "guest/config", "guest/stat-after"),
+    *("guest/facts", "guest/config", "guest/config-from", "guest/stat-after"),
 )
 _OF_A_CASE = ("out", "err", "status")
 
@@ -52,13 +52,14 @@ class GuestCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootOrder:
-    """All that one start of a guest needs.
+    """All that one start of a guest needs. `config` is the configuration of a kernel that does not show its own.
 
     `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest, isolation and limits on
     what it writes included; `limits` say when it is ended.
     """
 
     kernel: Path
+    config: Path | None
     programs: tuple[Path, ...]
     cases: tuple[GuestCase, ...]
     shape: GuestShape
@@ -194,6 +195,8 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     (folder / "cases").write_text("".join(rows))
     (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
     (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
+    if order.config is not None:
+        shutil.copyfile(order.config, folder / "config")
     (folder / "bench").mkdir()
     for program in order.programs:
         shutil.copy2(program, folder / "bench" / program.name)

@@ -11,6 +11,8 @@ from typing import Protocol
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
+from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
+from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot import BootEnd, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest.watch import GuestLimits
@@ -61,10 +63,10 @@ class PlanExecution:
     stop: threading.Event
 
 
-def measure(execution: PlanExecution, kernels: Mapping[str, Path], *, at_once: int) -> Failure | None:
+def measure(execution: PlanExecution, kernels: Mapping[str, Kernel], *, at_once: int) -> Failure | None:
     """Boots what is planned and not yet done, `at_once` guests at a time, in the plan's order.
 
-    `kernels` maps each arm to the folder of its image; arms without one are passed over (their kernel did not build).
+    `kernels` are those of the arms; arms without one are passed over (their kernel did not build).
     Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
     OSError where the host cannot keep the results; what is done by then stays.
     """
@@ -89,7 +91,7 @@ def measure(execution: PlanExecution, kernels: Mapping[str, Path], *, at_once: i
     return failure
 
 
-def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: Path) -> Failure | None:
+def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: Kernel) -> Failure | None:
     stop, listener = execution.stop, execution.listener
     listener.boot_begins(boot)
     home = execution.folder / "boots" / boot.folder
@@ -124,7 +126,7 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
     return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
 
 
-def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: Path, folder: Path) -> PartEnd:
+def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: Kernel, folder: Path) -> PartEnd:
     planned, stop = execution.plan.cases, execution.stop
     order = _order([(index, planned[index]) for index in cases], kernel, execution.guest)
 
@@ -136,14 +138,15 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
     return PartEnd(end=end, results={index: result for index, result in results.items() if result is not None})
 
 
-def _order(cases: list[tuple[int, PlannedCase]], kernel: Path, guest: GuestSettings) -> BootOrder:
+def _order(cases: list[tuple[int, PlannedCase]], kernel: Kernel, guest: GuestSettings) -> BootOrder:
     guest_cases = tuple(_guest_case(index, case, guest.shape) for index, case in cases)
     return BootOrder(
-        kernel=kernel,
+        kernel=kernel.folder,
+        config=kernel.given_config,
         programs=guest.programs,
         cases=guest_cases,
         shape=guest.shape,
-        forbidden=guest.forbidden,
+        forbidden=forbidden_in_prebuilt() if kernel.prebuilt else guest.forbidden,
         limits=GuestLimits(
             quiet=guest.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
         ),

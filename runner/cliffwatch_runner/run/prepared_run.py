@@ -45,9 +45,9 @@ class PreparedRun:
     stop: threading.Event
 
     @property
-    def kernels(self) -> dict[str, Path]:
-        """The folder of each arm's image; an arm whose kernel did not build has none."""
-        return {name: arm.kernel.folder for name, arm in self.facts.arms.items() if isinstance(arm.kernel, Kernel)}
+    def kernels(self) -> dict[str, Kernel]:
+        """Each arm's kernel; an arm whose kernel did not build has none."""
+        return {name: arm.kernel for name, arm in self.facts.arms.items() if isinstance(arm.kernel, Kernel)}
 
 
 def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
