@@ -13,12 +13,13 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.images.bz_image import BzImage
 from cliffwatch_runner.build.images.config import modules_wanted, refused_config, stated_differences, without_btf
 from cliffwatch_runner.build.images.finding import LARGEST_CONFIG, FoundKernel, find_in, find_named
 from cliffwatch_runner.build.images.initramfs import initramfs
 from cliffwatch_runner.build.images.modules import take_modules
 from cliffwatch_runner.build.images.refused import Refused, refused, said
-from cliffwatch_runner.build.images.workshop import Workshop, workshop
+from cliffwatch_runner.build.images.workshop import Packed, Workshop, workshop
 from cliffwatch_runner.build.kernel import INITRAMFS, RECORD, Kernel, cached_kernel, trust_names
 from cliffwatch_runner.build.kernel_config import parse_config
 from cliffwatch_runner.build.outputs import MIB
@@ -31,12 +32,13 @@ _RECIPE = "1"
 _LARGEST_PACKAGE, _LARGEST_BTF, _LARGEST_INIT = 4096 * MIB, 128 * MIB, 1 * MIB
 _UNPACKED = "unpacked"
 
-_CONFIG_INSIDE = """
-at=$(LC_ALL=C grep -abo -m 1 IKCFG_ST "$1" | head -n 1 | cut -d : -f 1)
-[ -z "$at" ] || tail -c "+$((at + 9))" "$1" | gzip -dcq > "$2"
+_LOOK_INTO = """
+at=$(LC_ALL=C grep -abo -m 1 IKCFG_ST "$1/vmlinux" | head -n 1 | cut -d : -f 1)
+[ -z "$at" ] || tail -c "+$((at + 9))" "$1/vmlinux" | gzip -dcq > "$1/config"
+objcopy --dump-section ".BTF=$1/btf" "$1/vmlinux" /dev/null
 exit 0
 """
-"""What CONFIG_IKCONFIG puts into a kernel: its configuration, packed with gzip, between two marks."""
+"""What CONFIG_IKCONFIG puts into a kernel, its configuration packed with gzip between two marks, and its types."""
 
 _COMPILE = (
     *("env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-static", "-nostdlib", "-ffreestanding"),
@@ -133,7 +135,7 @@ def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
     if found.config is not None:
         _check(found.config)
     shop.settings.report_progress(None, f"types of {release}")
-    _extract_vmlinux(shop, found)
+    _look_into(shop, found.header)
     config = _config_inside(shop) or found.config
     if config is None:
         raise refused(
@@ -170,34 +172,31 @@ def _check(config: bytes) -> Mapping[str, str]:
     return values
 
 
-def _extract_vmlinux(shop: Workshop, found: FoundKernel) -> None:
-    compression = found.header.compression
-    failure = shop.decompress(compression, shop.give("payload", found.header.payload), "vmlinux")
+def _look_into(shop: Workshop, header: BzImage) -> None:
+    """Leaves what the image holds in the workshop: vmlinux, and of it `config` and `btf` where it has them."""
+    failure = shop.decompress({"vmlinux": Packed(header.compression, header.payload)})
     if failure is not None:
         raise said(
             failure,
-            f"what its image holds does not decompress ({compression})",
-            f"install {compression}, or fetch the kernel once more",
+            f"what its image holds does not decompress ({header.compression})",
+            f"install {header.compression}, or fetch the kernel once more",
         )
+    failure = shop.run(["sh", "-c", _LOOK_INTO, "sh", shop.path(".")])
+    if failure is not None:
+        raise said(failure, "what its image holds cannot be looked into", "fetch the kernel once more")
 
 
 def _config_inside(shop: Workshop) -> bytes | None:
     """The configuration that the image itself holds; where it has one, no other counts."""
-    shop.run(["sh", "-c", _CONFIG_INSIDE, "sh", shop.path("vmlinux"), shop.path("config")])
     config = shop.output.read("config", limit=LARGEST_CONFIG)
     return None if isinstance(config, UnfitFile) else config or None
 
 
 def _types(shop: Workshop) -> bytes:
-    dump = ["objcopy", "--dump-section", f".BTF={shop.path('btf')}", shop.path("vmlinux"), "/dev/null"]
-    failure = shop.run(dump)
     btf = shop.output.read("btf", limit=_LARGEST_BTF)
-    if failure is None and isinstance(btf, bytes) and btf:
-        return btf
-    if failure is not None and failure.whose == "host":
-        raise Refused(failure)
-    without = without_btf("its image has no section .BTF")
-    raise Refused(replace(without, evidence="" if failure is None else failure.evidence))
+    if isinstance(btf, UnfitFile) or not btf:
+        raise Refused(without_btf("its image has no section .BTF"))
+    return btf
 
 
 def _compiled_init(shop: Workshop) -> bytes:
