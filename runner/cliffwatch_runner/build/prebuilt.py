@@ -67,7 +67,7 @@ def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
         found = None if _is_package(path) else find_named(path)
         return _kernel(path, found, settings)
     except Refused as refusal:
-        return replace(refusal.failure, message=f"{path.name}: {refusal.failure.message}")
+        return replace(refusal.failure, message=f"{path.name or path}: {refusal.failure.message}")
 
 
 def _is_package(path: Path) -> bool:
