@@ -33,6 +33,7 @@ _LARGEST_PACKAGE, _LARGEST_BTF, _LARGEST_INIT = 4096 * MIB, 128 * MIB, 1 * MIB
 _UNPACKED = "unpacked"
 
 _LOOK_INTO = """
+rm -rf -- "$1/config" "$1/btf" || exit
 at=$(LC_ALL=C grep -abo -m 1 IKCFG_ST "$1/vmlinux" | head -n 1 | cut -d : -f 1)
 [ -z "$at" ] || tail -c "+$((at + 9))" "$1/vmlinux" | gzip -dcq > "$1/config"
 objcopy --dump-section ".BTF=$1/btf" "$1/vmlinux" /dev/null
@@ -71,9 +72,9 @@ def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
 
 
 def _is_package(path: Path) -> bool:
-    if not path.is_file():
-        return False
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             archive = file.read(8) == b"!<arch>\n"
     except PermissionError:

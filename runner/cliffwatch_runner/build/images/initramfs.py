@@ -12,6 +12,9 @@ from pathlib import PurePosixPath
 _DEPENDS = re.compile(rb"\0depends=([\w,-]*)\0")
 _PATH = re.compile(r"[\w.+@/-]{1,300}\.ko")
 _MOST_MODULES = 64
+_LONGEST_NAME = 55
+"""The kernel takes no module with a longer one."""
+
 _CONSOLE = (5, 1)
 
 
@@ -23,7 +26,8 @@ def module_name(path: str) -> str:
 def modules_of(listing: str) -> dict[str, str]:
     """Names and paths of the modules in a `modules.order` or `modules.builtin`; lines of another form are none. Total."""
     paths = (line.strip() for line in listing.splitlines())
-    return {module_name(path): path for path in paths if _PATH.fullmatch(path) and _below(path)}
+    modules = ((module_name(path), path) for path in paths if _PATH.fullmatch(path) and _below(path))
+    return {name: path for name, path in modules if len(name) <= _LONGEST_NAME}
 
 
 def _below(path: str) -> bool:
