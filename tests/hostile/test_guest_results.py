@@ -41,6 +41,7 @@ cd "$1"
 mkdir guest cases
 echo '==> /proc/version <==' > guest/facts
 echo CONFIG_BPF=y > guest/config
+echo kernel > guest/config-from
 echo 'cpu 1 2 3' > guest/stat-after
 echo bench > bench-list
 : > bench-list.err
@@ -83,12 +84,12 @@ CASES: dict[str, PlannedCase] = {case_name(index, case): case for index, case in
 NAMES = boot_module.guest_file_names([_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)])
 
 
-def boot(folder: Path, script: str) -> Left:
+def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     """Boots the shell script, as the plan's first boot, up to its files and its archive."""
     home = folder / "boots" / "001-base"
     order = BootOrder(
         kernel=folder,
-        config=None,
+        config=config,
         programs=(),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),
@@ -123,6 +124,19 @@ def test_a_guest_that_means_well_is_taken_whole(tmp_path: Path) -> None:
     assert set(left.status_of().values()) == {"ok"}
     assert {f"1/{name}" for name in NAMES} - left.archive.keys() == {"1/current", "1/refused"}
     assert sorted(path.name for path in left.home.iterdir()) == ["1", "boot.json", "environment.json", "samples.json"]
+
+
+def test_a_guest_is_given_the_configuration_of_a_kernel_that_shows_none(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("CONFIG_BPF=y\n# of the package\n")
+
+    given = boot(
+        tmp_path / "given", 'cp "$2/config" guest/config; echo package > guest/config-from', tmp_path / "config"
+    )
+    own = boot(tmp_path / "own", '[ ! -e "$2/config" ] || echo package > guest/config-from')
+
+    assert given.archive["1/guest/config"] == (tmp_path / "config").read_bytes()
+    says = [json.loads((left.home / "environment.json").read_text())["config_from"] for left in (given, own)]
+    assert says == ["package", "kernel"]
 
 
 KINDS = {

@@ -113,7 +113,7 @@ def stated_differences(values: Mapping[str, str]) -> tuple[str, ...]:
     fragments = read_fragments((), ())
     assert not isinstance(fragments, Failure)
     notes = [
-        f"{symbol} is {values.get(symbol, 'unknown to it')}, not {value}"
+        f"{symbol} is {values.get(symbol, 'unknown to this tree')}, not {value}"
         for symbol, value in fragments.wanted.items()
         if values.get(symbol, "n") not in (value, "m") and not symbol.startswith("CONFIG_IKCONFIG")
     ]
