@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.samples import Mode
+from cliffwatch_runner.build.kernel import INITRAMFS
 from cliffwatch_runner.guest.qemu_clock import SOCKET
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 
@@ -100,20 +101,32 @@ _SANDBOX_ROOT = Path("/cliffwatch/root")
 
 
 def vng_argv(
-    shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str], arguments: Sequence[str] = ()
+    shape: GuestShape,
+    folders: GuestFolders,
+    root: Path | None,
+    command: Sequence[str],
+    arguments: Sequence[str] = (),
+    *,
+    initramfs: bool = False,
 ) -> list[str]:
     """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's own `arguments` come last,
     where the kernel takes them over earlier ones.
+
+    With an `initramfs` the kernel's folder has one. vng itself is to look for no modules: it would take those that this host has of
+    the same release, and make an initramfs of them at every boot.
     """
-    argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
+    argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--skip-modules"]
+    argv += ["--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
     argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(), *arguments))]
+    options = [_icount(folders.monitor)] if shape.mode == "icount" else []
+    options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
-    argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
+    argv += [f"--qemu-opts={' '.join(options)}"] if options else []
     return [*argv, "--exec", shlex.join(command)]
 
 
@@ -147,7 +160,9 @@ def guest_argv(
         Mount(source=folders.results, target=SANDBOX_FOLDERS.results, writable=True),
         Mount(source=folders.monitor, target=SANDBOX_FOLDERS.monitor, writable=True),
     ]
-    command = vng_argv(shape, inside, None if shape.root is None else root, agent_command(), arguments)
+    rooted = None if shape.root is None else root
+    initramfs = (folders.kernel / INITRAMFS).exists()
+    command = vng_argv(shape, inside, rooted, agent_command(), arguments, initramfs=initramfs)
     sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
     return limited(sandboxed, cpus=cpus)
 

@@ -45,7 +45,6 @@ class GuestSettings:
 
     programs: GuestPrograms
     shape: GuestShape
-    forbidden: tuple[str, ...]
     sandbox: Sandbox
     argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
     hang_after: float
@@ -145,7 +144,6 @@ def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: Guest
         programs=guest.programs,
         cases=guest_cases,
         shape=guest.shape,
-        forbidden=guest.forbidden,
         limits=GuestLimits(
             quiet=guest.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
         ),
