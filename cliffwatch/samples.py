@@ -20,6 +20,10 @@ CONTROL = "control"
 """The arm that boots base under a second name, so that base against control shows what no change looks like."""
 
 
+GUEST_CPUS = "guest-cpus"
+"""The parameter of a case that asks its guest for a number of CPUs."""
+
+
 class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 

@@ -178,7 +178,7 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandbox: Sandbox) -> GuestSettings:
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
-    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=facts.shape, cpus=housekeeping)
+    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), cpus=housekeeping)
     return GuestSettings(
         programs=_guest_programs(facts, built),
         shape=facts.shape,
