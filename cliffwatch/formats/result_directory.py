@@ -84,6 +84,7 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
         declared=_declared(record),
+        meant=meant_to_differ(about),
     )
 
 
@@ -99,7 +100,7 @@ def _declared(record: RunRecord) -> dict[tuple[str, str, str], MetricTraits]:
 
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
     """What must be equal for two arms to be compared; the processor only where it is not emulated."""
-    toolchain = record.toolchain_facts
+    toolchain = record.toolchain_facts if arm is None else arm.toolchain_facts or record.toolchain_facts
     known = {
         "config": None if arm is None else arm.facts.config,
         "compiler": toolchain.gcc or toolchain.clang,
@@ -117,6 +118,16 @@ def _programs(record: RunRecord) -> str:
     bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
     programs = [f"{each.suite} {each.source_digest}" for each in record.programs]
     return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
+
+
+def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
+    """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and comes of its own compiler."""
+    settings = arm.settings
+    if arm.facts.commit is None and arm.facts.kernel is not None:
+        return frozenset({"config", "compiler"})
+    if settings is None:
+        return frozenset()
+    return frozenset((*(("config",) if settings.config else ()), *(("compiler", "config") if settings.cc else ())))
 
 
 def plan_order(record: RunRecord) -> dict[CaseKey, int]:

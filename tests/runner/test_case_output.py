@@ -25,7 +25,7 @@ PIPE = case_of(TESTS.parent / "examples" / "my-go-suite")
 
 
 def values(case: PlannedCase, text: str) -> dict[str, float]:
-    return {f"{value.metric} ({value.unit})": value.value for value in parse_case(case, text, "").values}
+    return {f"{value.metric} ({value.unit})": value.value for value in parse_case(case, text, "").samples}
 
 
 def problems(parsed: Parsed) -> list[str]:
@@ -35,10 +35,10 @@ def problems(parsed: Parsed) -> list[str]:
 def test_lines_of_one_benchmark_are_readings_and_their_median_is_the_value() -> None:
     parsed = parse_case(PIPE, RECORDED.read_text(), "")
 
-    found = {value.metric: value for value in parsed.values}
+    found = {sample.metric: sample for sample in parsed.samples}
     assert found.keys() == {"ns/op", "syscalls/op", "B/op", "allocs/op"}
-    assert len(found["ns/op"].samples) == 5
-    assert found["ns/op"].value == sorted(found["ns/op"].samples)[2]
+    assert len(found["ns/op"].readings) == 5
+    assert found["ns/op"].value == sorted(found["ns/op"].readings)[2]
     assert found["syscalls/op"].value == 2
     assert problems(parsed) == []
 
@@ -59,7 +59,7 @@ def test_where_no_name_is_the_cases_nothing_is_guessed() -> None:
     case = replace(PIPE, key=CaseKey("my-go-suite", "Socket"))
     parsed = parse_case(case, "BenchmarkPipe 100 5 ns/op\nBenchmarkGetppid 100 7 ns/op\n", "")
 
-    assert list(parsed.values) == []
+    assert parsed.samples == ()
     reason = program_failure(0, case, parsed, ("BenchmarkPipe 100 5 ns/op\n", ""))
     assert reason is not None
     assert reason.startswith("pipes.test printed lines of Pipe, Getppid, and none of 'Socket'")
@@ -113,7 +113,7 @@ def test_an_output_that_cannot_be_believed_says_why(status: int, stdout: str, st
 def test_a_program_may_print_what_it_likes_beside_its_results() -> None:
     parsed = parse_case(PIPE, "chatter of mine\n" * 1000 + "BenchmarkPipe 1 5 ns/op\n", "")
 
-    assert [value.value for value in parsed.values] == [5]
+    assert [sample.value for sample in parsed.samples] == [5]
     assert len(parsed.problems) < 200
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
@@ -36,7 +37,17 @@ OUTPUTS = (
 )
 """Several times the bytes that those of any kernel have."""
 
-_ENTRY = CacheRecipe(outputs=OUTPUTS, record="kernel.json")
+
+class _KernelRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its build; `seconds` and `release` are for whoever looks into the cache."""
+
+    notes: tuple[str, ...]
+    config_digest: str
+    seconds: float
+    release: str
+
+
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record="kernel.json", kind=_KernelRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +112,8 @@ def _cached(folder: Path, settings: BuildSettings, *, was_there: bool = True) ->
         digest=folder.name,
         folder=folder,
         was_there=was_there,
-        notes=tuple(record["notes"]),
-        config_digest=record["config_digest"],
+        notes=record.notes,
+        config_digest=record.config_digest,
     )
 
 
@@ -138,17 +149,17 @@ def _build(
     return kernel
 
 
-def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> dict[str, object] | Failure:
+def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> _KernelRecord | Failure:
     config = (copies / "config").read_bytes()
     failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
     if failure is not None:
         return failure
-    return {
-        "seconds": round(seconds, 1),
-        "notes": list(notes),
-        "config_digest": hashlib.sha256(config).hexdigest(),
-        "release": revision.release,
-    }
+    return _KernelRecord(
+        seconds=round(seconds, 1),
+        notes=tuple(notes),
+        config_digest=hashlib.sha256(config).hexdigest(),
+        release=revision.release,
+    )
 
 
 def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:

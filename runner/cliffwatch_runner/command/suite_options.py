@@ -48,13 +48,10 @@ def suite_options(command: F) -> F:
     return command
 
 
-def take_suites(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes `suites` from the options: as members of a request, the names of suites and, of those with a slash, folders."""
-    named = dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip())
-    return {
-        "suites": tuple(name for name in named if "/" not in name),
-        "own_suites": tuple(Path(name) for name in named if "/" in name),
-    }
+def named_suites(text: str) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Of what --suite names: suites and, of those with a slash, folders."""
+    named = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    return tuple(name for name in named if "/" not in name), tuple(Path(name) for name in named if "/" in name)
 
 
 def wrong_upload(url: str | None, own_suites: tuple[Path, ...]) -> Failure | None:

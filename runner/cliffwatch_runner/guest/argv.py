@@ -99,22 +99,32 @@ SANDBOX_FOLDERS = GuestFolders(
 _SANDBOX_ROOT = Path("/cliffwatch/root")
 
 
-def vng_argv(shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str]) -> list[str]:
-    """The `vng` call for one guest, with folders and root file system under their paths for vng."""
+def vng_argv(
+    shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str], arguments: Sequence[str] = ()
+) -> list[str]:
+    """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's own `arguments` come last,
+    where the kernel takes them over earlier ones.
+    """
     argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
     argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
-    argv += ["--append", " ".join(_kernel_arguments())]
+    argv += ["--append", " ".join((*_kernel_arguments(), *arguments))]
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
     argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
     return [*argv, "--exec", shlex.join(command)]
 
 
 def guest_argv(
-    folders: GuestFolders, *, sandbox: Sandbox, programs: Sequence[Path], shape: GuestShape, cpus: Sequence[int]
+    folders: GuestFolders,
+    arguments: Sequence[str] = (),
+    *,
+    sandbox: Sandbox,
+    programs: Sequence[Path],
+    shape: GuestShape,
+    cpus: Sequence[int],
 ) -> list[str]:
     """The call that starts a guest, sandbox and limits included.
 
@@ -137,7 +147,7 @@ def guest_argv(
         Mount(source=folders.results, target=SANDBOX_FOLDERS.results, writable=True),
         Mount(source=folders.monitor, target=SANDBOX_FOLDERS.monitor, writable=True),
     ]
-    command = vng_argv(shape, inside, None if shape.root is None else root, agent_command())
+    command = vng_argv(shape, inside, None if shape.root is None else root, agent_command(), arguments)
     sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
     return limited(sandboxed, cpus=cpus)
 

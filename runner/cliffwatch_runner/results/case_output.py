@@ -7,7 +7,8 @@ from dataclasses import replace
 from cliffwatch.catalogue.suite import PlannedCase, Program
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.go_bench import parse_go_bench, unit_of
-from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.samples import Sample
 
 _MOST_PROBLEMS = 100
 """Of a program's output: it may print whatever it likes beside its results."""
@@ -23,9 +24,9 @@ def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
         return _of_bench(case, stdout, stderr, case.warmup)
     parsed = parse_go_bench(stdout) if case.program.output == "go-bench" else _of_bench(case, stdout, stderr, None)
     problems = list(parsed.problems[:_MOST_PROBLEMS])
-    values = _as_declared(case, _summarised(_of_case(case, case.program, parsed.values, problems)))
-    problems += _undeclared(case, case.program, values)
-    return replace(parsed, values=tuple(values), problems=tuple(problems))
+    samples = _as_declared(case, _summarised(_of_case(case, case.program, parsed.samples, problems)))
+    problems += _undeclared(case, case.program, samples)
+    return replace(parsed, found=tuple(map(Found, samples)), problems=tuple(problems))
 
 
 def _of_bench(case: PlannedCase, stdout: str, stderr: str, warmup: int | None) -> Parsed:
@@ -46,8 +47,8 @@ def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[
     if status != 0:
         return f"{name} ended with status {status}" + (f": {last}" if last else " and printed nothing")
     whole = next((problem.reason for problem in parsed.problems if problem.line == 0), None)
-    if parsed.values:
-        printed = {(value.metric, value.unit) for value in parsed.values}
+    if parsed.found:
+        printed = {(sample.metric, sample.unit) for sample in parsed.samples}
         return None if any((metric, spec.unit) in printed for metric, spec in case.metrics.items()) else whole
     if not last:
         return f"{name} printed nothing"
@@ -62,15 +63,17 @@ def last_line(text: str) -> str:
     return lines[-1][:300] if lines else ""
 
 
-def _of_case(case: PlannedCase, program: Program, values: Sequence[Value], problems: list[Problem]) -> Sequence[Value]:
-    """The values of lines that are the case's."""
-    names = dict.fromkeys(_line_name(value) for value in values)
+def _of_case(
+    case: PlannedCase, program: Program, samples: Sequence[Sample], problems: list[Problem]
+) -> Sequence[Sample]:
+    """The samples of lines that are the case's."""
+    names = dict.fromkeys(map(_line_name, samples))
     if len(names) <= 1:
-        return values
+        return samples
     wanted = _names_of(case)
     others = [name for name in names if name not in wanted]
     if len(others) < len(names):
-        return [value for value in values if _line_name(value) in wanted]
+        return [sample for sample in samples if _line_name(sample) in wanted]
     shown = ", ".join(others[:10])
     reason = (
         f"{program.run} printed lines of {shown}, and none of '{case.key.benchmark}': let `args` choose one of them,"
@@ -80,10 +83,10 @@ def _of_case(case: PlannedCase, program: Program, values: Sequence[Value], probl
     return ()
 
 
-def _line_name(value: Value) -> str:
+def _line_name(sample: Sample) -> str:
     """A line's name as it was printed, without the number of processors."""
-    params = [f"/{name}={text}" for name, text in value.params.items() if name != "procs"]
-    return value.benchmark + "".join(params)
+    params = [f"/{name}={text}" for name, text in sample.case.params if name != "procs"]
+    return sample.case.benchmark + "".join(params)
 
 
 def _names_of(case: PlannedCase) -> frozenset[str]:
@@ -93,27 +96,27 @@ def _names_of(case: PlannedCase) -> frozenset[str]:
     return frozenset({bare, case.key.benchmark, bare + params, case.key.benchmark + params})
 
 
-def _summarised(values: Sequence[Value]) -> Iterator[Value]:
-    """One value of each metric; of several lines the median, with what each line says as a reading."""
-    rows: dict[tuple[str, str], list[Value]] = {}
-    for value in values:
-        rows.setdefault((value.metric, value.unit), []).append(value)
+def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
+    """One sample of each metric; of several lines the median, with what each line says as a reading."""
+    rows: dict[tuple[str, str], list[Sample]] = {}
+    for sample in samples:
+        rows.setdefault((sample.metric, sample.unit), []).append(sample)
     for of_metric in rows.values():
         if len(of_metric) == 1:
             yield of_metric[0]
             continue
-        readings = tuple(value.value for value in of_metric)
-        resolution = max(value.resolution for value in of_metric)
-        yield of_metric[0]._replace(value=statistics.median(readings), samples=readings, resolution=resolution)
+        readings = tuple(sample.value for sample in of_metric)
+        resolution = max(sample.resolution for sample in of_metric)
+        yield of_metric[0]._replace(value=statistics.median(readings), readings=readings, resolution=resolution)
 
 
-def _as_declared(case: PlannedCase, values: Iterator[Value]) -> list[Value]:
-    """The values with the metrics' names of the suite; what it does not declare keeps its own."""
+def _as_declared(case: PlannedCase, samples: Iterator[Sample]) -> list[Sample]:
+    """The samples with the metrics' names of the suite; what it does not declare keeps its own."""
     known = _declared_as(case)
     found = []
-    for value in values:
-        name = known.get(unit_of(value.metric, value.unit))
-        found.append(value if name is None else value._replace(metric=name, unit=case.metrics[name].unit))
+    for sample in samples:
+        name = known.get(unit_of(sample.metric, sample.unit))
+        found.append(sample if name is None else sample._replace(metric=name, unit=case.metrics[name].unit))
     return found
 
 
@@ -127,11 +130,11 @@ def _declared_as(case: PlannedCase) -> Mapping[str, str]:
     return {**alone, **known}
 
 
-def _undeclared(case: PlannedCase, program: Program, values: Sequence[Value]) -> Iterator[Problem]:
+def _undeclared(case: PlannedCase, program: Program, samples: Sequence[Sample]) -> Iterator[Problem]:
     """A problem for each metric that the suite declares and the output has not, with what it has instead."""
-    printed = {(value.metric, value.unit) for value in values}
-    shown = ", ".join(dict.fromkeys(unit_of(value.metric, value.unit) for value in values))
-    for name, spec in case.metrics.items() if values else ():
+    printed = {(sample.metric, sample.unit) for sample in samples}
+    shown = ", ".join(dict.fromkeys(unit_of(sample.metric, sample.unit) for sample in samples))
+    for name, spec in case.metrics.items() if samples else ():
         if (name, spec.unit) not in printed:
             reason = f"{program.run} printed no {_shown(name, spec.unit)}, which its suite declares; it printed {shown}"
             yield problem_at(0, "", reason)

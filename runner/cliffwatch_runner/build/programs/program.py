@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import Program, Suite
 from cliffwatch.failure import Failure
+from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.cache.entries import locked
@@ -40,6 +41,14 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/lib/go/bin:/usr/s
 _WITHOUT_NETWORK = {"GOPROXY": "off", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
 _GO = re.compile(r"(?<![\w./-])go(?![\w-])")
 _ASK_SECONDS = 300.0
+
+
+class _ProgramRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its build; `seconds` and `suite` are for whoever looks into the cache."""
+
+    seconds: float
+    suite: str
+    dynamic: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +114,9 @@ def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSe
             failure = worktree.make(_command(worktree, program), log) or make_fixed_seed(worktree, log)
             if failure is None:
 
-                def describe(copies: Path) -> dict[str, object]:
+                def describe(copies: Path) -> _ProgramRecord:
                     dynamic = _is_dynamic(copies / f"{_STORED}{program.run}")
-                    return {"seconds": round(clock.monotonic() - began, 1), "suite": suite, "dynamic": dynamic}
+                    return _ProgramRecord(seconds=round(clock.monotonic() - began, 1), suite=suite, dynamic=dynamic)
 
                 failure = recipe.store(folder, worktree.output, log, describe)
                 if failure is not None:
@@ -117,12 +126,12 @@ def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSe
             return failure
 
 
-def _recipe(program: Program) -> CacheRecipe:
+def _recipe(program: Program) -> CacheRecipe[_ProgramRecord]:
     names = (program.run, *program.files)
     outputs = tuple(
         Output(path=f"suite/{name}", name=f"{_STORED}{name}", bytes=_LARGEST_FILE, mode=0o755) for name in names
     )
-    return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD)
+    return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD, kind=_ProgramRecord)
 
 
 def _cached(suite: Suite, folder: Path, settings: BuildSettings, *, was_there: bool = True) -> SuiteProgram | None:
@@ -138,7 +147,7 @@ def _cached(suite: Suite, folder: Path, settings: BuildSettings, *, was_there: b
         source_digest=folder.name,
         files={name: folder / f"{_STORED}{name}" for name in names},
         fixed_seed=folder / FIXED_SEED.name,
-        dynamic=record["dynamic"],
+        dynamic=record.dynamic,
         was_there=was_there,
     )
 
