@@ -271,3 +271,25 @@ def test_a_go_package_that_needs_a_module_is_told_to_vendor_it(repository: Path,
     assert ended.exit_code == 2
     assert "Go modules that it needs are not in the folder, and a build has no network" in ended.stderr
     assert "go mod vendor" in ended.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(
+    shutil.which("go") is None, reason="there is no Go here; test_case_output has what such a binary prints"
+)
+def test_a_go_test_binary_is_a_program_like_any_other(repository: Path) -> None:
+    """Its first build on a machine compiles what it needs of Go's own packages, which takes minutes."""
+    ended = run(repository, "--suite", TESTS.parent / "examples" / "my-go-suite", "--format", "json")
+
+    assert ended.exit_code == 0, ended.stderr
+    found = {row["metric"]: row for row in json.loads(ended.stdout)["comparisons"]}
+    assert {name: row["primary"] for name, row in found.items()} == {
+        "ns/op": True,
+        "allocs/op": True,
+        "B/op": False,
+        "syscalls/op": False,
+    }
+    assert found["syscalls/op"]["head"] == 2
+    (program,) = record(repository)["programs"]
+    assert program["fixed_seed"] is False
