@@ -19,14 +19,14 @@ def filled(folder: Path) -> Path:
     (folder / "run.sh").chmod(0o755)
     (folder / "src" / "a.c").write_text("int main(void) { return 0; }\n")
     (folder / "link").symlink_to("/etc/passwd")
-    (folder / "lookup").write_text("made before")
+    (folder / "lookup").write_bytes(b"\x7fELF made before")
     (folder / ".git").mkdir()
     (folder / ".git" / "HEAD").write_text("ref\n")
     return folder
 
 
 def packed(folder: Path) -> PackedFolder:
-    found = pack_folder(folder, without="lookup")
+    found = pack_folder(folder, made=("lookup", "run.sh"))
     assert isinstance(found, PackedFolder), found
     return found
 
@@ -41,7 +41,7 @@ def test_equal_folders_are_equal_wherever_they_lie_and_whenever_they_were_writte
     assert packed(one).digest != packed(other).digest
 
 
-def test_what_the_build_makes_anew_stays_out_and_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_program_that_the_build_makes_anew_stays_out_and_a_link_stays_a_link(tmp_path: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(packed(filled(tmp_path / "one")).archive)) as archive:
         entries = {entry.name: entry for entry in archive}
 
@@ -56,10 +56,10 @@ def test_a_folder_that_is_too_large_is_refused_before_it_is_read_whole(
     folder = filled(tmp_path / "one")
     with (folder / "trace").open("wb") as large:
         large.truncate(suite_folder.MOST_BYTES + 1)
-    too_large = pack_folder(folder, without="")
+    too_large = pack_folder(folder, made=())
     (folder / "trace").unlink()
     monkeypatch.setattr(suite_folder, "MOST_FILES", 3)
-    too_many = pack_folder(folder, without="")
+    too_many = pack_folder(folder, made=())
 
     for refused in (too_large, too_many):
         assert isinstance(refused, Failure)
@@ -70,7 +70,7 @@ def test_a_folder_that_is_too_large_is_refused_before_it_is_read_whole(
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     folder = filled(tmp_path / "one")
     os.mkfifo(folder / "pipe")
-    refused = pack_folder(folder, without="")
+    refused = pack_folder(folder, made=())
 
     assert isinstance(refused, Failure)
     assert refused.message == f"{folder / 'pipe'} is no file, folder or link"

@@ -74,7 +74,7 @@ def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings
     assert suite.program is not None
     assert suite.source_file is not None
     program = suite.program
-    packed = pack_folder(suite.source_file.parent, without=program.run if program.build else "")
+    packed = pack_folder(suite.source_file.parent, made=(program.run, *program.files) if program.build else ())
     if isinstance(packed, Failure):
         return packed
     made_with = [toolchain.bench_identity, toolchain.image or "", _go_version(program, settings)]
