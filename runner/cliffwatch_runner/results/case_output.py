@@ -13,6 +13,11 @@ from cliffwatch.samples import Sample
 _MOST_PROBLEMS = 100
 """Of a program's output: it may print whatever it likes beside its results."""
 
+_MOST_READINGS = 10_000
+_MOST_UNDECLARED = 100
+_LONGEST_UNIT = 100
+"""Of what a program prints besides the metrics of its suite: a record holds no more (cliffwatch.formats.values)."""
+
 
 def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
     """Values and problems of one case's output. Of a suite's own program the values are the case's whatever its lines are named, where all
@@ -59,7 +64,8 @@ def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[
 
 
 def last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The last line that says something: Go ends with PASS or FAIL, whatever the matter is."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", "PASS", "FAIL")]
     return lines[-1][:300] if lines else ""
 
 
@@ -105,19 +111,24 @@ def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
         if len(of_metric) == 1:
             yield of_metric[0]
             continue
-        readings = tuple(sample.value for sample in of_metric)
+        values = [sample.value for sample in of_metric]
         resolution = max(sample.resolution for sample in of_metric)
-        yield of_metric[0]._replace(value=statistics.median(readings), readings=readings, resolution=resolution)
+        yield of_metric[0]._replace(
+            value=statistics.median(values), readings=tuple(values[:_MOST_READINGS]), resolution=resolution
+        )
 
 
 def _as_declared(case: PlannedCase, samples: Iterator[Sample]) -> list[Sample]:
-    """The samples with the metrics' names of the suite; what it does not declare keeps its own."""
+    """The samples with the metrics' names of the suite; what it does not declare keeps its own, as far as a record can hold it."""
     known = _declared_as(case)
-    found = []
+    declared, others = [], []
     for sample in samples:
         name = known.get(unit_of(sample.metric, sample.unit))
-        found.append(sample if name is None else sample._replace(metric=name, unit=case.metrics[name].unit))
-    return found
+        if name is not None:
+            declared.append(sample._replace(metric=name, unit=case.metrics[name].unit))
+        elif len(sample.metric) <= _LONGEST_UNIT and sample.metric.isprintable():
+            others.append(sample)
+    return [*declared, *others[:_MOST_UNDECLARED]]
 
 
 def _declared_as(case: PlannedCase) -> Mapping[str, str]:
