@@ -19,6 +19,8 @@ def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
     }
     if "host" in whose:
         return Exit.HOST_FAILED
+    if any(arm.failure is not None and arm.failure.whose == "usage" for arm in run.record.arms):
+        return Exit.USAGE
     own = {program.suite for program in run.record.programs}
     died = any(
         outcome.status == "panic" or (outcome.status == "timeout" and outcome.case.suite not in own)
@@ -51,7 +53,7 @@ def _failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
         yield Failure(
             whose="usage",
             message=f"{case.suite}: {case}: {reason}",
-            next_step=f"see what it printed in {run.path}/boots/*/*/cases, and mend the program or its suite.toml",
+            next_step=f"see what it printed in {run.path}/boots/*/*/cases, and fix the program or its suite.toml",
         )
     else:
         yield Failure(
@@ -83,5 +85,5 @@ def _not_printed(run: "Run", case: CaseKey) -> Iterator[Failure]:
                 whose="usage",
                 message=f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as deciding;"
                 f" it printed {', '.join(sorted(printed))}",
-                next_step="mend the program or its suite.toml; what it printed is compared all the same",
+                next_step="fix the program or its suite.toml; what it printed is compared all the same",
             )

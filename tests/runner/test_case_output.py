@@ -8,6 +8,8 @@ from toy import TESTS
 
 from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.suite import MetricSpec, PlannedCase, Suite
+from cliffwatch.formats.boot_record import SamplesRecord, sample_record
+from cliffwatch.formats.reading import read_as, written
 from cliffwatch.parsers.readings import Parsed
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.results.case_output import parse_case, program_failure
@@ -96,7 +98,12 @@ def test_two_metrics_of_one_unit_are_told_apart_by_their_names_alone() -> None:
         (0, "hello\n", "", "pipes.test printed no line of the Go benchmark format; its last line: hello"),
         (1, "", "", "pipes.test ended with status 1 and printed nothing"),
         (2, "BenchmarkPipe 1 5 ns/op\n", "panic: no pipe\n", "pipes.test ended with status 2: panic: no pipe"),
-        (1, "--- FAIL: BenchmarkPipe\nFAIL\n", "", "pipes.test ended with status 1: FAIL"),
+        (
+            1,
+            "--- FAIL: BenchmarkPipe\n    x_test.go:9: no pipe\nFAIL\n",
+            "",
+            "pipes.test ended with status 1: x_test.go:9: no pipe",
+        ),
         (
             0,
             "BenchmarkPipe 1 5 us/op\n",
@@ -115,6 +122,17 @@ def test_a_program_may_print_what_it_likes_beside_its_results() -> None:
 
     assert [value.value for value in parsed.samples] == [5]
     assert len(parsed.problems) < 200
+
+
+def test_no_output_makes_a_record_that_cannot_be_read_again() -> None:
+    units = "".join(f" {number} unit-{number}" for number in range(1000))
+    text = f"BenchmarkPipe 1 5 ns/op 1 {'x' * 300} 1 \x85\x1b[31mred{units}\n" + "BenchmarkPipe 1 7 ns/op\n" * 20_000
+    samples = tuple(sample._replace(case=PIPE.key) for sample in parse_case(PIPE, text, "").samples)
+    record = SamplesRecord(samples=tuple(map(sample_record, samples)), outcomes=())
+
+    assert read_as(written(record), SamplesRecord) == record
+    assert samples[0].metric == "ns/op"
+    assert len(samples) == 101
 
 
 def test_lines_of_bench_are_read_by_their_kind() -> None:

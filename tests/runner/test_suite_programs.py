@@ -81,6 +81,21 @@ def test_a_program_is_built_once_for_each_content_of_its_folder(repository: Path
     assert len(list((repository.parent / "cache" / "programs").iterdir())) == 2
 
 
+def test_a_script_is_a_program_with_what_it_needs_beside_it(repository: Path, counter: Path) -> None:
+    (counter / "twice.sh").write_text('#!/bin/sh\nfor _ in 1 2; do ./counter "$@" || exit; done\n')
+    replaced(counter, 'run = "counter"', 'run = "twice.sh"\nfiles = ["counter"]')
+    ended = run(repository, "--suite", counter)
+
+    assert ended.exit_code == 0, ended.stderr
+    (samples, *_) = (repository.parent / "results").glob("boots/*/samples.json")
+    readings = {
+        tuple(each["readings"]) for each in json.loads(samples.read_text())["samples"] if each["metric"] == "insns"
+    }
+    assert readings == {(1000.0, 1000.0), (2000.0, 2000.0)}
+    (program,) = record(repository)["programs"]
+    assert (program["name"], program["fixed_seed"]) == ("twice.sh", None)
+
+
 def test_data_is_given_to_the_program_and_its_hash_is_recorded(repository: Path, counter: Path, tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text("5\n")
     ended = run(repository, "--suite", counter, "--data", tmp_path / "keys.txt", "--format", "json")
@@ -271,3 +286,25 @@ def test_a_go_package_that_needs_a_module_is_told_to_vendor_it(repository: Path,
     assert ended.exit_code == 2
     assert "Go modules that it needs are not in the folder, and a build has no network" in ended.stderr
     assert "go mod vendor" in ended.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(
+    shutil.which("go") is None, reason="there is no Go here; test_case_output has what such a binary prints"
+)
+def test_a_go_test_binary_is_a_program_like_any_other(repository: Path) -> None:
+    """Its first build on a machine compiles what it needs of Go's own packages, which takes minutes."""
+    ended = run(repository, "--suite", TESTS.parent / "examples" / "my-go-suite", "--format", "json")
+
+    assert ended.exit_code == 0, ended.stderr
+    found = {row["metric"]: row for row in json.loads(ended.stdout)["comparisons"]}
+    assert {name: row["primary"] for name, row in found.items()} == {
+        "ns/op": True,
+        "allocs/op": True,
+        "B/op": False,
+        "syscalls/op": False,
+    }
+    assert found["syscalls/op"]["head"] == 2
+    (program,) = record(repository)["programs"]
+    assert program["fixed_seed"] is False

@@ -64,7 +64,7 @@ def _own_suite(folder: Path) -> Suite | Failure:
     return Failure(
         whose="usage",
         message=f"{suite[0]}{more}",
-        next_step=f"mend the file: `cliffwatch suites check {folder}` says when nothing is wrong any more",
+        next_step=f"fix the file: `cliffwatch suites check {folder}` says when nothing is wrong any more",
         evidence="\n".join(map(str, suite[1:20])),
     )
 

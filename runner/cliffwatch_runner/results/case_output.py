@@ -13,6 +13,11 @@ from cliffwatch.samples import Sample
 _MOST_PROBLEMS = 100
 """Of a program's output: it may print whatever it likes beside its results."""
 
+_MOST_READINGS = 10_000
+_MOST_UNDECLARED = 100
+_LONGEST_UNIT = 100
+"""Of what a program prints besides the metrics of its suite: a record holds no more (cliffwatch.formats.values)."""
+
 
 def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
     """Values and problems of one case's output. Of a suite's own program the values are the case's whatever its lines are named, where all
@@ -59,7 +64,8 @@ def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[
 
 
 def last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The last line that says something: Go ends with PASS or FAIL, whatever the matter is."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", "PASS", "FAIL")]
     return lines[-1][:300] if lines else ""
 
 

@@ -5,7 +5,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ MOST_BYTES = 64 << 20
 MOST_FILES = 5000
 """Of a suite's folder: who names a whole tree by mistake is told so."""
 
+_ELF = b"\x7fELF"
 _LEFT_OUT = frozenset({".git", "suite.toml"})
 
 
@@ -27,8 +28,8 @@ class PackedFolder:
     digest: str
 
 
-def pack_folder(folder: Path, *, without: str) -> PackedFolder | Failure:
-    """All files of a folder but suite.toml, .git and the file `without`, which the build makes anew.
+def pack_folder(folder: Path, *, made: Collection[str]) -> PackedFolder | Failure:
+    """All files of a folder but suite.toml, .git and, of the files `made`, programs: the build makes them anew.
 
     Names, contents, links and what may be executed: no times and no owners. A link stays a link.
     """
@@ -38,7 +39,7 @@ def pack_folder(folder: Path, *, without: str) -> PackedFolder | Failure:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for path in _below(folder):
                 name, about = str(path.relative_to(folder)), path.lstat()
-                if name == without:
+                if name in made and _is_program(path, about):
                     continue
                 size, count = size + about.st_size * stat.S_ISREG(about.st_mode), count + 1
                 if size > MOST_BYTES or count > MOST_FILES:
@@ -58,6 +59,14 @@ def _below(folder: Path) -> Iterator[Path]:
         yield path
         if path.is_dir() and not path.is_symlink():
             yield from _below(path)
+
+
+def _is_program(path: Path, about: os.stat_result) -> bool:
+    """Whether a file is what a compiler makes; a script is none."""
+    if not stat.S_ISREG(about.st_mode):
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_ELF)) == _ELF
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str, about: os.stat_result) -> bool:

@@ -63,5 +63,5 @@ def _of_build(failure: Failure, program: Program) -> tuple[str, str]:
         )
     return (
         "its program does not build" if what == "it does not build" else what,
-        f"`{program.build}` runs in a copy of the suite's folder, without network and home: mend it there",
+        f"`{program.build}` runs in a copy of the suite's folder, without network and home: fix it there",
     )

@@ -43,6 +43,14 @@ _GO = re.compile(r"(?<![\w./-])go(?![\w-])")
 _ASK_SECONDS = 300.0
 
 
+class _ProgramRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its build; `seconds` and `suite` are for whoever looks into the cache."""
+
+    seconds: float
+    suite: str
+    dynamic: bool | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteProgram:
     """A built program in the cache. `files` are it and what it needs beside it, by their names.
@@ -74,7 +82,7 @@ def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings
     assert suite.program is not None
     assert suite.source_file is not None
     program = suite.program
-    packed = pack_folder(suite.source_file.parent, without=program.run if program.build else "")
+    packed = pack_folder(suite.source_file.parent, made=(program.run, *program.files) if program.build else ())
     if isinstance(packed, Failure):
         return packed
     made_with = [toolchain.bench_identity, toolchain.image or "", _go_version(program, settings)]
