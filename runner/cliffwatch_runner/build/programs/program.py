@@ -69,14 +69,6 @@ class SuiteProgram:
     was_there: bool
 
 
-class _ProgramRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its build; `seconds` and `suite` are for whoever looks into the cache."""
-
-    dynamic: bool | None
-    seconds: float
-    suite: str
-
-
 def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings) -> SuiteProgram | Failure:
     """The program of a suite that has one, from the cache or built now. Raises Stopped, OSError."""
     assert suite.program is not None
