@@ -11,9 +11,9 @@ from cliffwatch.catalogue.installed import suite_of
 from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.failure import Failure
 from cliffwatch.parsers.detect import parse_any
-from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem
+from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.parsers.table.header import is_parquet, looks_like_table
-from cliffwatch.parsers.value_table import ValueTable
 from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LARGEST_FILE_BYTES = 64 << 20
 _NO_DESCRIPTION = ArmDescription(settings={}, facts={})
-_Case = tuple[str | None, str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +97,11 @@ def import_file(path: Path) -> ImportedFile | Failure:
 
         return _of_table(read_csv_table(text), path)
     parsed = parse_any(text)
-    if not parsed.values:
+    if not parsed.found:
         return _no_result(path, parsed.problems)
     arms = arms_from_parsed(parsed, str(path))
     settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
-    one_run = settings.get("one-run") != "no" and _are_of_boots(parsed.values)
+    one_run = settings.get("one-run") != "no" and _are_of_boots(parsed.found)
     return ImportedFile(
         arms=arms, notable=_notable(settings), stages=_stages(settings) if one_run else None, one_run=one_run
     )
@@ -183,14 +182,14 @@ def read_text(path: Path) -> str | Failure:
 
 def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
     """The arms of a parsed output by name; one with an empty name where it names none."""
-    if isinstance(parsed.values, ValueTable):
-        tables = {name: _columns(parsed.values, name) for name in dict.fromkeys(row.arm for row in parsed.values.rows)}
+    if isinstance(parsed.found, SampleTable):
+        tables = {name: _columns(parsed.found, name) for name in dict.fromkeys(row.arm for row in parsed.found.rows)}
         if None not in tables.values():
             return {name: _arm(name, boots, parsed, label) for name, boots in tables.items() if boots is not None}
-    values: dict[str, list[Value]] = {}
-    for value in parsed.values:
-        values.setdefault(value.arm, []).append(value)
-    return {name: _arm(name, _boots(of_arm), parsed, label) for name, of_arm in values.items()}
+    found: dict[str, list[Found]] = {}
+    for each in parsed.found:
+        found.setdefault(each.arm, []).append(each)
+    return {name: _arm(name, _boots(of_arm), parsed, label) for name, of_arm in found.items()}
 
 
 def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
@@ -211,19 +210,19 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
     )
 
 
-def _are_of_boots(values: Sequence[Value]) -> bool:
-    """Whether the output says of every value which boot it is of."""
-    return not isinstance(values, ValueTable) and all(value.origin is not None for value in values)
+def _are_of_boots(found: Sequence[Found]) -> bool:
+    """Whether the output says of every sample which boot it is of."""
+    return not isinstance(found, SampleTable) and all(each.origin is not None for each in found)
 
 
-def _columns(table: ValueTable, arm: str) -> BootsOfColumns | None:
+def _columns(table: SampleTable, arm: str) -> BootsOfColumns | None:
     """The boots of an arm whose n-th value of a metric of a case is taken for its n-th boot; None where the values of a metric of a case
     come in two units, or under two names of the case: then they are in several rows of the table.
     """
-    cases: dict[_Case, CaseKey] = {}
+    cases: dict[CaseKey, CaseKey] = {}
     numbers = np.array([number for number, row in enumerate(table.rows) if row.arm == arm], dtype=np.intp)
     rows = [table.rows[number] for number in numbers.tolist()]
-    keys = [RowKey(_case(row.suite, row.benchmark, row.params, cases), row.metric, row.unit) for row in rows]
+    keys = [RowKey(_case(row.case, cases), row.metric, row.unit) for row in rows]
     if len({(key.case, key.metric) for key in keys}) < len(keys):
         return None
     counts = np.diff(table.starts)[numbers]
@@ -243,14 +242,14 @@ def _columns(table: ValueTable, arm: str) -> BootsOfColumns | None:
     return BootsOfColumns(columns, table.order[chosen])
 
 
-def _boots(values: Sequence[Value]) -> tuple[Boot, ...]:
+def _boots(found: Sequence[Found]) -> tuple[Boot, ...]:
     """Boots as the output says them; where it does not, the n-th value of a metric of a case is taken for the n-th boot."""
-    cases: dict[_Case, CaseKey] = {}
-    samples = [_sample(value, cases) for value in values]
-    origins = [value.origin for value in values]
+    cases: dict[CaseKey, CaseKey] = {}
+    samples = [_of_case(each.sample, cases) for each in found]
+    origins = [each.origin for each in found]
     known = [origin.boot for origin in origins if origin is not None]
     rows = [(number, id(sample.case), sample.metric) for number, sample in zip(known, samples, strict=False)]
-    if len(known) < len(values) or len(set(rows)) < len(rows):
+    if len(known) < len(found) or len(set(rows)) < len(rows):
         return _counted_boots(samples)
     by_boot: dict[BootOrigin, list[Sample]] = {}
     for origin, sample in zip(origins, samples, strict=True):
@@ -272,22 +271,16 @@ def _counted_boots(samples: Sequence[Sample]) -> tuple[Boot, ...]:
     return tuple(Boot(index=index, block=index, samples=tuple(of_boot)) for index, of_boot in sorted(boots.items()))
 
 
-def _sample(value: Value, cases: dict[_Case, CaseKey]) -> Sample:
-    return Sample(
-        case=_case(value.suite, value.benchmark, value.params, cases),
-        metric=value.metric,
-        unit=value.unit,
-        value=value.value,
-        readings=value.samples,
-        resolution=value.resolution,
-    )
+def _of_case(sample: Sample, cases: dict[CaseKey, CaseKey]) -> Sample:
+    """The sample with the one key of its case."""
+    case = _case(sample.case, cases)
+    return sample if case is sample.case else sample._replace(case=case)
 
 
-def _case(suite: str | None, benchmark: str, params: Mapping[str, str], cases: dict[_Case, CaseKey]) -> CaseKey:
-    """`cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
-    key = (suite, benchmark, tuple(params.items()))
-    case = cases.get(key)
-    if case is None:
-        known = suite or suite_of(benchmark) or "unknown"
-        case = cases[key] = CaseKey(known, benchmark, key[2])
-    return case
+def _case(case: CaseKey, cases: dict[CaseKey, CaseKey]) -> CaseKey:
+    """With its suite. `cases` makes equal cases the same object: rows of hundreds of thousands of samples are counted by it."""
+    known = cases.get(case)
+    if known is None:
+        suite = case.suite or suite_of(case.benchmark) or "unknown"
+        known = cases[case] = case if suite == case.suite else case._replace(suite=suite)
+    return known

@@ -16,6 +16,10 @@ COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
+CONTROL = "control"
+"""The arm that boots base under a second name, so that base against control shows what no change looks like."""
+
+
 class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 
@@ -27,11 +31,12 @@ class CaseKey(NamedTuple):
         return "/".join([self.benchmark, *(f"{name}={value}" for name, value in self.params)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """The value of one metric of one case in one boot; `readings` are the within-boot values under it.
+class Sample(NamedTuple):
+    """The value of one metric of one case in one boot, in `unit`: what a parser reads, a boot holds and a comparison takes.
 
-    `resolution` is the smallest step, in `unit`, that the digits of the raw output can show; 0 where it is not known.
+    `readings` are the within-boot values that it was made from, warm-up dropped, oldest first; empty where they are not known.
+    `resolution` is the smallest step, in `unit`, that the printed digits can show at this value: two outputs that differ by less may be
+    equal. 0 where it is not known.
     """
 
     case: CaseKey
@@ -100,7 +105,7 @@ class Arm:
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
-    processor, microcode. Empty where it is not known. `assumed` is what an imported file says of metrics, by metric and unit.
+    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported file says of metrics, by metric and unit.
     """
 
     name: str
@@ -111,6 +116,7 @@ class Arm:
     facts: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    meant: frozenset[str] = frozenset()
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
 
     @property

@@ -4,6 +4,7 @@ from typing import Any
 
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import FORMAT, FORMAT_VERSION, ArmFacts, ArmRecord, PlanRecord, RunRecord
+from cliffwatch.formats.work import Work
 
 
 def made_row(**members: Any) -> ComparisonRow:
@@ -58,3 +59,23 @@ def made_record(**members: Any) -> RunRecord:
         "plan": PlanRecord(seed=1, cases=(), boots=()),
     }
     return RunRecord(**(plain | members))
+
+
+def made_work(**members: Any) -> Work:
+    """A job of a host, and its lease."""
+    plain: dict[str, Any] = {
+        "job": "job",
+        "lease": "lease",
+        "tree": "https://git.example.org/linux.git",
+        "base": "1" * 40,
+        "head": "2" * 40,
+        "platform": "emulated-x86-64",
+        "mode": "icount",
+        "suites": ("local-storage",),
+        "profile": "smoke",
+        "boots": "1",
+        "seed": 1,
+        "heartbeat_seconds": 30,
+        "cancel": False,
+    }
+    return Work(**plain | members)

@@ -47,6 +47,19 @@ def test_imports_run_in_no_circle() -> None:
     TopologicalSorter(imports).prepare()
 
 
+def test_what_crosses_a_package_has_a_type() -> None:
+    """JSON that stays free is called `FreeJson`; its readers of older versions alone look into it without a type."""
+    nameless = re.compile(r"\b(?:Mapping|MutableMapping|dict)\[str, Any\]")
+    found = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if nameless.search(path.read_text())
+    }
+
+    assert not {path for path in found if not path.startswith("cliffwatch/formats/")}
+
+
 def test_of_scipy_only_the_special_functions_are_called() -> None:
     """The service's image has nothing else of it (images/service/Dockerfile)."""
     imported = re.compile(r"^\s*(?:from (scipy\S*) import (.+?)(?:\s+#.*)?|import (scipy\S*))$", re.MULTILINE)

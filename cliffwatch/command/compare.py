@@ -1,8 +1,6 @@
 """`cliffwatch compare`: the report of two runs, or of any two files."""
 
 import gc
-import shutil
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,15 +11,15 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import rich_click as click
 
-from cliffwatch.command.report_options import ReportOptions, report_options
-from cliffwatch.command.terminal import echo_failure, wants_no_colour
-from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run, with_fresh_boots
+from cliffwatch.command.report_options import ReportOptions, nothing_explained, report_options, terminal_of
+from cliffwatch.command.terminal import echo_failure
+from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run
 from cliffwatch.reports.text import text_report
-from cliffwatch.samples import Arm
+from cliffwatch.samples import CONTROL, Arm
 
 if TYPE_CHECKING:
     from cliffwatch.formats.result_directory import Run
@@ -118,9 +116,9 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
     run = read_run(folder)
     if isinstance(run, Failure):
         return echo_failure(run)
-    if not {"base", "head"} <= run.arms.keys():
+    if len(run.arms.keys() - {CONTROL}) < 2:
         return echo_failure(
-            wrong_usage(f"{folder} has no base and head to compare", f"name two of its arms: {', '.join(run.arms)}")
+            wrong_usage(f"{folder} has one arm", f"name what it is compared with: cliffwatch compare {folder} OTHER")
         )
     ended = _report(replace(sides_of_run(run), loop=loop), context_of_run(run), report)
     return ended if ended is Exit.USAGE else _blame(run) or ended
@@ -131,6 +129,8 @@ def _blame(run: "Run") -> Exit | None:
     whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None}
     if "host" in whose:
         return Exit.HOST_FAILED
+    if "usage" in whose:
+        return Exit.USAGE
     died = any(
         outcome.status in ("panic", "timeout")
         for arm in run.arms.values()
@@ -143,14 +143,17 @@ def _blame(run: "Run") -> Exit | None:
 def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit:
     if report.notable is not None:
         sides = replace(sides, notable=report.notable)
-    compared = compare_run(sides)
+    compared = compare_all(sides)
     if isinstance(compared, Failure):
         return echo_failure(compared)
-    text = _written(compared, partial(_exported, sides), context, report)
-    if text is None:
-        return echo_failure(
-            wrong_usage(f"no case matches '{report.explain}'", "a part of a name will do, or one with *")
-        )
+    if len(compared) == 1:
+        text = _written(compared[0], partial(_exported, sides), context, report)
+    else:
+        from cliffwatch.command.several_arms import written_of_arms  # noqa: PLC0415 - of more than two arms alone
+
+        text = written_of_arms(compared, partial(_exported, sides), context, report)
+    if isinstance(text, Failure):
+        return echo_failure(text)
     if report.out is None:
         click.echo(text, nl=False)
     else:
@@ -162,8 +165,7 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
                 err=True,
             )
             return Exit.HOST_FAILED
-    counts = compared.counts()
-    met = any(counts[verdict] for verdict in counts if verdict in report.fail_on)
+    met = any(count and verdict in report.fail_on for each in compared for verdict, count in each.counts().items())
     return Exit.FAIL_ON_MET if met else Exit.DONE
 
 
@@ -177,6 +179,8 @@ def _exported(sides: Sides) -> str:
     from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings  # noqa: PLC0415 - of this format alone
 
     arms = [replace(sides.base, name="base"), replace(sides.head, name="head")]
+    if sides.further:
+        arms = [sides.base, sides.head, *sides.further]
     if sides.control is not None:
         arms.append(replace(sides.control, name="control"))
     settings = run_settings(sides.notable, sides.stages, one_run=sides.one_run)
@@ -185,12 +189,11 @@ def _exported(sides: Sides) -> str:
 
 def _written(
     compared: ComparisonSet, exported: Callable[[], str], context: ReportContext, report: ReportOptions
-) -> str | None:
-    """The text to print; None where `--explain` matches nothing."""
+) -> str | Failure:
     if report.explain is not None:
         from cliffwatch.reports.explain import explain_report  # noqa: PLC0415 - of one option alone
 
-        return explain_report(compared, report.explain)
+        return explain_report(compared, report.explain) or nothing_explained(report.explain)
     if report.reply is not None:
         from cliffwatch.reports.mail.reply import reply_report  # noqa: PLC0415 - as above
 
@@ -199,7 +202,5 @@ def _written(
         return _writer(report.format)(compared, context)
     if report.format == "go-bench":
         return exported()
-    on_terminal = report.out is None and sys.stdout.isatty()
-    colour = report.colour == "always" or (report.colour == "auto" and on_terminal and not wants_no_colour())
-    width = max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
+    colour, width = terminal_of(report)
     return text_report(compared, context, colour=colour, width=width, all_metrics=report.all_metrics)

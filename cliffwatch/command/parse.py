@@ -40,7 +40,7 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
         click.echo(json.dumps(_as_json(good), indent=1, allow_nan=False))
     else:
         _print(good)
-    if not any(parsed.values for _, parsed in good):
+    if not any(parsed.found for _, parsed in good):
         click.echo(
             f"cliffwatch: there is no result in {', '.join(files)}\n  docs/formats.md names what is read", err=True
         )
@@ -62,17 +62,17 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
     return {
         "values": [
             {
-                "suite": value.suite or catalogue.suite_of(value.benchmark),
-                "benchmark": value.benchmark,
-                "params": dict(value.params),
-                "metric": value.metric,
-                "unit": value.unit,
-                "value": value.value,
-                "samples": list(value.samples),
+                "suite": sample.case.suite or catalogue.suite_of(sample.case.benchmark),
+                "benchmark": sample.case.benchmark,
+                "params": dict(sample.case.params),
+                "metric": sample.metric,
+                "unit": sample.unit,
+                "value": sample.value,
+                "samples": list(sample.readings),
             }
             | ({"file": name} if several else {})
             for name, parsed in read
-            for value in parsed.values
+            for sample in parsed.samples
         ],
         "problems": [
             {"line": problem.line, "text": problem.text, "reason": problem.reason} | ({"file": name} if several else {})
@@ -83,7 +83,7 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
 
 
 def _print(read: list[tuple[str, Parsed]]) -> None:
-    """A line a value; whole names and parameters, folded on a terminal that is too narrow for them."""
+    """A line a sample; whole names and parameters, folded on a terminal that is too narrow for them."""
     shown = terminal.console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("file", "benchmark", "parameters", "metric"):
@@ -91,12 +91,11 @@ def _print(read: list[tuple[str, Parsed]]) -> None:
     for name in ("value", "unit", "readings"):
         table.add_column(name, justify="left" if name == "unit" else "right", no_wrap=True)
     for name, parsed in read:
-        for value in parsed.values:
-            params = " ".join(f"{param}={text}" for param, text in value.params.items())
-            number = (
-                figures.value(value.value) if abs(value.value) >= _PLAIN or not value.value else f"{value.value:.3g}"
-            )
-            row = (name, value.benchmark, params, value.metric, number, value.unit, str(len(value.samples)))
+        for sample in parsed.samples:
+            params = " ".join(f"{param}={text}" for param, text in sample.case.params)
+            value, readings = sample.value, str(len(sample.readings))
+            number = figures.value(value) if abs(value) >= _PLAIN or not value else f"{value:.3g}"
+            row = (name, sample.case.benchmark, params, sample.metric, number, sample.unit, readings)
             table.add_row(*(escape(plain(each)) for each in row))
     if table.row_count:
         shown.print(table)

@@ -3,6 +3,8 @@
 import functools
 import math
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
+from cliffwatch.command.terminal import wants_no_colour
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
 from cliffwatch.failure import Exit, Failure, wrong_usage
 
@@ -33,6 +36,17 @@ class ReportOptions:
     explain: str | None
     colour: Literal["auto", "always", "never"]
     reply: "Reply | None" = None
+
+
+def terminal_of(report: ReportOptions) -> tuple[bool, int]:
+    """Whether a report has colours, and its width in columns."""
+    on_terminal = report.out is None and sys.stdout.isatty()
+    colour = report.colour == "always" or (report.colour == "auto" and on_terminal and not wants_no_colour())
+    return colour, max(72, shutil.get_terminal_size((140, 40)).columns) if on_terminal else 140
+
+
+def nothing_explained(pattern: str) -> Failure:
+    return wrong_usage(f"no case matches '{pattern}'", "a part of a name will do, or one with *")
 
 
 def _reply(in_reply_to: str | None, mail_from: str | None, format_: ReportFormat) -> "Reply | None":

@@ -1,7 +1,7 @@
 """Compares two arms, row by row and then as a family."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
@@ -32,6 +32,47 @@ def compare(
     base: Arm, head: Arm, traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
 ) -> ComparisonSet | Failure:
     """Every metric that either side measured; `control` is base under a second name, booted in the same plan."""
+    compared = compare_arms(base, [head], traits, method, control=control)
+    return compared if isinstance(compared, Failure) else compared[0]
+
+
+def compare_arms(
+    base: Arm, heads: Sequence[Arm], traits: Traits, method: Method = PLAIN, *, control: Arm | None = None
+) -> tuple[ComparisonSet, ...] | Failure:
+    """Each of `heads` against base, in one family of all their rows: the more arms a report has, the stricter each row."""
+    for head in heads:
+        unlike = _unlike(base, head)
+        if unlike is not None:
+            return unlike
+    mode = base.mode or heads[0].mode
+    pairs = [_Pair(base, head, _paired(base, head, traits, mode)) for head in heads]
+    judged = _judged(pairs, mode, method)
+    itself = None if control is None else _against_itself(base, control, traits, method)
+    return tuple(_set_of(pair, each, itself, mode, method) for pair, each in zip(pairs, judged, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """An arm against base, and the rows of both."""
+
+    base: Arm
+    head: Arm
+    rows: Sequence[Row]
+
+    @property
+    def platform(self) -> str | None:
+        return self.base.platform or self.head.platform
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A pair's comparisons in the order of its rows, and the cases that wait for a further look."""
+
+    comparisons: list[Comparison]
+    waiting: tuple[CaseKey, ...]
+
+
+def _unlike(base: Arm, head: Arm) -> Failure | None:
     for what, ours, theirs in (("modes", base.mode, head.mode), ("platforms", base.platform, head.platform)):
         if ours is not None and theirs is not None and ours != theirs:
             return Failure(
@@ -39,32 +80,43 @@ def compare(
                 message=f"the two sides are of different {what}: {ours} and {theirs}",
                 next_step="measure both sides on one platform in one mode",
             )
-    mode = base.mode or head.mode
-    paired = list(rows_of(columns_of(base.boots), columns_of(head.boots), traits, mode))
-    rows = without_failed_boots(paired, base, head)
-    judged, waiting = _judged(rows, base, head, mode, method)
-    judged += failed_everywhere(base, head, {row.case for row in rows}, mode, method)
-    reported, itself = _checked_by_control(judged, base, control, traits, method)
+    return None
+
+
+def _paired(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Sequence[Row]:
+    rows = list(rows_of(columns_of(base.boots), columns_of(head.boots), traits, mode))
+    return without_failed_boots(rows, base, head)
+
+
+def _set_of(
+    pair: _Pair, judged: _Judged, itself: ComparisonSet | None, mode: Mode | None, method: Method
+) -> ComparisonSet:
+    base, head, rows = pair.base, pair.head, pair.rows
+    comparisons = [
+        *judged.comparisons,
+        *failed_everywhere(base, head, {row.case for row in rows}, mode, method),
+    ]
+    reported = comparisons if itself is None else _checked_by_control(comparisons, itself)
     return ComparisonSet(
         base=_side(base),
         head=_side(head),
-        platform=base.platform or head.platform,
+        platform=pair.platform,
         mode=mode,
         notable=method.threshold("exact" if mode == "icount" else "nothing"),
         alpha=method.alpha,
         rows=tuple(reported),
         left_out=left_out(base, head),
         means=tuple(means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None])),
-        control=itself,
+        control=None if itself is None else _control(itself),
         sweeps=_sweeps(reported),
-        waiting=waiting,
-        next_look=_next_look(rows, waiting, method.stages),
+        waiting=judged.waiting,
+        next_look=_next_look(rows, judged.waiting, method.stages),
         warnings=tuple(warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run)),
     )
 
 
 def _side(arm: Arm) -> SideFacts:
-    return SideFacts(label=arm.label, facts=arm.facts, boots=_screened(arm.boots))
+    return SideFacts(name=arm.name, label=arm.label, facts=arm.facts, boots=_screened(arm.boots))
 
 
 def _screened(boots: Sequence[Boot]) -> int:
@@ -73,20 +125,15 @@ def _screened(boots: Sequence[Boot]) -> int:
     return sum(boot.stage == "screen" for boot in boots)
 
 
-def _judged(
-    rows: Sequence[Row], base: Arm, head: Arm, mode: Mode | None, method: Method
-) -> tuple[list[Comparison], tuple[CaseKey, ...]]:
-    """Every row's comparison in order, and the cases that wait for a further look."""
-    differing, selected = different_environments(base, head), too_many_failed(base, head)
-    judged = [
-        _alone(row, base, head, mode, method, differing or selected.get(row.case), fit=fit)
-        for row, fit in zip(rows, fit_for_ratios(rows), strict=True)
-    ]
-    waiting: list[CaseKey] = []
+def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[_Judged, ...]:
+    """Of each pair; noisy rows of all pairs are one family of primary rows and one of the others."""
+    paired = [(pair, row) for pair in pairs for row in pair.rows]
+    judged = [each for pair in pairs for each in _alone_in(pair, mode, method)]
+    waiting: dict[int, list[CaseKey]] = {id(pair): [] for pair in pairs}
     families = {
         primary: [
             index
-            for index, (row, each) in enumerate(zip(rows, judged, strict=True))
+            for index, ((_, row), each) in enumerate(zip(paired, judged, strict=True))
             if each is None and row.traits.primary == primary
         ]
         for primary in (True, False)
@@ -95,9 +142,9 @@ def _judged(
         share = SECONDARY_SHARE if not primary else 1 - SECONDARY_SHARE
         if not family:
             continue
-        noisy = [rows[index] for index in family]
+        noisy = [paired[index][1] for index in family]
         decided, open_rows = judge_family(
-            [draft_of(row, base.platform or head.platform, mode, method) for row in noisy],
+            [draft_of(row, pair.platform, mode, method) for pair, row in (paired[index] for index in family)],
             noisy,
             one_run=method.one_run,
             threshold=method.threshold("nothing"),
@@ -107,8 +154,21 @@ def _judged(
         drifts = drifts_of_rows(noisy) if method.one_run else [None] * len(noisy)
         for index, row, each, drift in zip(family, noisy, decided, drifts, strict=True):
             judged[index] = judge_layout(judge_drift(each, row, drift, method.threshold("nothing")), row)
-        waiting += [rows[family[index]].case for index in open_rows]
-    return [each for each in judged if each is not None], tuple(dict.fromkeys(waiting))
+        for index in open_rows:
+            pair, row = paired[family[index]]
+            waiting[id(pair)].append(row.case)
+    ended = iter([each for each in judged if each is not None])
+    return tuple(_Judged([next(ended) for _ in pair.rows], tuple(dict.fromkeys(waiting[id(pair)]))) for pair in pairs)
+
+
+def _alone_in(pair: _Pair, mode: Mode | None, method: Method) -> list[Comparison | None]:
+    """What can be said of each row without its family."""
+    base, head, rows = pair.base, pair.head, pair.rows
+    differing, selected = different_environments(base, head), too_many_failed(base, head)
+    return [
+        _alone(row, base, head, mode, method, differing or selected.get(row.case), fit=fit)
+        for row, fit in zip(rows, fit_for_ratios(rows), strict=True)
+    ]
 
 
 def _alone(
@@ -138,24 +198,25 @@ def _screens(side: Side) -> bool:
     return side.boots > 0 and not side.columns.boots.confirms[side.places].all()
 
 
-def _checked_by_control(
-    judged: list[Comparison], base: Arm, control: Arm | None, traits: Traits, method: Method
-) -> tuple[list[Comparison], Control | None]:
-    """Rows in which base differs from itself are invalid: whatever moved them was not the patch."""
-    if control is None:
-        return judged, None
+def _against_itself(base: Arm, control: Arm, traits: Traits, method: Method) -> ComparisonSet | None:
     itself = compare(base, control, traits, replace(method, stages=None))
-    if isinstance(itself, Failure):
-        return judged, None
+    return None if isinstance(itself, Failure) else itself
+
+
+def _checked_by_control(judged: list[Comparison], itself: ComparisonSet) -> list[Comparison]:
+    """Rows in which base differs from itself are invalid: whatever moved them was not the patch."""
     moved = {(row.case, row.metric) for row in itself.rows if row.verdict in CHANGES}
-    checked = [
+    return [
         replace(row, verdict="invalid", reason="base differs from itself by as much: the host is not quiet")
         if (row.case, row.metric) in moved and row.verdict in CHANGES
         else row
         for row in judged
     ]
+
+
+def _control(itself: ComparisonSet) -> Control:
     primary = itself.primary_rows()
-    return checked, Control(
+    return Control(
         rows=len(primary),
         published=sum(row.verdict in CHANGES for row in primary),
         largest=max((abs(row.change) for row in primary if row.change is not None), default=0.0),
@@ -166,7 +227,7 @@ def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
     cases = [(row.case.suite, row.case.benchmark, row.metric) for row in rows if row.case.params]
     if len(set(cases)) == len(cases):
         return ()
-    from cliffwatch.comparing.sweeps import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
+    from cliffwatch.comparing.sweeps.curves import sweeps_of  # noqa: PLC0415 - curves, of benchmarks with several cases alone
 
     return tuple(sweeps_of(rows))
 

@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cliffwatch.catalogue import installed
-from cliffwatch.comparing.compare import compare
+from cliffwatch.comparing.compare import compare, compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environment_differences import assumed_traits, case_traits
 from cliffwatch.comparing.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import Arm, Boot
+from cliffwatch.samples import CONTROL, Arm, Boot
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -26,12 +26,14 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
 class Sides:
     """What is compared, and what its plan says of how.
 
-    `control` is base under a second name; `loop` is an empty loop to subtract. `one_run` says that both sides were booted in one
+    `further` are arms that are compared with base as head is, in one family with it. `control` is base under a second name; `loop` is an
+    empty loop to subtract. `one_run` says that both sides were booted in one
     plan; `stages` are those of that plan and `notable` the threshold that it was given, None for each row's default.
     """
 
     base: Arm
     head: Arm
+    further: tuple[Arm, ...] = ()
     control: Arm | None = None
     loop: Arm | None = None
     stages: Stages | None = None
@@ -43,16 +45,19 @@ class Sides:
 
     def traits(self) -> Traits:
         """What the files of the sides say of a metric, else the catalogue, for guests with as many CPUs as either side had."""
-        cpus = max(self.base.guest_cpus, self.head.guest_cpus)
-        return assumed_traits([self.base, self.head], partial(case_traits, installed.traits, cpus))
+        arms = [self.base, self.head, *self.further]
+        cpus = max(arm.guest_cpus for arm in arms)
+        return assumed_traits(arms, partial(case_traits, installed.traits, cpus))
 
 
 def sides_of_run(run: "Run") -> Sides:
-    """Base and head of a run that has both. Raises KeyError where it has not."""
+    """The arms of a run, the first of which is what the others are compared with. Raises ValueError where it has no two."""
+    base, head, *further = (arm for name, arm in run.arms.items() if name != CONTROL)
     return Sides(
-        base=run.arms["base"],
-        head=run.arms["head"],
-        control=run.arms.get("control"),
+        base=base,
+        head=head,
+        further=tuple(further),
+        control=run.arms.get(CONTROL),
         stages=run.stages,
         notable=run.record.plan.notable,
         one_run=True,
@@ -60,15 +65,24 @@ def sides_of_run(run: "Run") -> Sides:
 
 
 def compare_run(sides: Sides) -> ComparisonSet | Failure:
-    """Every metric that either side measured, with its verdict."""
+    """Every metric that either side measured, with its verdict; of the first two of more arms."""
+    compared = compare_all(sides)
+    return compared if isinstance(compared, Failure) else compared[0]
+
+
+def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
+    """Head and each further arm against base."""
     traits, method = sides.traits(), sides.method()
 
     def compared(base: Arm, head: Arm) -> ComparisonSet | Failure:
         return compare(base, head, traits, method, control=sides.control)
 
     if sides.loop is None:
-        return compared(sides.base, sides.head)
-    return compare_less(sides.base, sides.head, sides.loop, compared)
+        return compare_arms(sides.base, (sides.head, *sides.further), traits, method, control=sides.control)
+    if sides.further:
+        return wrong_usage("an empty loop is subtracted from two arms, and there are more", "name two of them")
+    less = compare_less(sides.base, sides.head, sides.loop, compared)
+    return less if isinstance(less, Failure) else (less,)
 
 
 def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:

@@ -97,11 +97,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFacts:
-    """What a report says of one side: its label and facts such as the commit and the compiler."""
+    """What a report says of one side: its label and facts such as the commit and the compiler; `name` is the arm's, empty where it is
+    known by its side.
+    """
 
     label: str
     facts: Mapping[str, str]
     boots: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

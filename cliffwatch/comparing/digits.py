@@ -1,13 +1,14 @@
 """Verdicts on noisy values that were printed with few digits: what rounding alone can make or hide is not known."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import likely
+from cliffwatch.comparing.rows import Draft
 from cliffwatch.comparing.thresholds import ALPHA
+from cliffwatch.formats.verdicts import Verdict
 
 ONE_STEP = "one step of the printed digits"
 
@@ -18,7 +19,27 @@ _NOTHING = 1e-9
 """A fraction by which a difference of one step and one step may differ."""
 
 
-def judge_digits(fields: Mapping[str, Any], step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
+class Judged(Draft):
+    """The fields of a row's comparison, but for the digits that were printed."""
+
+    n_base: int
+    n_head: int
+    base: float
+    head: float
+    change: float
+    ci_low: float | None
+    ci_high: float | None
+    p: float
+    q: float
+    mde: float | None
+    interval_level: float
+    verdict: Verdict
+    reason: str
+    needs: int | None
+    notes: tuple[str, ...]
+
+
+def judge_digits(fields: Judged, step: float, explained: Callable[[], tuple[str, ...]]) -> Comparison:
     """The comparison of these fields with the largest step of its printed digits in its interval, its detectable change and its verdict.
     `explained` are the steps to the verdict without that.
 
@@ -28,13 +49,13 @@ def judge_digits(fields: Mapping[str, Any], step: float, explained: Callable[[],
     if step <= 0:
         return Comparison(**fields, explained=explained)
     low, high, mde = fields["ci_low"], fields["ci_high"], fields["mde"]
-    wider = {
+    wider: Judged = {
+        **fields,
         "ci_low": None if low is None else max(-1.0, low - step),
         "ci_high": None if high is None else high + step,
         "mde": None if mde is None else max(mde, step),
-        "explained": partial(_with_step, explained, step),
     }
-    widened = Comparison(**{**fields, **wider})
+    widened = Comparison(**wider, explained=partial(_with_step, explained, step))
     why = _in_doubt(widened, step)
     if why is None:
         return widened

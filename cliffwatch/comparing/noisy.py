@@ -1,16 +1,15 @@
 """Verdicts on noisy values: the boot is the unit, ranks are the test, the family shares the error."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.digits import TWO_MODES, judge_digits
-from cliffwatch.comparing.rows import Row, Side, largest_steps
+from cliffwatch.comparing.digits import TWO_MODES, Judged, judge_digits
+from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
@@ -45,7 +44,7 @@ class FamilyError:
 
 
 def judge_family(
-    drafts: Sequence[Mapping[str, Any]],
+    drafts: Sequence[Draft],
     rows: Sequence[Row],
     *,
     one_run: bool,
@@ -116,15 +115,13 @@ def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
     return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
 
 
-def _judged(
-    draft: Mapping[str, Any], row: Row, decision: Decision, summary: Summary, step: float, setting: _Setting
-) -> Comparison:
+def _judged(draft: Draft, row: Row, decision: Decision, summary: Summary, step: float, setting: _Setting) -> Comparison:
     """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change."""
     used, q = decision.used, min(1.0, decision.q / setting.error.share)
     verdict, reason, needs = _verdict(decision, q, summary, row.traits.better, setting)
     size = _size(decision, q, setting) if verdict in CHANGES else None
     low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
-    fields = {
+    fields: Judged = {
         **draft,
         "n_base": len(used.base),
         "n_head": len(used.head),
@@ -240,9 +237,7 @@ def _two_modes(modes: TwoModes) -> str:
     return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
-def _steps(
-    fields: Mapping[str, Any], row: Row, decision: Decision, spread: float, setting: _Setting
-) -> tuple[str, ...]:
+def _steps(fields: Judged, row: Row, decision: Decision, spread: float, setting: _Setting) -> tuple[str, ...]:
     draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
     steps = [
         f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"

@@ -48,7 +48,7 @@ def _less(arm: Arm, loop: dict[_Key, list[float]], which: Callable[[list[float]]
     def boot_less(boot: Boot) -> Boot:
         kept = [sample for sample in boot.samples if _key(sample) in loop]
         return replace(
-            boot, samples=tuple(replace(each, value=each.value - which(loop[_key(each)]), readings=()) for each in kept)
+            boot, samples=tuple(each._replace(value=each.value - which(loop[_key(each)]), readings=()) for each in kept)
         )
 
     return replace(arm, boots=tuple(map(boot_less, arm.boots)))

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cliffwatch.columns import Columns, Places, Readings, RowKey, Values
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.samples import CaseKey, MetricTraits, Mode
+from cliffwatch.samples import Assume, Better, CaseKey, MetricTraits, Mode
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Answers for a case, metric, unit and mode."""
@@ -146,8 +146,22 @@ def largest_steps(rows: Sequence[Row]) -> list[float]:
     return found
 
 
-def draft_of(row: Row, platform: str | None, mode: Mode | None, method: Method) -> dict[str, Any]:
-    """The fields of the row's comparison that are known before its values are looked at."""
+class Draft(TypedDict):
+    """The fields of a row's comparison that are known before its values are looked at."""
+
+    case: CaseKey
+    metric: str
+    unit: str
+    better: Better | None
+    assume: Assume
+    primary: bool
+    platform: str | None
+    mode: Mode | None
+    threshold: float
+    spreads: tuple[Callable[[], float | None], Callable[[], float | None]]
+
+
+def draft_of(row: Row, platform: str | None, mode: Mode | None, method: Method) -> Draft:
     traits = row.traits
     return {
         "case": row.case,

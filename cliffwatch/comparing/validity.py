@@ -31,8 +31,8 @@ _SHARED = ("failed", "panic", "timeout")
 
 
 def different_environments(base: Arm, head: Arm) -> str | None:
-    """What differs of the two sides' environments besides the kernel; None where nothing known does."""
-    named = base.environment.keys() & head.environment.keys()
+    """What differs of the two sides' environments besides the kernel and what was meant to; None where nothing known does."""
+    named = (base.environment.keys() & head.environment.keys()) - base.meant - head.meant
     differing = sorted(name for name in named if base.environment[name] != head.environment[name])
     if not differing:
         return None

@@ -2,7 +2,8 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +25,17 @@ class Wrong:
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
+Place = tuple[str | int, ...]
+"""Names of members and positions in lists, from the document down: ("benchmark", 2, "icount", "assume")."""
+
+
+class Fault(NamedTuple):
+    """One of all things that are wrong with a document (`faults`), in a sentence that names the member."""
+
+    place: Place
+    message: str
+
+
 def read_json(content: bytes) -> Any | Wrong:
     """What a text of JSON holds, unchecked; numbers that are none, such as NaN, are refused."""
     try:
@@ -41,18 +53,24 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
 
 
 def converted(content: Any, kind: type[T]) -> T | Wrong:
-    """A document of a type from what `read_json` gives."""
+    """A document of a type from what `read_json` gives, or a TOML file; texts are paths where the type says so."""
     try:
-        return msgspec.convert(content, kind)
+        return msgspec.convert(content, kind, dec_hook=_path)
     except _ODD as error:
         return wrong(error)
+
+
+def _path(kind: type[Any], content: object) -> Any:
+    if kind is Path and isinstance(content, str):
+        return Path(content)
+    raise NotImplementedError(f"{kind} is read from no document")
 
 
 def wrong(error: Exception) -> Wrong:
     """Msgspec writes the place behind the message: `Expected `int`, got `str` - at `$.plan.boots[0].index``."""
     match = _AT.fullmatch(str(error))
     if match is None:
-        return Wrong("", str(error))
+        return Wrong("", str(error).replace("`", ""))
     path = _INDEX.sub(r".\1", match["path"]).replace("[...]", "").strip(".")
     return Wrong(path, match["message"].replace("`", ""))
 

@@ -83,12 +83,13 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
         facts=about.facts.texts(),
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
+        meant=meant_to_differ(about),
     )
 
 
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
     """What must be equal for two arms to be compared; the processor only where it is not emulated."""
-    toolchain = record.toolchain_facts
+    toolchain = record.toolchain_facts if arm is None else arm.toolchain_facts or record.toolchain_facts
     known = {
         "config": None if arm is None else arm.facts.config,
         "compiler": toolchain.gcc or toolchain.clang,
@@ -99,6 +100,16 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
     if record.mode == "walltime" and cpu is not None:
         known |= {"processor": cpu.model_name, "microcode": "/".join(cpu.microcode or ()) or None}
     return {name: value for name, value in known.items() if value is not None}
+
+
+def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
+    """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and comes of its own compiler."""
+    settings = arm.settings
+    if arm.facts.commit is None and arm.facts.kernel is not None:
+        return frozenset({"config", "compiler"})
+    if settings is None:
+        return frozenset()
+    return frozenset((*(("config",) if settings.config else ()), *(("compiler", "config") if settings.cc else ())))
 
 
 def plan_order(record: RunRecord) -> dict[CaseKey, int]:

@@ -124,14 +124,33 @@ class FailureRecord(Part, frozen=True, kw_only=True):
     evidence: LongText
 
 
+class SettingsRecord(Part, omit_defaults=True, frozen=True, kw_only=True):
+    """What was meant to differ: arguments of the kernel's command line, what was written into which of the guest's files before the first
+    case, fragments of configuration by their names, and a compiler.
+    """
+
+    boot: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
+    writes: Annotated[dict[Text, Text], Meta(max_length=100)] = msgspec.field(default_factory=dict)
+    config: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
+    cc: Text | None = None
+
+
 class ArmRecord(Part, frozen=True, kw_only=True):
-    """An arm: `label` is what people read; `failure` is null where it was measured."""
+    """An arm: `label` is what people read; `settings` is null where it has none but those of the run, `toolchain` where it was built with
+    the run's; `failure` is null where it was measured.
+    """
 
     name: Name
     label: Text
     facts: ArmFacts
+    settings: SettingsRecord | None = None
+    toolchain: FreeJson | None = None
     config_notes: tuple[LongText, ...] = ()
     failure: FailureRecord | None = None
+
+    @property
+    def toolchain_facts(self) -> "ToolchainFacts | None":
+        return None if self.toolchain is None else msgspec.convert(self.toolchain, ToolchainFacts)
 
 
 class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=True, kw_only=True):

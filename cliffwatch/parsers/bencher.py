@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.samples import CaseKey, Sample
 
 OURS = "BPF/suite="
 """How the name of a benchmark begins that `bencher_writing` wrote."""
@@ -23,10 +24,10 @@ def parse_bencher(text: str) -> Parsed:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Parsed(values=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
+        return Parsed(found=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
     if not isinstance(content, dict):
-        return Parsed(values=(), problems=(problem_at(0, text, "no object of benchmarks"),))
-    values: list[Value] = []
+        return Parsed(found=(), problems=(problem_at(0, text, "no object of benchmarks"),))
+    found: list[Found] = []
     problems: list[Problem] = []
     for benchmark, measures in content.items():
         if not isinstance(measures, dict):
@@ -39,19 +40,21 @@ def parse_bencher(text: str) -> Parsed:
                 continue
             bounds = [_number(metric.get(name)) for name in ("lower_value", "upper_value")]
             known = tuple(bound for bound in bounds if bound is not None)
-            values.append(_value(str(benchmark), str(measure), value, known))
-    return Parsed(values=tuple(values), problems=tuple(problems))
+            found.append(Found(_sample(str(benchmark), str(measure), value, known)))
+    return Parsed(found=tuple(found), problems=tuple(problems))
 
 
-def _value(benchmark: str, measure: str, value: float, bounds: tuple[float, ...]) -> Value:
+def _sample(benchmark: str, measure: str, value: float, bounds: tuple[float, ...]) -> Sample:
     """Of a document of ours the case and the unit, which stand in the names; their bounds are other boots, not readings."""
     ours = _MEASURE.fullmatch(measure) if benchmark.startswith(OURS) else None
     suite, *parts = benchmark.removeprefix(OURS).split("/")
     if ours is None or not parts or not parts[0].startswith("bench="):
-        return Value("bencher", benchmark, measure, _UNITS.get(measure, measure), value, samples=bounds)
+        unit = _UNITS.get(measure, measure)
+        return Sample(case=CaseKey("bencher", benchmark), metric=measure, unit=unit, value=value, readings=bounds)
     pairs = (part.partition("=") for part in parts[1:])
     params = {unquote(name): unquote(text) for name, _, text in pairs}
-    return Value(unquote(suite), unquote(parts[0].removeprefix("bench=")), ours["metric"], ours["unit"], value, params)
+    case = CaseKey(unquote(suite), unquote(parts[0].removeprefix("bench=")), tuple(params.items()))
+    return Sample(case=case, metric=ours["metric"], unit=ours["unit"], value=value)
 
 
 def _number(content: object) -> float | None:

@@ -40,7 +40,7 @@ def parse_any(text: str, *, stderr: str = "") -> Parsed:
 def _table(text: str) -> Parsed | None:
     if text.startswith("PAR1"):
         reason = "a Parquet file is no text: cliffwatch export FILE --format csv makes one of it"
-        return Parsed(values=(), problems=(problem_at(0, "", reason),))
+        return Parsed(found=(), problems=(problem_at(0, "", reason),))
     if not looks_like_table(text):
         return None
     from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from urllib.parse import unquote
 
 import numpy as np
@@ -20,10 +19,10 @@ from numpy.typing import NDArray
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
-from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem, problem_at
 from cliffwatch.parsers.result_lines import ResultLines, numbered, result_lines
-from cliffwatch.parsers.value_table import ValueRow, ValueTable
-from cliffwatch.samples import Assumed, Stage
+from cliffwatch.parsers.sample_table import SampleRow, SampleTable
+from cliffwatch.samples import Assumed, CaseKey, Sample, Stage
 
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
@@ -42,27 +41,27 @@ _COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.v
 
 
 def parse_go_bench(text: str) -> Parsed:
-    """Every result line as values, one for each of its units; each line is one boot of its case. Total."""
+    """Every result line as samples, one for each of its units; each line is one boot of its case. Total."""
     return _parse_at_once(text) or _parse_line_by_line(text)
 
 
 def _parse_line_by_line(text: str) -> Parsed:
-    values: list[Value] = []
+    found: list[Found] = []
     problems: list[Problem] = []
     beside = _Beside()
     assumed: dict[str, Assumed] = {}
     for line in clean_lines(text):
         words = line.text.split()
         if line.text.startswith("#"):
-            beside.read(line.text, values)
+            beside.read(line.text, found)
         elif len(words) >= 4 and words[0].startswith(_PREFIX) and words[1].isdecimal() and len(words) % 2 == 0:
-            _read_result(words, beside, values, problems, line)
+            _read_result(words, beside, found, problems, line)
         else:
             _read_other(words, line, beside, assumed, problems)
     return Parsed(
-        values=with_finest_steps(values),
+        found=with_finest_steps(found),
         problems=tuple(problems),
-        assumed=_of_values(assumed, dict.fromkeys((each.metric, each.unit) for each in values)),
+        assumed=_of_values(assumed, dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)),
         arms=beside.arms(),
     )
 
@@ -91,7 +90,7 @@ def _parse_at_once(text: str) -> Parsed | None:
         return None
     problems: list[Problem] = []
     beside, assumed = _Beside(), dict[str, Assumed]()
-    origins: list[tuple[str, str | None]] = []
+    origins: list[tuple[str, str]] = []
     following = np.searchsorted([each.number - 1 for each in lines.others], lines.numbers)
     with_results = frozenset(np.flatnonzero(np.bincount(following)).tolist())
     for place, line in enumerate([None, *lines.others]):
@@ -106,17 +105,15 @@ def _parse_at_once(text: str) -> Parsed | None:
     if table is None:
         return None
     return Parsed(
-        values=table,
+        found=table,
         problems=tuple(problems),
         assumed=_of_values(assumed, dict.fromkeys((row.metric, row.unit) for row in table.rows)),
         arms=beside.arms(),
     )
 
 
-def _table(
-    lines: ResultLines, origins: Sequence[tuple[str, str | None]], following: NDArray[np.intp]
-) -> ValueTable | None:
-    """The values of result lines, of which `following` says the place of arm and suite in `origins`; None where one is no number, or where
+def _table(lines: ResultLines, origins: Sequence[tuple[str, str]], following: NDArray[np.intp]) -> SampleTable | None:
+    """The samples of result lines, of which `following` says the place of arm and suite in `origins`; None where one is no number, or where
     two names are of one case.
     """
     try:
@@ -132,20 +129,20 @@ def _table(
     codes = (origin_of * len(names) + name_of)[lines.line_of] * len(units) + unit_of
     found, row_of = numbered(codes.tolist()) if len(units) * len(different) > 1 else (range(len(names)), codes)
     rows = [_row(code, different, names, units) for code in found]
-    keys = {(*row[:3], tuple(row.params.items()), row.metric, row.unit) for row in rows}
-    if not np.isfinite(values).all() or len(keys) < len(rows):
+    if not np.isfinite(values).all() or len(set(rows)) < len(rows):
         return None
     order = np.argsort(row_of, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(rows)))])
     steps = steps_of(lines.texts, units, unit_of)
     steps[np.array([name.startswith(_PREFIX + OURS) for name in names], dtype=bool)[name_of][lines.line_of]] = 0.0
-    return ValueTable(rows, starts, values[order], finest_steps(steps[order], starts), order)
+    return SampleTable(rows, starts, values[order], finest_steps(steps[order], starts), order)
 
 
-def _row(code: int, origins: Sequence[tuple[str, str | None]], names: Sequence[str], units: Sequence[str]) -> ValueRow:
+def _row(code: int, origins: Sequence[tuple[str, str]], names: Sequence[str], units: Sequence[str]) -> SampleRow:
     rest, unit = divmod(code, len(units))
     origin, name = divmod(rest, len(names))
-    return ValueRow(*origins[origin], *_name(names[name].removeprefix(_PREFIX)), *metric_of(units[unit]))
+    arm, suite = origins[origin]
+    return SampleRow(arm, _case(suite, names[name].removeprefix(_PREFIX)), *metric_of(units[unit]))
 
 
 class _Beside:
@@ -163,9 +160,9 @@ class _Beside:
         return self.config.get("arm", "")
 
     @property
-    def of_results(self) -> tuple[str, str | None]:
+    def of_results(self) -> tuple[str, str]:
         """Arm and suite of the results that follow."""
-        return self.arm, self.config.get("suite") or self.config.get("pkg")
+        return self.arm, self.config.get("suite") or self.config.get("pkg", "")
 
     def set(self, key: str, value: str) -> None:
         """A setting without a value takes it back, as the format says."""
@@ -176,23 +173,25 @@ class _Beside:
         else:
             self.config.pop(key, None)
 
-    def result(self, values: Sequence[Value]) -> None:
-        """Called before the values of a result are added."""
+    def result(self, found: Sequence[Found]) -> None:
+        """Called before the samples of a result are added."""
         arm = self.arm
         if arm not in self._settings:
             self._settings[arm] = dict(self.config)
-        self._last = len(values)
+        self._last = len(found)
 
-    def read(self, comment: str, values: list[Value]) -> None:
+    def read(self, comment: str, found: list[Found]) -> None:
         if match := _BOOT.fullmatch(comment):
             stage: Stage = "confirm" if match["stage"] == "confirm" else "screen"
             self.origin = BootOrigin(
                 int(match["boot"]), int(match["block"]), stage, unquote(match["layout"] or "") or None
             )
         elif match := _BESIDE.fullmatch(comment):
-            for index in range(self._last, len(values)):
-                if metric_of(match["unit"]) == (values[index].metric, values[index].unit):
-                    values[index] = _with_readings(values[index], match["step"], match["readings"])
+            for index in range(self._last, len(found)):
+                sample, arm, origin = found[index]
+                if metric_of(match["unit"]) == (sample.metric, sample.unit):
+                    read = _with_readings(sample, match["step"], match["readings"])
+                    found[index] = Found(read, arm, origin)
         elif match := _FACT.fullmatch(comment):
             self._facts.setdefault(match["arm"], {})[match["key"]] = match["value"]
 
@@ -206,15 +205,15 @@ class _Beside:
         return descriptions
 
 
-def _with_readings(value: Value, step: str, readings: str | None) -> Value:
-    """The value as the comment under it says; as it is where the comment makes no sense."""
+def _with_readings(sample: Sample, step: str, readings: str | None) -> Sample:
+    """The sample as the comment under it says; as it is where the comment makes no sense."""
     try:
         numbers = [float(each) for each in (step, *(readings or "").split())]
     except ValueError:
-        return value
+        return sample
     if numbers[0] < 0 or not all(map(math.isfinite, numbers)):
-        return value
-    return value._replace(resolution=numbers[0], samples=tuple(numbers[1:]))
+        return sample
+    return sample._replace(resolution=numbers[0], readings=tuple(numbers[1:]))
 
 
 def _assumed(words: list[str], before: Assumed | None) -> Assumed:
@@ -232,7 +231,7 @@ def _assumed(words: list[str], before: Assumed | None) -> Assumed:
 
 
 def _of_values(assumed: Mapping[str, Assumed], measured: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Assumed]:
-    """By metric and unit of those that have values: a `Unit` line may stand anywhere and name a unit or its tidied form."""
+    """By metric and unit of those that have samples: a `Unit` line may stand anywhere and name a unit or its tidied form."""
     units = {key: _tidied(unit_of(*key)) for key in measured}
     return {key: assumed[unit] for key, unit in units.items() if unit in assumed}
 
@@ -242,12 +241,12 @@ def _tidied(unit: str) -> str:
     return _NANOSECONDS.sub("sec", _MEGABYTES.sub("B", unit))
 
 
-def _read_result(words: list[str], beside: _Beside, values: list[Value], problems: list[Problem], line: Line) -> None:
+def _read_result(words: list[str], beside: _Beside, found: list[Found], problems: list[Problem], line: Line) -> None:
     """`words` are the name, the iterations, and then a number and a unit each."""
     name = words[0].removeprefix(_PREFIX)
-    benchmark, params = _name(name)
-    ours, (arm, suite), origin = name.startswith(OURS), beside.of_results, beside.origin
-    beside.result(values)
+    arm, suite = beside.of_results
+    ours, case, origin = name.startswith(OURS), _case(suite, name), beside.origin
+    beside.result(found)
     for place in range(2, len(words), 2):
         amount, unit = words[place], words[place + 1]
         try:
@@ -260,18 +259,21 @@ def _read_result(words: list[str], beside: _Beside, values: list[Value], problem
             continue
         metric, shown = metric_of(unit)
         step = 0.0 if ours else step_of(amount, unit)
-        values.append(Value(suite, benchmark, metric, shown, value, params, (), step, arm, origin))
+        sample = Sample(case, metric, shown, value, (), step)
+        found.append(Found(sample, arm, origin))
 
 
 @lru_cache(maxsize=1 << 16)
-def _name(name: str) -> tuple[str, Mapping[str, str]]:
+def _case(suite: str, name: str) -> CaseKey:
+    """Equal results have the same object."""
     procs = _PROCS.search(name)
     bare = name[: procs.start()] if procs else name
     if bare.startswith(OURS):
         benchmark, *parts = bare.removeprefix(OURS).split("/")
         pairs = (part.partition("=") for part in parts)
-        return unquote(benchmark), MappingProxyType({unquote(key): unquote(value) for key, _, value in pairs})
-    return bare, MappingProxyType({"procs": procs[1]} if procs else {})
+        params = {unquote(key): unquote(value) for key, _, value in pairs}
+        return CaseKey(suite, unquote(benchmark), tuple(params.items()))
+    return CaseKey(suite, bare, (("procs", procs[1]),) if procs else ())
 
 
 @lru_cache(maxsize=4096)

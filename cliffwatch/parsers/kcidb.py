@@ -7,9 +7,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from cliffwatch.parsers.readings import ArmDescription, Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import ArmDescription, Found, Parsed, Problem, problem_at
+from cliffwatch.samples import CaseKey, Sample
 
 _VERSION = re.compile(r'"version"\s*:\s*\{\s*"m(?:ajor|inor)"\s*:')
 _MAJORS = (4, 5)
@@ -25,42 +25,44 @@ def parse_kcidb(text: str) -> Parsed:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Parsed(values=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
+        return Parsed(found=(), problems=(problem_at(0, text, f"no JSON: {str(error)[:200]}"),))
     report = _object(content)
     if _object(report.get("version")).get("major") not in _MAJORS:
-        return Parsed(values=(), problems=(problem_at(0, "", f"no report of KCIDB's versions {_MAJORS}"),))
+        return Parsed(found=(), problems=(problem_at(0, "", f"no report of KCIDB's versions {_MAJORS}"),))
     labels = {str(build.get("id")): build.get("comment") for build in _objects(report.get("builds"))}
-    values: list[Value] = []
+    found: list[Found] = []
     problems: list[Problem] = []
     arms: dict[str, ArmDescription] = {}
     for test in _objects(report.get("tests")):
-        measured = list(_values(test))
-        values += measured
+        measured = list(_found(test))
+        found += measured
         if test.get("status") in _BAD:
             name = str(test.get("comment") or test.get("path") or test.get("id"))
             reason = str(test.get("log_excerpt") or "it did not end well")
             problems.append(problem_at(0, name, f"{test['status']}: {reason}"))
-        for arm in {value.arm for value in measured if value.arm} - arms.keys():
+        for arm in {each.arm for each in measured if each.arm} - arms.keys():
             arms[arm] = _described(test, labels.get(str(test.get("build_id"))))
-    return Parsed(values=tuple(values), problems=tuple(problems), arms=arms)
+    return Parsed(found=tuple(found), problems=tuple(problems), arms=arms)
 
 
-def _values(test: Mapping[str, Any]) -> Iterator[Value]:
+def _found(test: Mapping[str, object]) -> Iterator[Found]:
     misc, number = _object(test.get("misc")), _object(test.get("number"))
     suite, benchmark, arm = (misc.get(name) for name in ("suite", "benchmark", "arm"))
     if isinstance(suite, str) and isinstance(benchmark, str) and isinstance(arm, str) and "metrics" in misc:
         params = {str(name): str(text) for name, text in _object(misc.get("params")).items()}
+        case = CaseKey(suite, benchmark, tuple(params.items()))
         for each in _objects(misc["metrics"]):
             boots = each.get("boots")
             for value in filter(_is_number, boots if isinstance(boots, list) else ()):
                 metric, unit = str(each.get("metric")), str(each.get("unit"))
-                yield Value(suite, benchmark, metric, unit, float(value), params, arm=arm)
+                yield Found(Sample(case=case, metric=metric, unit=unit, value=float(value)), arm)
     elif _is_number(number.get("value")):
         unit = str(number.get("unit") or "number")
-        yield Value("kcidb", str(test.get("path") or test.get("id")), "number", unit, float(number["value"]))
+        case = CaseKey("kcidb", str(test.get("path") or test.get("id")))
+        yield Found(Sample(case=case, metric="number", unit=unit, value=float(str(number["value"]))))
 
 
-def _described(test: Mapping[str, Any], label: object) -> ArmDescription:
+def _described(test: Mapping[str, object], label: object) -> ArmDescription:
     """By what `kcidb_writing` puts there."""
     known = _object(_object(test.get("environment")).get("misc"))
     settings = {str(name): text for name, text in known.items() if isinstance(text, str)}
@@ -76,9 +78,9 @@ def _is_number(content: object) -> bool:
         return False
 
 
-def _object(content: object) -> Mapping[str, Any]:
+def _object(content: object) -> Mapping[str, object]:
     return content if isinstance(content, dict) else {}
 
 
-def _objects(content: object) -> list[Mapping[str, Any]]:
+def _objects(content: object) -> list[Mapping[str, object]]:
     return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []

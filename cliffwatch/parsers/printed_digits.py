@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cliffwatch.parsers.readings import Value
+from cliffwatch.parsers.readings import Found
 
 _Row = tuple[object, ...]
 
@@ -52,23 +52,24 @@ def _power_of_ten(exponent: int) -> float:
     return float(f"1e{exponent}")
 
 
-def with_finest_steps(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Each value with the finest step of its metric: a tool that leaves zeros away at the end printed 0.5 no coarser than 0.483.
+def with_finest_steps(found: Sequence[Found]) -> tuple[Found, ...]:
+    """Each sample with the finest step of its metric: a tool that leaves zeros away at the end printed 0.5 no coarser than 0.483.
 
-    Values whose boot is known come with steps of their own.
+    Samples whose boot is known come with steps of their own.
     """
     finest: dict[_Row, float] = {}
     mixed: set[_Row] = set()
-    for value in values:
-        if value.origin is None and value.resolution:
-            row = _row(value)
-            known = finest.setdefault(row, value.resolution)
-            if value.resolution != known:
+    for each in found:
+        step = each.sample.resolution
+        if each.origin is None and step:
+            row = _row(each)
+            known = finest.setdefault(row, step)
+            if step != known:
                 mixed.add(row)
-                finest[row] = min(known, value.resolution)
+                finest[row] = min(known, step)
     if not mixed:
-        return tuple(values)
-    return tuple(_with_finest(value, finest, mixed) for value in values)
+        return tuple(found)
+    return tuple(_with_finest(each, finest, mixed) for each in found)
 
 
 def finest_steps(steps: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -78,12 +79,12 @@ def finest_steps(steps: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArra
     return np.where(steps > 0, np.repeat(finest, np.diff(starts)), 0.0)
 
 
-def _with_finest(value: Value, finest: Mapping[_Row, float], mixed: Collection[_Row]) -> Value:
-    if value.origin is not None or not value.resolution:
-        return value
-    row = _row(value)
-    return value._replace(resolution=finest[row]) if row in mixed else value
+def _with_finest(found: Found, finest: Mapping[_Row, float], mixed: Collection[_Row]) -> Found:
+    if found.origin is not None or not found.sample.resolution:
+        return found
+    row = _row(found)
+    return found._replace(sample=found.sample._replace(resolution=finest[row])) if row in mixed else found
 
 
-def _row(value: Value) -> _Row:
-    return value.arm, value.suite, value.benchmark, tuple(value.params.items()), value.metric, value.unit
+def _row(found: Found) -> _Row:
+    return found.arm, found.sample.case, found.sample.metric, found.sample.unit

@@ -1,20 +1,17 @@
-"""The content of one raw output: values, and the lines that could not be read."""
+"""The content of one raw output: samples, and the lines that could not be read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple
 
-from cliffwatch.samples import Assumed, Stage
+from cliffwatch.samples import Assumed, Sample, Stage
 
 _LONGEST = 400
 """Characters of a problem's text or reason."""
 
-NO_PARAMS: Mapping[str, str] = MappingProxyType({})
-
 
 class BootOrigin(NamedTuple):
-    """The boot of a run in which a value was measured, where the output says it."""
+    """The boot of a run in which a sample was taken, where the output says it."""
 
     boot: int
     block: int
@@ -22,23 +19,14 @@ class BootOrigin(NamedTuple):
     layout: str | None = None
 
 
-class Value(NamedTuple):
-    """One metric of one case, as one output gives it.
+class Found(NamedTuple):
+    """A sample as one output gives it, and where it is of.
 
-    `value` is the boot's number in `unit`; `samples` are the readings within the boot that it was made from, warm-up
-    dropped, oldest first (empty where the format prints none). `resolution` is the smallest step, in `unit`, that the
-    printed digits can show at this value: two outputs that differ by less may be equal. 0 where it is not known. `suite` is None where neither the output nor the
-    catalogue says it. `arm` names the side of a run that it is of; empty where the output holds one side.
+    The suite of its case is empty where the output does not say it: the catalogue may (`cliffwatch.importing`). `arm` names the side
+    of a run that it is of, empty where the output holds one side; `origin` its boot, None where the output does not say it.
     """
 
-    suite: str | None
-    benchmark: str
-    metric: str
-    unit: str
-    value: float
-    params: Mapping[str, str] = NO_PARAMS
-    samples: tuple[float, ...] = ()
-    resolution: float = 0.0
+    sample: Sample
     arm: str = ""
     origin: BootOrigin | None = None
 
@@ -72,10 +60,15 @@ class ArmDescription:
 class Parsed:
     """All that a parser read. Parsers are total: whatever the input, this comes back and nothing is raised.
 
-    `assumed` is what the output itself says of a metric, by metric and unit; `arms` what it says of each arm that has values.
+    `found` are the samples in the order of the output. `assumed` is what the output itself says of a metric, by metric and unit; `arms`
+    what it says of each arm that has samples.
     """
 
-    values: Sequence[Value]
+    found: Sequence[Found]
     problems: tuple[Problem, ...]
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
     arms: Mapping[str, ArmDescription] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        return tuple(each.sample for each in self.found)

@@ -8,8 +8,8 @@ import io
 import math
 
 from cliffwatch.parsers.cleaning import clean_lines
-from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
-from cliffwatch.samples import Assumed
+from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.samples import Assumed, CaseKey, Sample
 
 _COUNTED = Assumed(better="lower", assume="exact")
 """The verifier counts alike whenever it loads a program again, but for the time it takes."""
@@ -38,7 +38,7 @@ def parse_veristat(text: str) -> Parsed:
     """One benchmark a program (`FILE/PROG`), one metric a numeric column; a program that fails is a problem. Total."""
     lines = [line for line in clean_lines(text) if line.text.strip()]
     problems: list[Problem] = []
-    values: list[Value] = []
+    found: list[Found] = []
     header: list[str] | None = None
     for line in lines:
         try:
@@ -52,18 +52,20 @@ def parse_veristat(text: str) -> Parsed:
             reason = f"{len(cells)} columns where the header has {len(header)}"
             problems.append(problem_at(line.number, line.text, reason))
         else:
-            _row(dict(zip(header, cells, strict=True)), values, problems, line.number, line.text)
+            _row(dict(zip(header, cells, strict=True)), found, problems, line.number, line.text)
     if header is not None and not {"file_name", "prog_name"} <= set(header):
         problems.insert(0, problem_at(lines[0].number, lines[0].text, "no header of veristat"))
-        return Parsed(values=(), problems=tuple(problems))
-    counted = {(each.metric, each.unit): _COUNTED for each in values if each.metric != "duration"}
-    return Parsed(values=tuple(values), problems=tuple(problems), assumed=counted)
+        return Parsed(found=(), problems=tuple(problems))
+    samples = [each.sample for each in found]
+    counted = {(each.metric, each.unit): _COUNTED for each in samples if each.metric != "duration"}
+    return Parsed(found=tuple(found), problems=tuple(problems), assumed=counted)
 
 
-def _row(row: dict[str, str], values: list[Value], problems: list[Problem], number: int, text: str) -> None:
+def _row(row: dict[str, str], found: list[Found], problems: list[Problem], number: int, text: str) -> None:
     benchmark = f"{row.get('file_name', '')}/{row.get('prog_name', '')}"
     if row.get("verdict", "success") not in ("success", ""):
         problems.append(problem_at(number, text, f"failed: the verifier refuses {benchmark}"))
+    case = CaseKey("veristat", benchmark)
     for name, cell in row.items():
         if name in _NAMES or name == "verdict":
             continue
@@ -73,4 +75,4 @@ def _row(row: dict[str, str], values: list[Value], problems: list[Problem], numb
             continue
         if math.isfinite(value):
             unit = _UNITS.get(name, name)
-            values.append(Value(suite="veristat", benchmark=benchmark, metric=name, unit=unit, value=value))
+            found.append(Found(Sample(case=case, metric=name, unit=unit, value=value)))

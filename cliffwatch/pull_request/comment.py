@@ -8,6 +8,7 @@ from typing import Literal
 
 from cliffwatch.counting import counted
 from cliffwatch.pull_request import folds
+from cliffwatch.pull_request.changed_curves import changed_curves
 from cliffwatch.pull_request.marker import Marker
 from cliffwatch.pull_request.news import News, names_of, news_of
 from cliffwatch.pull_request.state import (
@@ -131,6 +132,7 @@ def _body(state: PullRequestState, news: News) -> str:
     table = news_table(news, rows, most=_TABLE_LINES) if rows else None
     if table is not None:
         lines += [*table.lines, "", wrapped(table_legend(rows)), ""]
+    lines += changed_curves(news)
     beside = folds.beside_earlier(state, news)
     if beside is not None:
         lines += [beside[0], ""]

@@ -16,10 +16,10 @@ from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, Pull
 from cliffwatch.pull_request.table import cell_text
 from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import Across, across
 from cliffwatch.reports.context import NO_CONTEXT, SIGHT, trials
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
+from cliffwatch.reports.several.across import Across, across
 from cliffwatch.reports.text import text_report
 
 _ERROR = re.compile(

@@ -7,8 +7,8 @@ from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.comparing.ordering import CHANGED, ORDER
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
-from cliffwatch.reports.across import Across, Target, across, targets_named
 from cliffwatch.reports.json_report import comparison_row
+from cliffwatch.reports.several.across import Across, Target, across, targets_named
 from cliffwatch.samples import CaseKey
 
 

@@ -126,14 +126,14 @@ class _Reader:
     def refuse(self, path: Sequence[str | int], message: str) -> None:
         self.wrong.append((line_of(self.text, path), message))
 
-    def known(self, table: Mapping[str, Any], keys: Sequence[str], path: tuple[str | int, ...]) -> None:
+    def known(self, table: Mapping[str, object], keys: Sequence[str], path: tuple[str | int, ...]) -> None:
         for name in table:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
                 hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(keys)}"
                 self.refuse((*path, name), f"unknown key {_shown(name)}; {hint}")
 
-    def one_of(self, table: Mapping[str, Any], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
+    def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
         """The value at the end of `path`, which is one of a few words; the first of these where it is missing or wrong."""
         value = table.get(str(path[-1]), allowed[0])
         if value in allowed:
@@ -142,7 +142,7 @@ class _Reader:
         return allowed[0]
 
     def several_of(
-        self, table: Mapping[str, Any], allowed: Sequence[str], default: tuple[str, ...], path: tuple[str | int, ...]
+        self, table: Mapping[str, object], allowed: Sequence[str], default: tuple[str, ...], path: tuple[str | int, ...]
     ) -> Any:
         values = self.entries(table, path)
         for value in values or ():
@@ -150,7 +150,7 @@ class _Reader:
                 self.refuse(path, f"{_shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}")
         return default if values is None else tuple(values)
 
-    def names(self, table: Mapping[str, Any], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
+    def names(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
         """The list at the end of `path`, each entry of its form; None where it is not there."""
         values = self.entries(table, path)
         if values is None:
@@ -163,14 +163,14 @@ class _Reader:
             self.refuse(path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do")
         return tuple(map(str, values))
 
-    def entries(self, table: Mapping[str, Any], path: tuple[str | int, ...]) -> list[Any] | None:
+    def entries(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> list[Any] | None:
         values = table.get(str(path[-1]))
         if values is None or isinstance(values, list):
             return values
         self.refuse(path, f"'{path[-1]}' must be a list, such as {path[-1]} = [\"…\"]")
         return None
 
-    def table(self, value: Any, path: tuple[str | int, ...]) -> Mapping[str, Any]:
+    def table(self, value: Any, path: tuple[str | int, ...]) -> Mapping[str, object]:
         if isinstance(value, dict):
             return value
         self.refuse(path, f"'{path[0]}' must be a table")
@@ -200,7 +200,7 @@ def _failure(lines: Sequence[str]) -> Failure:
     return Failure(whose=failure.whose, message=lines[0], next_step=failure.next_step, evidence="\n".join(lines[1:41]))
 
 
-def _policy(reader: _Reader, content: Mapping[str, Any]) -> Policy:
+def _policy(reader: _Reader, content: Mapping[str, object]) -> Policy:
     reader.known(content, _KEYS, ())
     trust = reader.table(content.get("trust", {}), ("trust",))
     reader.known(trust, _TRUST_KEYS, ("trust",))
@@ -240,7 +240,7 @@ def _notable(reader: _Reader, value: Any) -> float | None:
     return None
 
 
-def _targets(reader: _Reader, content: Mapping[str, Any]) -> tuple[Target, ...]:
+def _targets(reader: _Reader, content: Mapping[str, object]) -> tuple[Target, ...]:
     given = content.get("target")
     if given is None:
         return DEFAULT.targets

@@ -4,7 +4,7 @@ Every operation looks before it does, so that it may be repeated at any time, af
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 from gidgethub import HTTPException
 
@@ -168,8 +168,24 @@ async def put_check_run(
     return await patiently(poster, act)
 
 
-def _check_content(run: CheckRun, name: str) -> dict[str, Any]:
-    content: dict[str, Any] = {
+class _CheckOutput(TypedDict):
+    title: str
+    summary: str
+
+
+class _CheckContent(TypedDict):
+    """A check run as GitHub takes it."""
+
+    name: str
+    external_id: str
+    status: str
+    output: _CheckOutput
+    conclusion: NotRequired[str]
+    details_url: NotRequired[str]
+
+
+def _check_content(run: CheckRun, name: str) -> _CheckContent:
+    content: _CheckContent = {
         "name": name,
         "external_id": str(run.sequence),
         "status": run.status,

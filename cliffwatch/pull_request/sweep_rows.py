@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from cliffwatch.comparing.ordering import CHANGED
-from cliffwatch.reports.across import Across
+from cliffwatch.reports.several.across import Across
 
 FEWEST = 3
 """Cases that make one line of themselves."""
@@ -21,15 +21,11 @@ class Line:
 
 def lines_of(chosen: Sequence[Across], everything: Sequence[Across]) -> list[Line]:
     """Lines for the chosen rows of one benchmark and metric, the largest first; `everything` are all rows of it, chosen or not:
-    what lies between two cases and did not change keeps them apart.
+    what lies between two cases and did not change keeps them apart. Of several parameters the one that makes the fewest lines.
     """
     wanted = {id(row) for row in chosen}
-    parameter = _swept(everything)
-    lines = [Line(label=label(row.params), rows=(row,)) for row in chosen] if parameter is None else []
-    if parameter is not None:
-        for others, rows in _by_others(everything, parameter):
-            for neighbours in _runs(rows, wanted):
-                lines += _lines(neighbours, parameter, others)
+    ways = [_lines_over(parameter, everything, wanted) for parameter in _swept(everything)]
+    lines = min(ways, key=len, default=[_alone(row) for row in chosen])
     return sorted(lines, key=lambda line: -max(row.size for row in line.rows))
 
 
@@ -37,12 +33,26 @@ def label(params: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in params.items())
 
 
-def _swept(rows: Sequence[Across]) -> str | None:
-    """The numeric parameter with the most values, if there are enough."""
-    names = {name for row in rows for name in row.params}
-    values = {name: {row.params.get(name, "") for row in rows} for name in sorted(names)}
-    numeric = [name for name, each in values.items() if len(each) >= FEWEST and all(map(_is_number, each))]
-    return max(numeric, key=lambda name: len(values[name]), default=None)
+def _alone(row: Across) -> Line:
+    return Line(label=label(row.params), rows=(row,))
+
+
+def _swept(rows: Sequence[Across]) -> list[str]:
+    """The numeric parameters with values enough, that with most values first; cases may lack them."""
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.params.items():
+            values.setdefault(name, set()).add(value)
+    numeric = [name for name, each in sorted(values.items()) if len(each) >= FEWEST and all(map(_is_number, each))]
+    return sorted(numeric, key=lambda name: -len(values[name]))
+
+
+def _lines_over(parameter: str, everything: Sequence[Across], wanted: set[int]) -> list[Line]:
+    lines = [_alone(row) for row in everything if id(row) in wanted and parameter not in row.params]
+    for others, rows in _by_others(everything, parameter):
+        for neighbours in _runs(rows, wanted):
+            lines += _lines(neighbours, parameter, others)
+    return lines
 
 
 def _is_number(text: str) -> bool:
@@ -52,6 +62,8 @@ def _is_number(text: str) -> bool:
 def _by_others(rows: Sequence[Across], parameter: str) -> Iterator[tuple[dict[str, str], list[Across]]]:
     groups: dict[tuple[tuple[str, str], ...], list[Across]] = {}
     for row in rows:
+        if parameter not in row.params:
+            continue
         others = tuple((name, value) for name, value in row.params.items() if name != parameter)
         groups.setdefault(others, []).append(row)
     for others, group in groups.items():
@@ -71,6 +83,6 @@ def _kind(row: Across) -> tuple[str | None, ...]:
 
 def _lines(rows: tuple[Across, ...], parameter: str, others: Mapping[str, str]) -> list[Line]:
     if len(rows) < FEWEST or rows[0].verdict not in CHANGED:
-        return [Line(label=label(row.params), rows=(row,)) for row in rows]
+        return [_alone(row) for row in rows]
     first, last = (row.params[parameter] for row in (rows[0], rows[-1]))
     return [Line(label=", ".join(filter(None, (f"{parameter} {first}-{last}", label(others)))), rows=rows)]

@@ -11,8 +11,8 @@ from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import Across
 from cliffwatch.reports.markdown import code, word
+from cliffwatch.reports.several.across import Across
 
 _LEGEND = (
     "▲ worse, ▼ better, with the interval; ~ is within the noise, - was not measured there. Boots are per kernel. A/A control: base against base, its largest"

@@ -21,8 +21,8 @@ from cliffwatch.pull_request.state import (
     Waiting,
 )
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import sentence_across
 from cliffwatch.reports.markdown import word
+from cliffwatch.reports.several.across import sentence_across
 
 PENDING = (Waiting, Queued, Building, Booting)
 SHORT = 12

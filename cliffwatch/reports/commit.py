@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext, trials
@@ -83,8 +84,8 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
     left = sum(not (row.base and row.head) for row in compared.primary_rows())
     if left:
         yield _cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
-    for sweep in compared.sweeps:
-        yield from _wrapped(f"{sweep.benchmark}: {sweep.words}")
+    for line in sweep_lines(compared.sweeps):
+        yield from _wrapped(f"{line.name}: {line.words}")
 
 
 def _wrapped(text: str) -> list[str]:

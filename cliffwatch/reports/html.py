@@ -1,5 +1,6 @@
 """The report as one page that needs nothing else: no script, no other host."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -7,10 +8,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
+from cliffwatch.reports.several.matrix import arm_names, cell, matrix
 from cliffwatch.reports.styles import visible
 
 _PAGES = Environment(
@@ -23,20 +26,37 @@ _PAGES = Environment(
 
 
 def html_report(compared: ComparisonSet, context: ReportContext) -> str:
-    rows = compared.primary_rows()
-    suites = [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)]
+    return html_of_arms([compared], context)
+
+
+def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
+    """Of more than two arms a matrix comes first, then each arm against the first one."""
+    parts = [_part(each) for each in compared]
+    title = parts[0]["sentence"] if len(parts) == 1 else f"{len(parts) + 1} arms, each against {compared[0].base.name}"
     page = _PAGES.get_template("report.html").render(
-        compared=compared,
+        title=title,
+        parts=parts,
         context=context,
-        suites=suites,
+        names=arm_names(compared) if len(parts) > 1 else (),
+        matrix=matrix(compared) if len(parts) > 1 else (),
+        cell=cell,
         figures=figures,
         beyond_noise=beyond_noise,
         DECIDED=DECIDED,
         counted=counted,
-        sentence=sentence(compared),
-        trials=trials(compared),
-        legend=list(legend(rows, compared.means)),
-        thresholds=thresholds_differ(rows),
-        sight=SIGHT[compared.mode] if compared.mode else "",
     )
     return visible(page)
+
+
+def _part(compared: ComparisonSet) -> dict[str, object]:
+    rows = compared.primary_rows()
+    return {
+        "compared": compared,
+        "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
+        "sweep_lines": list(sweep_lines(compared.sweeps)),
+        "sentence": sentence(compared),
+        "trials": trials(compared),
+        "legend": list(legend(rows, compared.means)),
+        "thresholds": thresholds_differ(rows),
+        "sight": SIGHT[compared.mode] if compared.mode else "",
+    }

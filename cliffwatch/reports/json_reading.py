@@ -26,7 +26,7 @@ def comparison_set_of(summary: ComparisonSummary, rows: Sequence[ComparisonRow])
 
 
 def _side(side: SideRecord) -> SideFacts:
-    return SideFacts(label=side.label, facts=side.facts, boots=side.boots)
+    return SideFacts(name=side.name, label=side.label, facts=side.facts, boots=side.boots)
 
 
 def _comparison(row: ComparisonRow) -> Comparison:

@@ -1,5 +1,8 @@
 """The report for programs: Comparison JSON (docs/formats.md)."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
 from cliffwatch.formats.comparison import (
     FORMAT,
@@ -18,25 +21,42 @@ def json_report(compared: ComparisonSet, context: ReportContext) -> str:
     return written(comparison_document(compared, context)).decode()
 
 
+def json_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
+    """One document of several arms, each against the first one."""
+    first = compared[0]
+    named = [(each.head.name, each) for each in compared]
+    arms = (_side(first.base.name, first.base), *(_side(name, each.head) for name, each in named))
+    return written(_document(arms, named, context)).decode()
+
+
 def comparison_document(compared: ComparisonSet, context: ReportContext) -> ComparisonDocument:
+    """The document of two sides, which are base and head whatever they are called elsewhere."""
+    arms = (_side("base", compared.base), _side("head", compared.head))
+    return _document(arms, [("head", compared)], context)
+
+
+def _document(
+    arms: tuple[SideRecord, ...], named: Sequence[tuple[str, ComparisonSet]], context: ReportContext
+) -> ComparisonDocument:
+    first = named[0][1]
     return ComparisonDocument(
         format=FORMAT,
         format_version=FORMAT_VERSION,
         method_version=METHOD_VERSION,
-        arms=(_side("base", compared.base), _side("head", compared.head)),
-        platform=compared.platform,
-        mode=compared.mode,
-        notable=compared.notable,
-        alpha=compared.alpha,
-        warnings=compared.warnings,
+        arms=arms,
+        platform=first.platform,
+        mode=first.mode,
+        notable=first.notable,
+        alpha=first.alpha,
+        warnings=tuple(dict.fromkeys(warning for _, each in named for warning in each.warnings)),
         failures=tuple(
             ArmFailureRecord(arm=each.arm, message=each.message, evidence=each.evidence) for each in context.failures
         ),
-        means=compared.means,
-        control=compared.control,
-        sweeps=compared.sweeps,
-        left_out=tuple(map(outcome_record, compared.left_out)),
-        comparisons=tuple(map(comparison_row, compared.rows)),
+        means=tuple(replace(mean, arm=arm) for arm, each in named for mean in each.means),
+        control=first.control,
+        sweeps=tuple(replace(sweep, arm=arm) for arm, each in named for sweep in each.sweeps),
+        left_out=tuple(map(outcome_record, dict.fromkeys(outcome for _, each in named for outcome in each.left_out))),
+        comparisons=tuple(comparison_row(row, arm) for arm, each in named for row in each.rows),
     )
 
 
@@ -44,7 +64,7 @@ def _side(name: str, side: SideFacts) -> SideRecord:
     return SideRecord(name=name, label=side.label, boots=side.boots, facts=dict(side.facts))
 
 
-def comparison_row(row: Comparison) -> ComparisonRow:
+def comparison_row(row: Comparison, arm: str = "head") -> ComparisonRow:
     """A row as documents, the service and its pages have it."""
     return ComparisonRow(
         suite=row.case.suite,
@@ -52,6 +72,7 @@ def comparison_row(row: Comparison) -> ComparisonRow:
         params=dict(row.case.params),
         metric=row.metric,
         unit=row.unit,
+        arm=arm,
         better=row.better,
         platform=row.platform,
         mode=row.mode,

@@ -10,6 +10,7 @@ from html import escape
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
@@ -33,16 +34,16 @@ LONGEST = 60_000
 def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     """At most `LONGEST` characters; rows that do not fit are counted, the changed ones stay."""
     lines = [f"### {sentence(compared)}", ""]
-    lines += [line for warning in compared.warnings for line in (f"**{_text(warning)}**", "")]
+    lines += [line for warning in compared.warnings for line in (f"**{escaped(warning)}**", "")]
     for failure in context.failures:
-        lines += [f"**{_text(failure.arm)}: {_text(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
+        lines += [f"**{escaped(failure.arm)}: {escaped(failure.message)}**", "", *block(failure.evidence, lines=30), ""]
     lines += [f"{code(compared.base.label)} → {code(compared.head.label)}  ", _where(compared, context), ""]
     rows = compared.primary_rows()
     changed = compared.changed_rows()
     if changed:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
-    lines += [f"- {code(str(row.case))}: {_text(figures.undecided(row))}" for row in compared.open_rows()]
-    lines += [f"- {code(sweep.benchmark)}: {_text(sweep.words)}" for sweep in compared.sweeps]
+    lines += [f"- {code(str(row.case))}: {escaped(figures.undecided(row))}" for row in compared.open_rows()]
+    lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_footer(compared, context)]
     return inert(_folded("\n".join(lines), rows))
 
@@ -54,7 +55,7 @@ def _where(compared: ComparisonSet, context: ReportContext) -> str:
         compared.platform or "unknown platform",
         *context.setting,
     ]
-    return _text(", ".join(facts))
+    return escaped(", ".join(facts))
 
 
 def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
@@ -79,15 +80,15 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for mean in compared.means:
-        yield f"Geometric mean of {_text(mean.metric)}: {figures.mean(mean)} over {counted(mean.rows, 'row')}.  "
+        yield f"Geometric mean of {escaped(mean.metric)}: {figures.mean(mean)} over {counted(mean.rows, 'row')}.  "
     if compared.control is not None:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}.  "
     for line in legend(compared.primary_rows(), compared.means):
-        yield f"{_text(line)}  "
+        yield f"{escaped(line)}  "
     for note in context.notes:
-        yield f"{_text(note)}  "
+        yield f"{escaped(note)}  "
 
 
 def _folded(text: str, rows: Sequence[Comparison]) -> str:
@@ -108,12 +109,12 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
     return "\n".join(parts)[: LONGEST + 1000] + "\n"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Sentences that cannot become markup, a mention, a reference or a link."""
-    escaped = " ".join(text.translate(_ESCAPED).split())
+    text = " ".join(text.translate(_ESCAPED).split())
     for start, rest in (("@", ""), ("\\#", ""), (":", "//"), ("www", "."), ("GH", "-")):
-        escaped = escaped.replace(f"{start}{rest}", f"{start}\N{ZERO WIDTH SPACE}{rest}")
-    return escaped
+        text = text.replace(f"{start}{rest}", f"{start}\N{ZERO WIDTH SPACE}{rest}")
+    return text
 
 
 def code(text: str, most: int = 200) -> str:

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise, likely
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
@@ -155,7 +156,7 @@ def _explanations(rows: Sequence[Comparison]) -> list[str]:
 
 
 def _sweeps(compared: ComparisonSet) -> list[str]:
-    lines = [f"  {plain(f'{sweep.benchmark}: {sweep.words}')}" for sweep in compared.sweeps]
+    lines = [f"  {plain(f'{line.name}: {line.words}')}" for line in sweep_lines(compared.sweeps)]
     return ["", *lines] if lines else []
 
 

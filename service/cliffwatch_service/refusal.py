@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from cliffwatch.formats.values import FreeJson
+
 
 class Refusal(Exception):
     """A refusal: who sent a request reads it as a problem document (RFC 9457), who gave a command on his terminal.
@@ -22,7 +24,7 @@ class Refusal(Exception):
         return _again, (self.status, self.title, self.detail, self.errors, self.more)
 
 
-def _again(status: int, title: str, detail: str, errors: Sequence[tuple[str, str]], more: dict[str, Any]) -> Refusal:
+def _again(status: int, title: str, detail: str, errors: Sequence[tuple[str, str]], more: FreeJson) -> Refusal:
     return Refusal(status, title, detail, errors=errors, **more)
 
 

@@ -242,19 +242,27 @@ def test_branches_that_the_policy_does_not_follow_are_not_measured(repository: P
     assert plan_of(repository, "push", push(repository, before=before)).commits == 2
 
 
+PUSH = {
+    "ref": "refs/heads/x",
+    "before": "0" * 40,
+    "after": "1" * 40,
+    "repository": {"full_name": "kernel/linux", "default_branch": "master"},
+}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("schedule", {}, "nothing is measured for the event 'schedule'"),
         ("push", "no JSON", "cannot be used"),
         ("push", "[" * 100_000, "cannot be used"),
-        ("push", [1], "it holds no object"),
-        ("push", {"ref": "refs/tags/v1"}, "it has no before"),
-        ("push", {"ref": "refs/tags/v1", "before": "0" * 40, "after": "1" * 40}, "not to a branch"),
-        ("push", {"ref": "refs/heads/x", "before": "1" * 40, "after": "0" * 40}, "the branch was deleted"),
-        ("push", {"ref": "refs/heads/x", "before": "$(id)", "after": "1" * 40}, "before is no whole commit"),
-        ("pull_request", {"pull_request": {"head": {}, "base": {}}}, "it has no pull_request.base.repo.full_name"),
-        ("pull_request", pull_request("1" * 40, "--upload-pack=x"), "head.sha is no whole commit"),
+        ("push", [1], "cannot be used: Expected `object`"),
+        ("push", {"ref": "refs/tags/v1"}, "missing required field `before`"),
+        ("push", {**PUSH, "ref": "refs/tags/v1"}, "not to a branch"),
+        ("push", {**PUSH, "after": "0" * 40}, "the branch was deleted"),
+        ("push", {**PUSH, "before": "$(id)"}, "before: Expected str matching"),
+        ("pull_request", {"pull_request": {"head": {}, "base": {}}}, "pull_request.head: Object missing"),
+        ("pull_request", pull_request("1" * 40, "--upload-pack=x"), "head.sha: Expected str matching"),
         ("pull_request", pull_request("1" * 40, "2" * 40), "does not have 111111111111"),
     ],
 )

@@ -1,12 +1,12 @@
 """One job of the matrix: what it measures, how it ends, and that nothing of the tree is a command to GitHub's runner."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 from toy import change, git
 
 from cliffwatch.command.main import main

@@ -283,11 +283,11 @@ def test_a_push_is_published_as_a_check_run_alone(
     ("more", "words"),
     [
         ({"event": "pull_request_target"}, "nothing is published for the event"),
-        ({"head_sha": "main"}, "head_sha is no whole commit"),
-        ({"head_repository": None}, "it has no head_repository.full_name"),
-        ({"head_repository": {"full_name": "../x"}}, "is no repository"),
-        ({"head_branch": "a b\n::set-output::"}, "a branch has no name"),
-        ({"id": "1"}, "id is no number"),
+        ({"head_sha": "main"}, "workflow_run.head_sha: Expected str matching"),
+        ({"head_repository": None}, "workflow_run.head_repository: Expected"),
+        ({"head_repository": {"full_name": "../x"}}, "head_repository.full_name: Expected str matching"),
+        ({"head_branch": "a b\n::set-output::"}, "workflow_run.head_branch: Expected str matching"),
+        ({"id": "1"}, "workflow_run.id: Expected int"),
     ],
 )
 def test_an_event_that_is_none_is_refused(

@@ -339,7 +339,7 @@ def test_every_case_comes_back_from_bencher(arms: list[Arm]) -> None:
     keys = {(each.case, each.metric, each.unit) for boot in arm.boots for each in boot.samples}
     plain = {key for key in keys if "(" not in key[2] and ")" not in key[2] and "\n" not in key[1] + key[2]}
     parsed = parse_bencher(format_bencher(arm))
-    back = {(CaseKey(v.suite or "", v.benchmark, tuple(v.params.items())), v.metric, v.unit) for v in parsed.values}
+    back = {(each.case, each.metric, each.unit) for each in parsed.samples}
     assert parsed.problems == ()
     assert plain <= back
 
@@ -447,14 +447,14 @@ def test_of_a_report_for_kcidb_each_boots_values_come_back(tmp_path: Path) -> No
 def test_any_report_is_read_without_an_exception(odd: Any) -> None:
     for test in (odd, {"status": "FAIL", "misc": odd, "number": {"value": 1}}):
         report = json.dumps({"version": {"major": 5}, "tests": [test], "builds": odd})
-        assert all(isinstance(value.value, float) for value in parse_any(report).values)
+        assert all(isinstance(sample.value, float) for sample in parse_any(report).samples)
 
 
 def test_numbers_of_other_ci_systems_are_read() -> None:
     test = {"id": "o:1", "build_id": "o:b", "origin": "o", "path": "fio.read", "number": {"value": 5, "unit": "B/s"}}
     lost = {"id": "o:2", "build_id": "o:b", "origin": "o", "path": "boot", "status": "MISS"}
     parsed = parse_any(json.dumps({"version": {"major": 4, "minor": 5}, "tests": [test, lost]}))
-    assert [(each.benchmark, each.metric, each.unit, each.value) for each in parsed.values] == [
+    assert [(each.case.benchmark, each.metric, each.unit, each.value) for each in parsed.samples] == [
         ("fio.read", "number", "B/s", 5)
     ]
     assert [each.reason for each in parsed.problems] == ["MISS: it did not end well"]

@@ -48,7 +48,7 @@ def measured(name: str, mode: Mode, seed: int, slower: float = 1.0) -> Arm:
     plain = arm(name, values, mode=mode, resolution=0.001)
 
     def of_run(boot: Boot) -> Boot:
-        readings = [replace(each, readings=(each.value * 0.999, each.value * 1.001)) for each in boot.samples]
+        readings = [each._replace(readings=(each.value * 0.999, each.value * 1.001)) for each in boot.samples]
         stage = "screen" if boot.index <= 6 else "confirm"
         number = 2 * boot.index - (name == "base")
         return replace(

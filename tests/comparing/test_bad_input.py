@@ -65,7 +65,7 @@ def test_two_kernels_in_one_arm_are_told_as_two_modes() -> None:
 def test_sides_with_different_units_are_invalid_and_name_them() -> None:
     head = arm("head", {SEQ_GET: [1.0]})
     (boot,) = head.boots
-    micro = replace(boot, samples=(replace(boot.samples[0], unit="us/op"),))
+    micro = replace(boot, samples=(boot.samples[0]._replace(unit="us/op"),))
     compared = compare(arm("base", {SEQ_GET: [1.0]}), replace(head, boots=(micro,)), exact)
 
     assert isinstance(compared, ComparisonSet)

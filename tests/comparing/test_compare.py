@@ -71,7 +71,7 @@ def test_a_step_of_the_printed_digits_is_no_change_and_rules_none_out() -> None:
 def test_readings_that_disagree_within_a_boot_blur_the_row() -> None:
     base, head = arm("base", {SEQ_GET: [0.798]}), arm("head", {SEQ_GET: [0.803]})
     (boot,) = base.boots
-    restless = replace(boot, samples=(replace(boot.samples[0], readings=(0.804, 0.792)),))
+    restless = replace(boot, samples=(boot.samples[0]._replace(readings=(0.804, 0.792)),))
     row = only(compare(replace(base, boots=(restless,)), head, exact))
 
     assert row.verdict == "inconclusive"

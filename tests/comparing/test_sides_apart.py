@@ -92,7 +92,7 @@ def test_rows_that_changed_each_its_own_way_are_no_drift(factors: Sequence[float
         replace(
             boot,
             samples=tuple(
-                replace(each, value=each.value * factor) for each, factor in zip(boot.samples, factors, strict=True)
+                each._replace(value=each.value * factor) for each, factor in zip(boot.samples, factors, strict=True)
             ),
         )
         for boot in head.boots

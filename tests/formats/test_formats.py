@@ -235,6 +235,8 @@ comparisons = st.builds(
             metric=names,
             words=texts,
             base_breakpoint=optional(st.tuples(numbers, numbers)),
+            fixed=st.dictionaries(names, optional(texts), max_size=2),
+            differs=optional(st.booleans()),
         )
     ),
     left_out=tuples(outcomes),

@@ -27,7 +27,7 @@ def parse_all(data: bytes) -> None:
     text = data.decode(errors="replace")
     for parse in (parse_any, parse_go_bench, parse_veristat, parse_bencher):
         parsed = parse(text)
-        assert all(math.isfinite(value.value) for value in parsed.values)
+        assert all(math.isfinite(sample.value) for sample in parsed.samples)
         assert all(problem.reason for problem in parsed.problems)
     check_table(read_csv_table(text))
     if data.startswith(b"PAR1"):

@@ -21,7 +21,7 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch_runner.guest import boot as boot_module
 from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest.boot import BootEnd, BootOrder, boot_guest
+from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, boot_guest
 from cliffwatch_runner.guest.files import beyond_limits, escaped
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, make_plan
@@ -88,15 +88,14 @@ def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     """Boots the shell script, as the plan's first boot, up to its files and its archive."""
     home = folder / "boots" / "001-base"
     order = BootOrder(
-        kernel=folder,
-        config=config,
+        kernel=ArmKernel(folder=folder, config=config),
         programs=(),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),
         forbidden=(),
         limits=GuestLimits(quiet=120.0, cases={}, host=240.0),
         sandbox=Sandbox(level="none", user=None),
-        argv=lambda folders: argv_of(folders, script),
+        argv=lambda folders, _: argv_of(folders, script),
     )
     began = datetime.now(UTC)
     end = boot_guest(order, home / "1", on_case=lambda _: None, should_stop=lambda: False)

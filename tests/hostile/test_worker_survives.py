@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_documents import made_work
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import as_json
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
@@ -55,22 +57,9 @@ class Service(Client):
 
 
 def job(name: str, **other: Any) -> dict[str, Any]:
-    return {
-        "job": name,
-        "lease": f"lease-{name}",
-        "tree": "https://git.example.org/linux.git",
-        "base": "1" * 40,
-        "head": "2" * 40,
-        "platform": "emulated-x86-64",
-        "mode": "icount",
-        "suites": ["local-storage"],
-        "profile": "smoke",
-        "boots": "1",
-        "seed": 1,
-        "heartbeat_seconds": 30,
-        "cancel": False,
-        **other,
-    }
+    """As the service answers it."""
+    answer: dict[str, Any] = as_json(made_work(job=name, lease=f"lease-{name}"))
+    return answer | other
 
 
 STAND_IN = """
@@ -159,7 +148,7 @@ def test_what_lies_in_the_spool_at_the_start_ends_no_worker(
     break_for(monkeypatch, "poison", error)
     spool = Spool(tmp_path / "spool")
     for name in ("poison", "good"):
-        shutil.copytree(RUN, spool.begin(job(name)).results)
+        shutil.copytree(RUN, spool.begin(made_work(job=name)).results)
     lines = do(Service(), host(tmp_path), tmp_path / "spool")
 
     assert "sent what job good left: 2 boots" in lines
@@ -206,8 +195,8 @@ def test_every_file_that_is_uploaded_is_something_else(tmp_path: Path, name: str
     secret.write_text(json.dumps({"secret": SECRET, "index": 1}))
     spool = Spool(tmp_path / "spool")
     for each in ("poison", "good"):
-        shutil.copytree(RUN, spool.begin(job(each)).results)
-    path = spool.begin(job("poison")).results / name
+        shutil.copytree(RUN, spool.begin(made_work(job=each)).results)
+    path = spool.begin(made_work(job="poison")).results / name
     path.unlink()
     KINDS[kind](path, secret)
     service = Service(job("next"))
@@ -221,7 +210,7 @@ def test_every_file_that_is_uploaded_is_something_else(tmp_path: Path, name: str
 
 def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
-    results = spool.begin(job("poison")).results
+    results = spool.begin(made_work(job="poison")).results
     shutil.copytree(RUN, results)
     odd = results / "boots" / "001-base" / "1" / "odd"
     odd.mkdir()
@@ -236,17 +225,18 @@ def test_odd_folders_in_a_spooled_boot_are_not_sent_and_stop_nothing(tmp_path: P
 
 
 def test_a_job_that_the_service_names_oddly_is_failed_and_the_next_one_taken(tmp_path: Path) -> None:
-    service = Service(job("../../escape", lease="odd"), {"job": 7}, ["no job"], job("good"))
+    service = Service(job("../../escape", lease="odd"), {"job": 7}, ["no job"], job("half", suites=None), job("good"))
     do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["odd"]["outcome"] == "host-failed"
+    assert service.ended["lease-half"]["reason"] == "this host cannot read the job: suites: Expected array, got null"
     assert service.ended["lease-good"]["outcome"] == "done"
     assert not (tmp_path.parent / "escape").exists()
 
 
 def test_a_reason_that_the_service_never_takes_is_not_sent_for_ever(tmp_path: Path) -> None:
     service = Service(job("poison"), job("good"))
-    service.refusing = [Refused(status=422, title="wrong", detail="the reason holds what cannot be stored", body={})]
+    service.refusing = [Refused(status=422, title="wrong", detail="the reason holds what cannot be stored")]
     do(service, host(tmp_path), tmp_path / "spool")
 
     assert service.ended["lease-poison"]["outcome"] == "host-failed"

@@ -22,7 +22,7 @@ from cliffwatch_runner.build.prebuilt import prebuilt_kernel
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.command.cache_folder import default_cache
 from cliffwatch_runner.guest.argv import GuestShape, guest_argv
-from cliffwatch_runner.guest.boot import BootEnd
+from cliffwatch_runner.guest.boot import ArmKernel, BootEnd
 from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.plan.plan import PlannedBoot, make_plan
 from cliffwatch_runner.plan.selection import select_cases
@@ -86,6 +86,7 @@ def boots(package: Path, bench: Path, tmp_path_factory: pytest.TempPathFactory) 
         )
         kernel = prebuilt_kernel(package, settings)
         assert isinstance(kernel, Kernel), kernel
+        arm = ArmKernel(folder=kernel.folder, config=kernel.given_config, prebuilt=True)
         sandbox = isolated(choose_guest_sandbox("auto"))
         guest = GuestSettings(
             programs=(bench / "bench", bench / "fixed_seed.so"),
@@ -95,7 +96,7 @@ def boots(package: Path, bench: Path, tmp_path_factory: pytest.TempPathFactory) 
             argv=partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=SHAPE, cpus=()),
             hang_after=1800.0,
         )
-        failure = measure(PlanExecution(plan, guest, out, Silent(), threading.Event()), {"head": kernel}, at_once=2)
+        failure = measure(PlanExecution(plan, guest, out, Silent(), threading.Event()), {"head": arm}, at_once=2)
     assert failure is None, failure
     names = ("boot", "environment", "samples")
     return [

@@ -7,7 +7,7 @@ from cliffwatch.parsers.readings import Parsed
 
 
 def values(parsed: Parsed) -> dict[str, float]:
-    return {value.metric: value.value for value in parsed.values}
+    return {sample.metric: sample.value for sample in parsed.samples}
 
 
 def run_of(name: str, *lines: str) -> str:
@@ -25,10 +25,10 @@ HITS = run_of(
 
 def test_the_iter_lines_after_warm_up_are_the_samples() -> None:
     parsed = parse_bench(HITS)
-    hits = parsed.values[0]
+    hits = parsed.samples[0]
 
-    assert (hits.benchmark, hits.metric, hits.unit) == ("trig-fentry", "hits", "M ops/s")
-    assert hits.samples == (5.9, 6.1)
+    assert (hits.case.benchmark, hits.metric, hits.unit) == ("trig-fentry", "hits", "M ops/s")
+    assert hits.readings == (5.9, 6.1)
     assert hits.value == pytest.approx(6.0)
     assert parsed.problems == ()
 
@@ -38,7 +38,7 @@ def test_the_warm_up_of_a_pasted_output_is_the_one_that_makes_its_summary() -> N
         "hits    6.000 ± 0.141M/s", "hits    6.100 ± 0.000M/s"
     )
 
-    assert parse_bench(text).values[0].samples == (6.1,)
+    assert parse_bench(text).samples[0].readings == (6.1,)
 
 
 def test_trees_before_5_16_print_no_total() -> None:
@@ -57,7 +57,7 @@ def test_drops_are_operations_but_zero_of_both_is_a_failure() -> None:
         zero = zero.replace(number, "0.000")
     parsed = parse_bench(zero)
 
-    assert parsed.values == ()
+    assert parsed.samples == ()
     assert "zero operations" in parsed.problems[0].reason
 
 
@@ -126,7 +126,7 @@ def test_a_slow_case_keeps_the_digits_that_its_iter_lines_lack() -> None:
             "important_hits throughput    0.000 ± 0.000 M ops/s",
         )
     )
-    latency = next(value for value in parsed.values if value.metric == "hits-latency")
+    latency = next(sample for sample in parsed.samples if sample.metric == "hits-latency")
 
     assert latency.value == pytest.approx(15789.474)
     assert latency.resolution == pytest.approx(0.001)
@@ -203,8 +203,8 @@ def test_hashmap_lookup_is_the_mean_over_its_cpus() -> None:
         )
     )
 
-    assert parsed.values[0].value == 51.0
-    assert parsed.values[0].samples == (50.0, 52.0)
+    assert parsed.samples[0].value == 51.0
+    assert parsed.samples[0].readings == (50.0, 52.0)
 
 
 def test_full_update_prints_a_line_a_cpu() -> None:
@@ -231,14 +231,14 @@ def test_the_timing_library_prints_medians() -> None:
     )
 
     assert values(parsed) == {"latency": 82.5, "latency-p99": 83.9}
-    assert parsed.values[0].params == {"scenario": "tcp-v4-lru-hit"}
+    assert parsed.samples[0].case.params == (("scenario", "tcp-v4-lru-hit"),)
     assert "proportionality" in parsed.problems[0].reason
 
 
 def test_no_timing_samples_is_a_failure_although_bench_ends_well() -> None:
     parsed = parse_bench(run_of("bpf-nop", "No timing samples collected."))
 
-    assert parsed.values == ()
+    assert parsed.samples == ()
     assert parsed.problems[0].reason == "failed: No timing samples collected."
 
 
@@ -258,7 +258,7 @@ def test_an_infinite_rate_is_no_number_of_producers() -> None:
     ]
     parsed = parse_bench(run_of("bpf-loop", *lines))
 
-    assert [value.metric for value in parsed.values] == ["throughput-per-producer"]
+    assert [sample.metric for sample in parsed.samples] == ["throughput-per-producer"]
     assert any(problem.reason == "throughput is no number" for problem in parsed.problems)
 
 
@@ -279,14 +279,14 @@ def test_an_output_that_was_cut_off_keeps_its_readings() -> None:
 def test_a_benchmark_that_nobody_knows_is_read_by_its_lines() -> None:
     parsed = parse_bench(HITS.replace("trig-fentry", "qp-trie-lookup"))
 
-    assert parsed.values[0].benchmark == "qp-trie-lookup"
+    assert parsed.samples[0].case.benchmark == "qp-trie-lookup"
     assert parsed.problems == ()
 
 
 def test_several_runs_in_one_text_stay_apart() -> None:
     parsed = parse_bench(HITS + HITS.replace("trig-fentry", "trig-fexit"))
 
-    assert [value.benchmark for value in parsed.values if value.metric == "hits"] == ["trig-fentry", "trig-fexit"]
+    assert [each.case.benchmark for each in parsed.samples if each.metric == "hits"] == ["trig-fentry", "trig-fexit"]
 
 
 def test_a_line_of_no_known_kind_is_reported_with_its_number() -> None:

@@ -19,7 +19,7 @@ DOUBT = "WARNING: proportionality check failed (2N/N ratio=2.2)"
 
 
 def named(parsed: Parsed, metric: str = "hits") -> list[tuple[str, float]]:
-    return [(value.benchmark, value.value) for value in parsed.values if value.metric == metric]
+    return [(sample.case.benchmark, sample.value) for sample in parsed.samples if sample.metric == metric]
 
 
 def problems(parsed: Parsed) -> list[tuple[int, str, str]]:
@@ -114,27 +114,27 @@ def test_memory_is_compared_as_it_is_and_rates_by_true_seconds() -> None:
 def test_the_warm_up_of_a_run_leaves_at_least_its_last_reading(warmup: int, samples: tuple[float, ...]) -> None:
     parsed = parse_bench(hits(0, 1) + hits(1, 5) + hits(2, 7) + summary(6), warmup=warmup)
 
-    assert parsed.values[0].samples == samples
+    assert parsed.samples[0].readings == samples
 
 
 def test_readings_keep_one_warm_up_unless_another_fits_the_summary_better() -> None:
     four = [hits(0, 1), hits(1, 5), hits(2, 7), hits(3, 7)]
 
-    assert parse_bench("".join(four) + summary(7)).values[0].samples == (7.0, 7.0)
-    assert parse_bench("".join(four) + summary(6.333)).values[0].samples == (5.0, 7.0, 7.0)
-    assert parse_bench("".join(four) + summary(5)).values[0].samples == (5.0, 7.0, 7.0)
-    assert parse_bench(hits(0, 6) + hits(1, 6) + hits(2, 6) + summary(6)).values[0].samples == (6.0, 6.0)
+    assert parse_bench("".join(four) + summary(7)).samples[0].readings == (7.0, 7.0)
+    assert parse_bench("".join(four) + summary(6.333)).samples[0].readings == (5.0, 7.0, 7.0)
+    assert parse_bench("".join(four) + summary(5)).samples[0].readings == (5.0, 7.0, 7.0)
+    assert parse_bench(hits(0, 6) + hits(1, 6) + hits(2, 6) + summary(6)).samples[0].readings == (6.0, 6.0)
 
 
 def test_a_reading_that_is_no_number_does_not_choose_the_warm_up() -> None:
     infinite = hits(1, 5).replace("hits    5.000M/s", "hits      infM/s")
     parsed = parse_bench(hits(0, 1) + infinite + hits(2, 7) + hits(3, 7) + summary(7))
 
-    assert parsed.values[0].samples == (7.0, 7.0)
+    assert parsed.samples[0].readings == (7.0, 7.0)
 
 
-def test_the_suite_that_is_given_is_that_of_the_values() -> None:
-    assert {value.suite for value in parse_bench(hits(0, 1) + hits(1, 5) + summary(5), suite="s").values} == {"s"}
+def test_the_suite_that_is_given_is_that_of_the_samples() -> None:
+    assert {each.case.suite for each in parse_bench(hits(0, 1) + hits(1, 5) + summary(5), suite="s").samples} == {"s"}
 
 
 def test_what_is_no_number_is_named_with_the_line_of_the_summary() -> None:
@@ -153,7 +153,7 @@ def test_only_dropped_operations_are_a_result() -> None:
 
 
 def test_an_iteration_with_the_number_of_the_one_before_it_is_a_reading_of_its_own() -> None:
-    assert parse_bench(hits(0, 1) + hits(1, 5) + hits(1, 5) + summary(5)).values[0].samples == (5.0, 5.0)
+    assert parse_bench(hits(0, 1) + hits(1, 5) + hits(1, 5) + summary(5)).samples[0].readings == (5.0, 5.0)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_real_output_has_values_and_no_problem(path: Path) -> None:
     parsed = parse_bench(path.read_text())
 
     assert parsed.problems == ()
-    assert {value.benchmark for value in parsed.values} == {path.stem}
+    assert {sample.case.benchmark for sample in parsed.samples} == {path.stem}
 
 
 def test_no_line_is_of_two_kinds() -> None:
@@ -40,7 +40,7 @@ def test_a_failure_is_reported_with_libbpfs_reason() -> None:
     stderr = (SAMPLES / f"{FAILED}.err").read_text()
     parsed = parse_bench((SAMPLES / f"{FAILED}.out").read_text(), stderr=stderr)
 
-    assert parsed.values == ()
+    assert parsed.samples == ()
     reason = "failed: prog 'socket_post_create': failed to find kernel BTF type ID of 'socket_post_create': -3"
     assert [problem.reason for problem in parsed.problems] == [reason]
     assert [problem.reason for problem in parse_any(stderr).problems] == [reason]
@@ -49,8 +49,8 @@ def test_a_failure_is_reported_with_libbpfs_reason() -> None:
 def test_the_values_of_all_samples_are_those_that_were_looked_at() -> None:
     rows = {
         path.stem: [
-            {"metric": value.metric, "unit": value.unit, "value": round(value.value, 6), "samples": list(value.samples)}
-            for value in parse_bench(path.read_text()).values
+            {"metric": each.metric, "unit": each.unit, "value": round(each.value, 6), "samples": list(each.readings)}
+            for each in parse_bench(path.read_text()).samples
         ]
         for path in OUTPUTS
     }
@@ -72,5 +72,5 @@ def test_no_damage_to_a_real_output_raises(data: st.DataObject) -> None:
     position, junk = data.draw(st.integers(0, len(cut))), data.draw(st.binary(max_size=8))
     text = (cut[:position] + junk + cut[position:]).decode(errors="replace")
 
-    for value in parse_any(text).values:
-        assert value.value == value.value
+    for sample in parse_any(text).samples:
+        assert sample.value == sample.value

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cliffwatch.importing import arms_from_parsed
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Parsed
-from cliffwatch.parsers.value_table import ValueTable
+from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.samples import Boot
 
 names = st.sampled_from(["A", "A/size=4-8", "B-16", "BPF/bench=get/n=1-1", "BPF/bench=%67et/n=1-1", "", "C"])
@@ -44,7 +44,7 @@ def boots(parsed: Parsed) -> dict[str, tuple[Boot, ...]]:
 def test_all_at_once_is_the_same_as_line_by_line(text: str) -> None:
     at_once, careful = parse_go_bench(text), one_by_one(text)
 
-    assert tuple(at_once.values) == tuple(careful.values)
+    assert tuple(at_once.found) == tuple(careful.found)
     assert [(each.line, each.reason) for each in at_once.problems] == [
         (each.line, each.reason) for each in careful.problems
     ]
@@ -54,13 +54,13 @@ def test_all_at_once_is_the_same_as_line_by_line(text: str) -> None:
 
 @given(texts)
 def test_whatever_the_text_every_value_is_a_number(text: str) -> None:
-    assert all(math.isfinite(value.value) for value in parse_go_bench(text).values)
+    assert all(math.isfinite(sample.value) for sample in parse_go_bench(text).samples)
 
 
 def test_a_plain_file_becomes_columns() -> None:
     parsed = parse_go_bench("goos: linux\nBenchmarkA-8 1 2.50 ns/op 3 B/op\nBenchmarkA-8 1 2.5 ns/op 4 B/op\nPASS\n")
 
-    assert isinstance(parsed.values, ValueTable)
-    assert parsed.values.values.tolist() == [2.5, 2.5, 3.0, 4.0]
-    assert parsed.values.resolutions.tolist() == [0.01, 0.01, 0.0, 0.0]
-    assert [value.unit for value in parsed.values] == ["ns/op", "B/op", "ns/op", "B/op"]
+    assert isinstance(parsed.found, SampleTable)
+    assert parsed.found.values.tolist() == [2.5, 2.5, 3.0, 4.0]
+    assert parsed.found.resolutions.tolist() == [0.01, 0.01, 0.0, 0.0]
+    assert [sample.unit for sample in parsed.samples] == ["ns/op", "B/op", "ns/op", "B/op"]

@@ -7,7 +7,7 @@ from cliffwatch.parsers.readings import Parsed
 
 
 def rows(parsed: Parsed) -> dict[str, tuple[float, tuple[float, ...], float]]:
-    return {each.metric: (each.value, each.samples, each.resolution) for each in parsed.values}
+    return {each.metric: (each.value, each.readings, each.resolution) for each in parsed.samples}
 
 
 def assert_rows(text: str, wanted: dict[str, tuple[float, tuple[float, ...], float]]) -> None:
@@ -217,7 +217,7 @@ def test_each_scenario_of_the_timing_library_is_a_case() -> None:
         line.format("hit", "82.50", "83.90") + line.format("miss", "90.50", "91.25"), params={"a": "1"}
     )
 
-    assert [(each.metric, dict(each.params), each.value, each.resolution) for each in parsed.values] == [
+    assert [(each.metric, dict(each.case.params), each.value, each.resolution) for each in parsed.samples] == [
         ("latency", {"a": "1", "scenario": "hit"}, 82.5, 0.01),
         ("latency-p99", {"a": "1", "scenario": "hit"}, 83.9, 0.01),
         ("latency", {"a": "1", "scenario": "miss"}, 90.5, 0.01),
@@ -228,7 +228,7 @@ def test_each_scenario_of_the_timing_library_is_a_case() -> None:
 def test_medians_for_people_alone_are_read_too() -> None:
     parsed = parse_bench("nop: median 82.50 ns/op, stddev 0.40, p99 83.90 (200 samples)")
 
-    assert [(each.metric, dict(each.params), each.value) for each in parsed.values] == [
+    assert [(each.metric, dict(each.case.params), each.value) for each in parsed.samples] == [
         ("latency", {}, 82.5),
         ("latency-p99", {}, 83.9),
     ]

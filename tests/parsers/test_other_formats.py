@@ -29,16 +29,16 @@ def test_a_go_benchmark_gives_a_value_a_unit() -> None:
     parsed = parse_go_bench(CILIUM)
 
     assert parsed.problems == ()
-    first = parsed.values[:4]
-    assert [(value.metric, value.unit, value.value) for value in first] == [
+    first = parsed.samples[:4]
+    assert [(sample.metric, sample.unit, sample.value) for sample in first] == [
         ("ns/op", "ns/op", 1052.0),
         ("bpf_ns/op", "ns/op", 210.5),
         ("B/op", "B/op", 13.0),
         ("allocs/op", "allocs/op", 0.0),
     ]
-    assert first[0].benchmark == "Reader/read_batch_1_sample_size_32"
-    assert first[0].params == {"procs": "16"}
-    assert first[0].suite == "github.com/cilium/ebpf/ringbuf"
+    assert first[0].case.benchmark == "Reader/read_batch_1_sample_size_32"
+    assert first[0].case.params == (("procs", "16"),)
+    assert first[0].case.suite == "github.com/cilium/ebpf/ringbuf"
 
 
 def test_a_line_that_is_no_result_is_reported() -> None:
@@ -59,9 +59,9 @@ def test_what_is_exported_comes_back(benchmark: str, params: dict[str, str], val
     arm = Arm(name="base", label="x", mode="icount", platform="emulated-x86-64", boots=(boot,))
     traits = MetricTraits(better="lower", assume="exact")
 
-    (back,) = parse_go_bench(format_go_bench([arm], [ExportedUnit("hits-latency-ns/op", traits)])).values
+    (back,) = parse_go_bench(format_go_bench([arm], [ExportedUnit("hits-latency-ns/op", traits)])).samples
 
-    assert (back.suite, back.benchmark, back.params) == ("local-storage", benchmark, params)
+    assert back.case == case
     assert (back.metric, back.unit) == ("hits-latency", "ns/op")
     assert math.isclose(back.value, value) or back.value == value
 
@@ -81,35 +81,35 @@ loop.bpf.o,while_true,failure,100,5,1
 def test_veristat_gives_a_metric_a_column_and_tells_programs_that_fail() -> None:
     parsed = parse_veristat(VERISTAT)
 
-    assert [(value.metric, value.value) for value in parsed.values[:3]] == [
+    assert [(sample.metric, sample.value) for sample in parsed.samples[:3]] == [
         ("duration", 3201.0),
         ("total_insns", 1421.0),
         ("total_states", 88.0),
     ]
-    assert parsed.values[0].benchmark == "bpf_flow.bpf.o/flow_dissector_0"
+    assert parsed.samples[0].case.benchmark == "bpf_flow.bpf.o/flow_dissector_0"
     assert "refuses loop.bpf.o/while_true" in parsed.problems[0].reason
 
 
 def test_bencher_measures_are_values_with_their_bounds() -> None:
     text = json.dumps({"adapter::rust": {"latency": {"value": 88.0, "lower_value": 87.0, "upper_value": 89.5}}})
-    (value,) = parse_bencher(text).values
+    (sample,) = parse_bencher(text).samples
 
-    assert (value.benchmark, value.metric, value.unit, value.value) == ("adapter::rust", "latency", "ns", 88.0)
-    assert value.samples == (87.0, 89.5)
+    assert (sample.case.benchmark, sample.metric, sample.unit, sample.value) == ("adapter::rust", "latency", "ns", 88.0)
+    assert sample.readings == (87.0, 89.5)
 
 
 def test_hostile_json_is_a_problem_and_no_crash() -> None:
     for text in ("{" * 100_000, '{"a": {"b": {"value": NaN}}}', '{"a": {"b": {"value": 1e999}}}', '{"a": []}', "{1}"):
         parsed = parse_any(text)
 
-        assert parsed.values == ()
+        assert parsed.samples == ()
         assert parsed.problems
 
 
 def test_the_format_is_recognised_by_the_content() -> None:
-    assert parse_any(CILIUM).values[0].metric == "ns/op"
-    assert parse_any(VERISTAT).values[0].suite == "veristat"
-    assert parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).values == parse_any(CILIUM).values
+    assert parse_any(CILIUM).samples[0].metric == "ns/op"
+    assert parse_any(VERISTAT).samples[0].case.suite == "veristat"
+    assert parse_any("".join(f"> {line}\n" for line in CILIUM.splitlines())).samples == parse_any(CILIUM).samples
 
 
 def test_unit_lines_say_what_may_be_assumed_of_a_metric() -> None:

@@ -33,5 +33,5 @@ DECORATIONS = {
 def test_what_mail_and_terminals_do_to_a_text_changes_nothing(how: str) -> None:
     plain, decorated = parse_bench(HITS), parse_bench(DECORATIONS[how](HITS))
 
-    assert decorated.values == plain.values
+    assert decorated.samples == plain.samples
     assert decorated.problems == ()

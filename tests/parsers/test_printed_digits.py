@@ -28,11 +28,11 @@ def test_a_number_steps_by_one_of_its_last_digit(text: str, unit: str, step: flo
 
 def test_a_row_is_as_fine_as_its_finest_number() -> None:
     parsed = parse_go_bench("BenchmarkA 1 0.5 s/op\nBenchmarkA 1 0.483 s/op\nBenchmarkB 1 7 s/op\n")
-    assert [each.resolution for each in parsed.values] == pytest.approx([0.001, 0.001, 1.0])
+    assert [each.resolution for each in parsed.samples] == pytest.approx([0.001, 0.001, 1.0])
 
 
 def test_an_export_of_ours_says_its_steps_itself() -> None:
     own = "BenchmarkBPF/bench=get-1 1 0.5 latency-ns/op\n"
-    assert [each.resolution for each in parse_go_bench(own).values] == [0.0]
+    assert [each.resolution for each in parse_go_bench(own).samples] == [0.0]
     told = f"# boot 1 of block 0, screen\n{own}#   latency-ns/op step 0.25\n"
-    assert [each.resolution for each in parse_go_bench(told).values] == [0.25]
+    assert [each.resolution for each in parse_go_bench(told).samples] == [0.25]

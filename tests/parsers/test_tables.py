@@ -188,7 +188,7 @@ def refused(path: Path) -> str:
     assert isinstance(found, Failure), found
     assert found.whose == "usage"
     again = parse_file(path)
-    assert isinstance(again, Failure) or not again.values
+    assert isinstance(again, Failure) or not again.found
     return found.message
 
 

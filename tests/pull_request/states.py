@@ -196,10 +196,10 @@ OOPS = "\n".join(
 
 
 def many(count: int = 3000) -> list[Comparison]:
-    """Three thousand cases with two parameters; a third of them changed, each fourth by itself."""
+    """Three thousand cases with two parameters, of which neighbours differ in one that is no number or did not change; a third of them changed, each fourth by itself."""
     rows = []
     for number in range(count):
-        params = {"size": str(number % 60), "batch": str(number // 60)}
+        params = {"size": str(number % 60), "batch": f"b{number // 60}"}
         if number % 3:
             rows.append(row("many-cases", 0.0004, "unchanged", params=params))
         else:

@@ -3,6 +3,7 @@
 import re
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from github_html import prose, shown
@@ -10,6 +11,7 @@ from golden import assert_golden
 from states import BASE, CONTROL, INT, REPEAT, SEQ, calm, compared, measured, regressed, row, state, states
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
 from cliffwatch.pull_request.marker import read_marker
 from cliffwatch.pull_request.state import Booting, EarlierVersion, Failed, Measured, Queued, Waiting
@@ -148,6 +150,65 @@ def test_an_unchanged_case_within_a_sweep_parts_it() -> None:
 
     assert "`nr_maps 1-3`" in text
     assert "`nr_maps 5-7`" in text
+
+
+def test_of_two_parameters_the_one_that_makes_the_fewest_lines_is_the_sweep() -> None:
+    """All batches of two sizes changed: a line a size, and none for each batch, although there are more sizes."""
+    rows = [
+        row(
+            SEQ,
+            0.05 if size in (8, 32) else 0.001,
+            "regression" if size in (8, 32) else "unchanged",
+            params={"size": str(size), "batch": str(batch)},
+        )
+        for size in (1, 2, 4, 8, 16, 32)
+        for batch in (1, 2, 3, 4)
+    ]
+    text = sticky_comment(state(measured(*rows)))
+
+    assert re.findall("^`batch.*?`", text, re.MULTILINE) == ["`batch 1-4, size=8`", "`batch 1-4, size=32`"]
+
+
+def test_a_case_without_the_parameter_is_a_line_beside_the_sweep() -> None:
+    rows = [row(SEQ, 0.05, "regression", params={"nr_maps": str(count)}) for count in range(1, 6)]
+    text = sticky_comment(state(measured(*rows, row(SEQ, 0.05, "regression", params={"producers": "4"}))))
+
+    assert "`nr_maps 1-5`" in text
+    assert "`producers=4`" in text
+
+
+def sweep(**members: Any) -> Sweep:
+    words = "base: flat from nr_maps 1 to 100, no breakpoint; head: jumps between nr_maps 16 and 17 (+50 %)"
+    plain = {"suite": "local-storage", "benchmark": SEQ, "parameter": "nr_maps", "metric": "hits-latency"}
+    return Sweep(**{**plain, "words": words, "head_breakpoint": (16, 17), "differs": True, **members})
+
+
+def test_a_curve_that_head_changes_is_named_with_its_fixed_parameters_and_others_are_not() -> None:
+    sweeps = (sweep(fixed={"producers": "2", "consumers": None}), sweep(fixed={"producers": "4"}, differs=False))
+    measured_here = Measured(compared=compared(*regressed(), sweeps=sweeps))
+    text = sticky_comment(state(measured_here, measured(*calm()))).split("<details")[0]
+
+    assert "Curves that head surely changes:" in text
+    assert f"- `{SEQ} at producers=2, default consumers` on amd-rome:" in " ".join(text.split())
+    assert r"head: jumps between nr\_maps 16 and 17 (+50 %)" in " ".join(text.split())
+    assert text.count("jumps between") == 1
+    assert [line for line in prose(text) if len(line) > WIDTH] == []
+
+
+def test_of_many_changed_curves_some_are_named_and_the_rest_is_counted() -> None:
+    sweeps = tuple(sweep(fixed={"producers": str(count)}) for count in range(20))
+    text = sticky_comment(state(Measured(compared=compared(*regressed(), sweeps=sweeps)))).split("<details")[0]
+
+    assert text.count("jumps between") == 8
+    assert "- 12 more curves that head surely changes" in text
+
+
+def test_the_name_of_a_parameter_becomes_no_markup() -> None:
+    hostile = sweep(fixed={"<img src=x>": "`@torvalds`"}, words="flat from @torvalds <b>1</b> to #1")
+    page = shown(sticky_comment(state(Measured(compared=compared(*regressed(), sweeps=(hostile,))))))
+
+    assert page.linked() == []
+    assert not {"img", "b"} & page.names
 
 
 def test_the_first_error_of_a_log_is_shown_not_its_beginning() -> None:

@@ -6,7 +6,7 @@ import pytest
 from made_documents import made_row
 
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.reports.across import across, facets, sentence_across, targets_named, whereabouts
+from cliffwatch.reports.several.across import across, facets, sentence_across, targets_named, whereabouts
 
 BOTH = targets_named([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
 

@@ -97,6 +97,13 @@ def test_breakpoints_of_sweeps_had_other_names_in_version_1() -> None:
     ]
 
 
+def test_sweeps_of_older_documents_had_one_parameter_and_did_not_say_whether_the_sides_differ() -> None:
+    sweep = {"suite": "s", "benchmark": "b", "parameter": "nr_maps", "metric": "latency", "words": "flat"}
+    (before,) = read({**written("walltime"), "sweeps": [sweep]}).sweeps
+
+    assert (before.fixed, before.differs) == ({}, None)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -124,4 +124,4 @@ def test_the_go_benchmark_format_keeps_every_sample_and_says_what_may_be_assumed
     text = go_bench_report([arm("base", {SEQ_GET: [185.787, 185.788]}), arm("head", {SEQ_GET: [194.7]})], exact)
 
     assert "Unit latency-ns/op better=lower assume=exact" in text.splitlines()
-    assert [value.value for value in parse_go_bench(text).values] == [185.787, 185.788, 194.7]
+    assert [sample.value for sample in parse_go_bench(text).samples] == [185.787, 185.788, 194.7]

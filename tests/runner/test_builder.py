@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from made_documents import made_work
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.process import Finished
@@ -33,7 +35,7 @@ JOB = BuilderJob(
     boots="auto",
     seed="1",
 )
-OFFER = {"tree": "https://git.example.org/linux.git", "job": "job-1"}
+OFFER = made_work(tree="https://git.example.org/linux.git", job="job-1")
 
 RUN = """
 import pathlib, sys
@@ -95,7 +97,7 @@ def test_another_job_finds_nothing_of_the_last_one(place: BuilderPlace) -> None:
     (place.cache / "planted").write_text("by the first tree")
     (place.exchange / "planted").symlink_to("/etc/passwd")
 
-    ended = done(place, replace(JOB, name="job-2"))
+    ended = done(place, msgspec.structs.replace(JOB, name="job-2"))
 
     assert "there:\n" in ended.output
     assert "cached:\n" in ended.output
@@ -106,7 +108,7 @@ def test_the_same_job_goes_on_where_it_was(place: BuilderPlace) -> None:
     done(place)
     (place.cache / "kernel").write_text("built")
 
-    ended = done(place, replace(JOB, resume=True))
+    ended = done(place, msgspec.structs.replace(JOB, resume=True))
 
     assert "job-1/boots/0001/boot.json" in ended.output
     assert "cached: kernel" in ended.output
@@ -205,7 +207,7 @@ def test_a_builder_that_says_anything_at_all_ends_as_a_failed_host(
         b"[]\n",
         b"{}\n",
         job_line(JOB).replace(b'"version": 1', b'"version": 2'),
-        job_line(replace(JOB, name="../other")),
+        job_line(msgspec.structs.replace(JOB, name="../other")),
         job_line(JOB).replace(b'"1"', b"1"),
         job_line(JOB).replace(b'"seed"', b'"command"'),
     ],
@@ -215,7 +217,7 @@ def test_what_is_no_job_is_none(line: bytes) -> None:
 
 
 def test_a_job_reads_as_it_was_written() -> None:
-    assert read_job(job_line(replace(JOB, resume=True))) == replace(JOB, resume=True)
+    assert read_job(job_line(msgspec.structs.replace(JOB, resume=True))) == msgspec.structs.replace(JOB, resume=True)
     assert read_answer(b'{"nothing": 1}') is None
 
 
@@ -237,10 +239,10 @@ def test_boots_that_are_done_are_collected_and_the_tree_gets_its_name(tmp_path: 
     source = measured(tmp_path / "source", "0001", "0002")
     (source / "boots/0002/boot.json").unlink()
 
-    collect(source, tmp_path / "target", OFFER)
+    collect(source, tmp_path / "target", OFFER.tree)
 
     collected = files(tmp_path / "target")
-    assert json.loads(collected.pop("run.json")) == {"tree": OFFER["tree"], "plan": 1}
+    assert json.loads(collected.pop("run.json")) == {"tree": OFFER.tree, "plan": 1}
     assert set(collected) == {
         f"boots/0001/{name}" for name in ("environment.json", "samples.json", "boot.json", "cases/raw")
     }
@@ -248,10 +250,10 @@ def test_boots_that_are_done_are_collected_and_the_tree_gets_its_name(tmp_path: 
 
 def test_a_boot_that_was_collected_never_changes(tmp_path: Path) -> None:
     source = measured(tmp_path / "source", "0001")
-    collect(source, tmp_path / "target", OFFER)
+    collect(source, tmp_path / "target", OFFER.tree)
     (source / "boots/0001/samples.json").write_text("others")
 
-    collect(source, tmp_path / "target", OFFER)
+    collect(source, tmp_path / "target", OFFER.tree)
 
     assert files(tmp_path / "target")["boots/0001/samples.json"] == "0001"
 
@@ -267,7 +269,7 @@ def test_links_and_pipes_are_not_collected(tmp_path: Path) -> None:
     (source / "boots/0002/cases/raw").unlink()
     os.link(secret, source / "boots/0002/cases/raw")
 
-    collect(source, tmp_path / "target", OFFER)
+    collect(source, tmp_path / "target", OFFER.tree)
 
     assert "of the worker" not in files(tmp_path / "target").values()
     assert sorted(path.name for path in (tmp_path / "target/boots").iterdir()) == ["0001", "0002"]
@@ -282,13 +284,13 @@ def test_a_record_that_is_none_is_not_collected(tmp_path: Path, record: str) -> 
     else:
         (source / "run.json").write_text(record)
 
-    collect(source, tmp_path / "target", OFFER)
+    collect(source, tmp_path / "target", OFFER.tree)
 
     assert not (tmp_path / "target/run.json").exists()
 
 
 def test_a_tree_that_may_not_be_fetched_is_never_asked_of_a_builder(tmp_path: Path) -> None:
-    offer = {**OFFER, "tree": "http://127.0.0.1/linux.git", "base": "a" * 40, "head": "b" * 40}
+    offer = made_work(tree="http://127.0.0.1/linux.git")
 
     assert isinstance(builder_job(offer, "public", tmp_path, resume=False), Failure)
 

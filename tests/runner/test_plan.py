@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.samples import Mode
+from cliffwatch.samples import CONTROL, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
-from cliffwatch_runner.plan.plan import CONTROL, Plan, make_plan
+from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.reach import out_of_reach
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from made_documents import made_work
 
 from cliffwatch_runner.upload.client import Unreached
 from cliffwatch_runner.upload.result_directory import Uploaded
@@ -19,7 +20,7 @@ def job(tmp_path: Path) -> LeasedJob:
     host: Any = SimpleNamespace(name="rome-1", builders=None)
     worker: Any = SimpleNamespace(client=None, host=host, say=lambda _: None)
     (tmp_path / "results/boots").mkdir(parents=True)
-    return LeasedJob(worker, {"job": "one", "lease": "one"}, Spooled(tmp_path), threading.Event())
+    return LeasedJob(worker, made_work(job="one", lease="one"), Spooled(tmp_path), threading.Event())
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_the_lease_is_kept_while_a_job_is_delivered() -> None:
             twice.set()
 
     worker: Any = SimpleNamespace(client=SimpleNamespace(post=post), host=None, say=None)
-    leased = LeasedJob(worker, {"lease": "one", "heartbeat_seconds": 0.01}, Spooled(Path()), threading.Event())
+    leased = LeasedJob(worker, made_work(lease="one", heartbeat_seconds=0.01), Spooled(Path()), threading.Event())
 
     with jobs._heartbeats(leased):
         assert twice.wait(60)

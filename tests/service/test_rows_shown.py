@@ -7,7 +7,7 @@ import pytest
 from made_documents import made_row
 
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.reports.across import Target, across
+from cliffwatch.reports.several.across import Target, across
 from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.store.history.changes import ChangeKind, ChangeRow, ChangeState
 from cliffwatch_service.web.compare.lines import table_row

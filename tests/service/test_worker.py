@@ -10,8 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import toy
+from made_documents import made_work
 from test_jobs import ask
 
 from cliffwatch.failure import Failure
@@ -207,7 +209,7 @@ def test_a_cancelled_job_ends_within_a_heartbeat_and_keeps_what_it_has(
     def cancelling(work: LeasedJob) -> bool:
         with running.http("upload") as http:
             http.post(f"/api/v1/jobs/{job['job']}/cancel").raise_for_status()
-        return do_job(replace(work, offer={**work.offer, "heartbeat_seconds": 0.1}))
+        return do_job(replace(work, offer=msgspec.structs.replace(work.offer, heartbeat_seconds=0.1)))
 
     monkeypatch.setattr("cliffwatch_runner.worker.loop.do_job", cancelling)
     do_one(running, host, tmp_path / "spool")
@@ -283,7 +285,7 @@ def test_a_spool_file_that_was_cut_off_is_told_and_nothing_else_is_lost(
 ) -> None:
     """A crash of the host can cut job.json, never run.json and the boots, which are renamed into place."""
     spool = Spool(tmp_path / "spool")
-    spooled = spool.begin({"job": "a-job"})
+    spooled = spool.begin(made_work(job="a-job"))
     shutil.copytree(data / "runs/uninlined", spooled.results)
     content = (spooled.folder / "job.json").read_bytes()
     (spooled.folder / "job.json").write_bytes(content[: int(len(content) * kept)])
@@ -299,7 +301,7 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
 ) -> None:
     spool = Spool(tmp_path / "spool")
     made = ask(running)
-    spooled = spool.begin({"job": made["jobs"][0]["job"]})
+    spooled = spool.begin(made_work(job=made["jobs"][0]["job"]))
     shutil.copytree(data / "runs/uninlined", spooled.results)
     lines: list[str] = []
     drain = threading.Event()

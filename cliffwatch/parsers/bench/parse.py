@@ -1,4 +1,4 @@
-"""Parses what the kernel's `bench` prints. Total: whatever the text, values and problems come back."""
+"""Parses what the kernel's `bench` prints. Total: whatever the text, samples and problems come back."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,8 @@ from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.parsers.readings import Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.samples import CaseKey, Sample
 
 
 def parse_bench(
@@ -16,11 +17,11 @@ def parse_bench(
     *,
     stderr: str = "",
     warmup: int | None = None,
-    suite: str | None = None,
+    suite: str = "",
     benchmark: str | None = None,
     params: Mapping[str, str] | None = None,
 ) -> Parsed:
-    """Values of one or several runs of `bench` in one text.
+    """Samples of one or several runs of `bench` in one text.
 
     `stderr` is what the same run wrote to standard error: libbpf's reasons come from there. `warmup` is the `-w` of the
     run; None takes the one that fits the Summary. `benchmark` names the only run of the text where its banner is missing;
@@ -29,13 +30,13 @@ def parse_bench(
     problems: list[Problem] = []
     outputs = split(clean_lines(text), benchmark, problems)
     complaints = _complaints(clean_lines(stderr))
-    values: list[Value] = []
+    found: list[Found] = []
     for output in outputs:
-        values += _read(output, outputs, complaints, problems, warmup, suite, params or {})
+        found += _read(output, outputs, complaints, problems, warmup, suite, params or {})
     if not outputs and complaints:
         problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
     problems.sort(key=lambda problem: problem.line)
-    return Parsed(values=tuple(values), problems=tuple(problems))
+    return Parsed(found=tuple(found), problems=tuple(problems))
 
 
 def _complaints(lines: Sequence[Line]) -> list[str]:
@@ -51,9 +52,9 @@ def _read(
     complaints: Sequence[str],
     problems: list[Problem],
     warmup: int | None,
-    suite: str | None,
+    suite: str,
     params: Mapping[str, str],
-) -> list[Value]:
+) -> list[Found]:
     name = output.name or "unknown"
     kept = warm(output, warmup) if output.readings else []
     rows = list(output.kind.values(output, kept)) if output.kind else []
@@ -71,7 +72,7 @@ def _read(
     for row in rows:
         if row not in good:
             problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number"))
-    return [_value(row, output.kind, suite, name, params) for row in good]
+    return [Found(_sample(row, output.kind, suite, name, params)) for row in good]
 
 
 def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Sequence[str]) -> Problem | None:
@@ -99,14 +100,12 @@ def _because(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _value(row: MetricValue, kind: Kind, suite: str | None, name: str, params: Mapping[str, str]) -> Value:
-    return Value(
-        suite=suite,
-        benchmark=name,
-        params={**params, **row.params},
+def _sample(row: MetricValue, kind: Kind, suite: str, name: str, params: Mapping[str, str]) -> Sample:
+    return Sample(
+        case=CaseKey(suite, name, tuple({**params, **row.params}.items())),
         metric=row.metric,
         unit=kind.metrics[row.metric].unit,
         value=row.value,
-        samples=row.samples,
+        readings=row.samples,
         resolution=row.resolution,
     )

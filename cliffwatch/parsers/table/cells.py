@@ -7,7 +7,7 @@ from typing import Any
 
 _LARGEST_NUMBER = 999_999_999
 
-Cells = Mapping[str, Any]
+Cells = Mapping[str, object]
 """A row by column: texts as CSV has them, or numbers and lists as Parquet has them; None and "" are what does not exist."""
 
 
@@ -62,7 +62,7 @@ def readings_of(cells: Cells) -> tuple[float, ...]:
     return tuple(_finite(each, "a reading of") for each in listed)
 
 
-def object_of(cells: Cells, name: str) -> Mapping[str, Any]:
+def object_of(cells: Cells, name: str) -> Mapping[str, object]:
     text = text_of(cells, name)
     content = {} if text is None else _json(text, name)
     if not isinstance(content, dict):

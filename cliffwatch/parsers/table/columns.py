@@ -4,7 +4,7 @@ Columns are only ever added at the end; `FORMAT_VERSION` goes up where a reader 
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 FORMAT = "cliffwatch-samples"
 FORMAT_VERSION = 1
@@ -79,7 +79,7 @@ NEEDED = frozenset({"arm", "boot", "suite", "benchmark", "params", "metric", "un
 """Columns without which a table is not ours."""
 
 
-def table_schema() -> dict[str, Any]:
+def table_schema() -> dict[str, object]:
     """The table as a Table Schema (datapackage.org), as it stands in docs/schemas and in every public dataset."""
     return {
         "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
@@ -89,5 +89,5 @@ def table_schema() -> dict[str, Any]:
     }
 
 
-def _field(column: Column) -> dict[str, Any]:
+def _field(column: Column) -> dict[str, object]:
     return {"name": column.name, "type": column.kind, "description": column.description}

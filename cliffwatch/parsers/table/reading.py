@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from cliffwatch.counting import counted
-from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Parsed, Problem, Value, problem_at
+from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem, problem_at
 from cliffwatch.parsers.table.cells import (
     Cells,
     Unreadable,
@@ -59,7 +59,7 @@ class _ArmRows:
     mode: Mode | None
     platform: str | None
     commit: str | None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     boots: dict[int, _BootRows] = field(default_factory=dict)
 
 
@@ -219,25 +219,14 @@ def _outcome(cells: Cells, case: CaseKey) -> CaseOutcome | None:
 
 def parsed_table(table: Table) -> Parsed:
     """The samples as every parser gives them; outcomes have no place there."""
-    values = tuple(
-        Value(
-            suite=sample.case.suite,
-            benchmark=sample.case.benchmark,
-            metric=sample.metric,
-            unit=sample.unit,
-            value=sample.value,
-            params=dict(sample.case.params),
-            samples=sample.readings,
-            resolution=sample.resolution,
-            arm=name,
-            origin=BootOrigin(boot.index, boot.block, boot.stage, boot.layout),
-        )
+    found = tuple(
+        Found(sample, name, BootOrigin(boot.index, boot.block, boot.stage, boot.layout))
         for name, arm in table.arms.items()
         for boot in arm.boots
         for sample in boot.samples
     )
     return Parsed(
-        values=values,
+        found=found,
         problems=table.problems,
         arms={name: _described(arm, table.settings) for name, arm in table.arms.items()},
     )

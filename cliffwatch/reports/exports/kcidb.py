@@ -10,14 +10,25 @@ import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import digest_of
+from cliffwatch.reports.exports.kcidb_form import (
+    Build,
+    Checkout,
+    Environment,
+    Measured,
+    Metric,
+    Report,
+    Test,
+    Value,
+    Version,
+)
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome, CaseStatus, Mode
 from cliffwatch.tree_addresses import TreeAddress, read_address
 
-VERSION = {"major": 5, "minor": 3}
+VERSION = Version(major=5, minor=3)
 ORIGIN = re.compile(r"[a-z0-9_]+")
 _LONGEST_EXCERPT = 16384
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -68,60 +79,56 @@ def reported_of_record(record: RunRecord, run: str, origin: str) -> Reported:
 
 def format_kcidb(arms: Iterable[Arm], reported: Reported, primary: Primary) -> str:
     """One report of all arms. Equal arms of equal runs have equal ids, so that reporting twice changes nothing."""
-    checkouts: dict[str, dict[str, Any]] = {}
-    builds: dict[str, dict[str, Any]] = {}
-    tests: list[dict[str, Any]] = []
+    checkouts: dict[str, Checkout] = {}
+    builds: dict[str, Build] = {}
+    tests: list[Test] = []
     for arm in arms:
         checkout = _checkout(arm, reported)
-        build = _build(arm, reported, checkout["id"])
-        checkouts.setdefault(checkout["id"], checkout)
-        builds.setdefault(build["id"], build)
-        tests += _tests(arm, reported, build["id"], primary)
-    content = {
-        "version": VERSION,
-        "checkouts": list(checkouts.values()),
-        "builds": list(builds.values()),
-        "tests": tests,
-    }
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+        build = _build(arm, reported, checkout.id)
+        checkouts.setdefault(checkout.id, checkout)
+        builds.setdefault(build.id, build)
+        tests += _tests(arm, reported, build.id, primary)
+    report = Report(
+        version=VERSION, checkouts=tuple(checkouts.values()), builds=tuple(builds.values()), tests=tuple(tests)
+    )
+    return json.dumps(as_json(report), indent=1, allow_nan=False) + "\n"
 
 
-def _identity(reported: Reported, *content: object) -> dict[str, str]:
-    return {"id": f"{reported.origin}:{digest_of(list(content))}", "origin": reported.origin}
+def _identity(reported: Reported, *content: object) -> str:
+    return f"{reported.origin}:{digest_of(list(content))}"
 
 
-def _checkout(arm: Arm, reported: Reported) -> dict[str, Any]:
+def _checkout(arm: Arm, reported: Reported) -> Checkout:
     commit = arm.facts.get("commit", "")
     address = read_address(reported.tree)
-    known = {
-        "git_repository_url": address.url if isinstance(address, TreeAddress) and address.scheme == "https" else "",
-        "git_commit_hash": commit if _COMMIT.fullmatch(commit) else "",
-        "start_time": reported.created,
-        "comment": arm.label,
-    }
-    named = commit or [reported.run, arm.name]
-    facts = {key: _text(value) for key, value in arm.facts.items() if key != "author"}
-    return {**_identity(reported, "checkout", named, reported.tree), **_said(known), "valid": True, "misc": facts}
+    https = isinstance(address, TreeAddress) and address.scheme == "https"
+    return Checkout(
+        id=_identity(reported, "checkout", commit or [reported.run, arm.name], reported.tree),
+        origin=reported.origin,
+        git_repository_url=_text(address.url) if isinstance(address, TreeAddress) and https else "",
+        git_commit_hash=commit if _COMMIT.fullmatch(commit) else "",
+        start_time=_text(reported.created),
+        comment=_text(arm.label),
+        valid=True,
+        misc={key: _text(value) for key, value in arm.facts.items() if key != "author"},
+    )
 
 
-def _build(arm: Arm, reported: Reported, checkout: str) -> dict[str, Any]:
+def _build(arm: Arm, reported: Reported, checkout: str) -> Build:
     kernel = arm.facts.get("kernel") or [arm.environment.get(name, "") for name in ("config", "compiler")]
     whose = reported.whose.get(arm.name, "kernel")
-    known = {
-        "architecture": _architecture(arm),
-        "compiler": arm.environment.get("compiler", ""),
-        "start_time": reported.created,
-        "comment": arm.label,
-        "status": "PASS" if arm.failure is None else _BUILD_STATUS.get(whose, "ERROR"),
-        "log_excerpt": _excerpt(arm.failure or "", reported.evidence.get(arm.name, "")),
-    }
-    digests = {name: arm.facts[name] for name in ("kernel", "config") if name in arm.facts}
-    return {
-        "checkout_id": checkout,
-        **_identity(reported, "build", checkout, kernel, arm.failure),
-        **_said(known),
-        "misc": _said(digests),
-    }
+    return Build(
+        checkout_id=checkout,
+        id=_identity(reported, "build", checkout, kernel, arm.failure),
+        origin=reported.origin,
+        architecture=_architecture(arm),
+        compiler=_text(arm.environment.get("compiler", "")),
+        start_time=_text(reported.created),
+        comment=_text(arm.label),
+        status="PASS" if arm.failure is None else _BUILD_STATUS.get(whose, "ERROR"),
+        log_excerpt=_excerpt(arm.failure or "", reported.evidence.get(arm.name, "")),
+        misc=_said({name: arm.facts[name] for name in ("kernel", "config") if name in arm.facts}),
+    )
 
 
 def _architecture(arm: Arm) -> str:
@@ -132,7 +139,7 @@ def _architecture(arm: Arm) -> str:
     return "x86_64" if machine in _X86 else ""
 
 
-def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> list[dict[str, Any]]:
+def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> list[Test]:
     """One for each case, in the order in which the boots have them."""
     outcomes: dict[CaseKey, list[CaseOutcome]] = {}
     values: dict[CaseKey, dict[tuple[str, str], list[float]]] = {}
@@ -142,50 +149,71 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> list[d
             values.setdefault(sample.case, {}).setdefault((sample.metric, sample.unit), []).append(sample.value)
         for outcome in boot.outcomes:
             outcomes.setdefault(outcome.case, []).append(outcome)
-    environment = {
-        **_said({"comment": ", ".join(filter(None, (arm.platform, arm.mode)))}),
-        "misc": _said({**arm.environment, "platform": arm.platform or "", "mode": arm.mode or ""}),
-    }
+    named = _Named(
+        build=build,
+        origin=reported.origin,
+        environment=Environment(
+            comment=_text(", ".join(filter(None, (arm.platform, arm.mode)))),
+            misc=_said({**arm.environment, "platform": arm.platform or "", "mode": arm.mode or ""}),
+        ),
+    )
     return [
-        {
-            "build_id": build,
-            **_identity(reported, "test", reported.run, arm.name, case),
-            "environment": environment,
-            **_test(arm, case, ended, values.get(case, {}), primary),
-        }
+        _test(
+            named,
+            _identity(reported, "test", reported.run, arm.name, case),
+            arm,
+            case,
+            ended,
+            values.get(case, {}),
+            primary,
+        )
         for case, ended in outcomes.items()
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """What all tests of an arm share."""
+
+    build: str
+    origin: str
+    environment: Environment
+
+
 def _test(
+    named: _Named,
+    identity: str,
     arm: Arm,
     case: CaseKey,
     ended: Sequence[CaseOutcome],
     values: Mapping[tuple[str, str], list[float]],
     primary: Primary,
-) -> dict[str, Any]:
+) -> Test:
     status, reason = _worst(ended)
     measured = next((key for key in values if primary(case, *key, arm.mode)), next(iter(values), None))
-    number = (
-        {}
-        if measured is None
-        else {"number": {"value": statistics.median(values[measured]), "unit": _text(measured[1])}}
-    )
     metrics = [
-        {"metric": _text(metric), "unit": _text(unit), "median": statistics.median(boots), "boots": boots}
+        Metric(metric=_text(metric), unit=_text(unit), median=statistics.median(boots), boots=tuple(boots))
         for (metric, unit), boots in values.items()
     ]
-    about = {
-        "arm": arm.name,
-        "suite": case.suite,
-        "benchmark": case.benchmark,
-        "params": dict(case.params),
-        "metric": None if measured is None else measured[0],
-        "metrics": metrics,
-    }
-    path = ".".join(_part(part) for part in ("bpf", case.suite, *str(case).split("/")))
-    known = {"path": path, "comment": str(case), "status": status, "log_excerpt": _excerpt(reason, "")}
-    return {**_said(known), **number, "misc": {key: each for key, each in about.items() if each is not None}}
+    return Test(
+        build_id=named.build,
+        id=identity,
+        origin=named.origin,
+        environment=named.environment,
+        path=".".join(_part(part) for part in ("bpf", case.suite, *str(case).split("/"))),
+        comment=_text(str(case)),
+        status=status,
+        log_excerpt=_excerpt(reason, ""),
+        number=None if measured is None else Value(value=statistics.median(values[measured]), unit=_text(measured[1])),
+        misc=Measured(
+            arm=arm.name,
+            suite=case.suite,
+            benchmark=case.benchmark,
+            params=dict(case.params),
+            metric=None if measured is None else measured[0],
+            metrics=tuple(metrics),
+        ),
+    )
 
 
 def _worst(ended: Sequence[CaseOutcome]) -> tuple[str, str]:
@@ -200,7 +228,7 @@ def _part(text: str) -> str:
 
 
 def _excerpt(message: str, evidence: str) -> str:
-    return "\n".join(filter(None, (message, evidence)))[:_LONGEST_EXCERPT]
+    return _text("\n".join(filter(None, (message, evidence)))[:_LONGEST_EXCERPT])
 
 
 def _said(known: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
 from cliffwatch.reports.legend import legend, own_terms
@@ -140,8 +141,8 @@ def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: Repor
             yield f"  {row.case}: {figures.undecided(row)}"
         if terms := own_terms(row, compared.notable):
             yield f"  {row.case}: {terms}"
-    for sweep in compared.sweeps:
-        yield f"  {sweep.benchmark}: {sweep.words}"
+    for line in sweep_lines(compared.sweeps):
+        yield f"  {line.name}: {line.words}"
     yield ""
     if compared.control is not None:
         yield f"{figures.control(compared.control)}."

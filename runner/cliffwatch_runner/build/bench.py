@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.discovery import parse_list
 from cliffwatch.failure import Failure
+from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
@@ -24,7 +25,17 @@ OUTPUTS = (
     Output(path=f"{_OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
     Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755),
 )
-_ENTRY = CacheRecipe(outputs=OUTPUTS, record="bench.json")
+
+
+class _BenchRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its build; `seconds` and `release` are for whoever looks into the cache."""
+
+    offered: tuple[str, ...]
+    seconds: float
+    release: str
+
+
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record="bench.json", kind=_BenchRecord)
 _RECIPE = "1"
 _MOST_OFFERED = 10_000
 _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
@@ -97,9 +108,9 @@ def _build(sources: _Sources, kernel: Kernel, settings: BuildSettings, folder: P
             log = worktree.log("bench")
             offered = _make(worktree, sources, log)
             failure = offered if isinstance(offered, Failure) else _make_fixed_seed(worktree, log)
-            if failure is None:
+            if failure is None and not isinstance(offered, Failure):
                 seconds = round(clock.monotonic() - began, 1)
-                record = {"seconds": seconds, "offered": offered, "release": sources.revision.release}
+                record = _BenchRecord(seconds=seconds, offered=offered, release=sources.revision.release)
                 failure = _ENTRY.store(folder, worktree.output, log, lambda _: record)
                 if failure is not None:
                     worktree.distrust_output()
@@ -119,7 +130,7 @@ def _cached(
         source_digest=source_digest,
         program=folder / "bench",
         fixed_seed=folder / "fixed_seed.so",
-        offered=tuple(record["offered"]),
+        offered=record.offered,
         was_there=was_there,
     )
 

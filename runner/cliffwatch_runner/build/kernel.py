@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
@@ -40,7 +41,19 @@ RECORD = "kernel.json"
 INITRAMFS = "initramfs"
 """Its name in the entry of a kernel that needs one."""
 
-_ENTRY = CacheRecipe(outputs=OUTPUTS, record=RECORD)
+
+class KernelRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its kernel; `seconds`, what it took to build, is for whoever looks into the cache."""
+
+    notes: tuple[str, ...]
+    config_digest: str
+    seconds: float
+    release: str
+    prebuilt: bool = False
+    shows_config: bool = True
+
+
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record=RECORD, kind=KernelRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +136,11 @@ def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = Tr
         digest=folder.name,
         folder=folder,
         was_there=was_there,
-        notes=tuple(record["notes"]),
-        config_digest=record["config_digest"],
-        release=record.get("release", ""),
-        prebuilt=record.get("prebuilt", False),
-        shows_config=record.get("shows_config", True),
+        notes=record.notes,
+        config_digest=record.config_digest,
+        release=record.release,
+        prebuilt=record.prebuilt,
+        shows_config=record.shows_config,
     )
 
 
@@ -163,17 +176,17 @@ def _build(
     return kernel
 
 
-def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> dict[str, object] | Failure:
+def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> KernelRecord | Failure:
     config = (copies / "config").read_bytes()
     failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
     if failure is not None:
         return failure
-    return {
-        "seconds": round(seconds, 1),
-        "notes": list(notes),
-        "config_digest": hashlib.sha256(config).hexdigest(),
-        "release": revision.release,
-    }
+    return KernelRecord(
+        seconds=round(seconds, 1),
+        notes=tuple(notes),
+        config_digest=hashlib.sha256(config).hexdigest(),
+        release=revision.release,
+    )
 
 
 def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:

@@ -1,19 +1,22 @@
 """What a build leaves for us: named files of limited size, copied out of its reach into an entry of the cache."""
 
-import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.formats.values import Part
 from cliffwatch_runner.build.cache.entries import new_entry
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
 
 MIB = 1 << 20
+
+R = TypeVar("R", bound=Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +30,15 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheRecipe:
-    """What an entry of the cache is made of: the build's outputs, its log, and the record of that name, which is read back."""
+class CacheRecipe(Generic[R]):
+    """What an entry of the cache is made of: the build's outputs, its log, and the record of that name and kind, which is read back."""
 
     outputs: tuple[Output, ...]
     record: str
+    kind: type[R]
 
     def store(
-        self, folder: Path, source: UntrustedFolder, log: Path, describe: Callable[[Path], Mapping[str, Any] | Failure]
+        self, folder: Path, source: UntrustedFolder, log: Path, describe: Callable[[Path], R | Failure]
     ) -> Failure | None:
         """Makes the entry `folder` whole; a Failure names the output that is missing or unfit. `describe` makes the record from the copies.
 
@@ -53,18 +57,19 @@ class CacheRecipe:
                 for output in self.outputs:
                     (copies / output.name).replace(entry / output.name)
                 shutil.copyfile(log, entry / "build.log")
-                (entry / self.record).write_text(json.dumps(dict(record)) + "\n")
+                (entry / self.record).write_bytes(written(record))
         return None
 
-    def read(self, folder: Path, uses: Uses) -> dict[str, Any] | None:
+    def read(self, folder: Path, uses: Uses) -> R | None:
         """The record of an entry, which is in use from now on; None where there is none that can be read."""
         if not uses.take(folder):
             return None
         try:
-            record = json.loads((folder / self.record).read_text())
-        except (OSError, ValueError):
+            content = (folder / self.record).read_bytes()
+        except OSError:
             return None
-        return record if isinstance(record, dict) else None
+        record = read_as(content, self.kind)
+        return None if isinstance(record, Wrong) else record
 
 
 def _copy(outputs: Sequence[Output], source: UntrustedFolder, to: Path) -> Failure | None:

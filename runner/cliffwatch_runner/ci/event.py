@@ -1,20 +1,28 @@
 """The event that started a workflow, as GitHub leaves it in a file: read strictly, for others write half of what is in it."""
 
-import json
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeVar
+
+from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.values import Part
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
-REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}/[\w.-]{1,100}", re.ASCII)
 _NONE = "0" * 40
 _LARGEST = 32 << 20
 _BRANCH_REF = "refs/heads/"
-_LONGEST_BRANCH = 300
+
+Commit = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}(?![\s\S])")]
+RepositoryName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9_.-]{1,100}(?![\s\S])")]
+GitHubNumber = Annotated[int, Meta(ge=1, lt=1 << 53)]
+_RefName = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^-]")]
+"""Of a branch, never an option of git."""
+
+P = TypeVar("P", bound=Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,118 +61,124 @@ class ByHand:
 Event = Push | PullRequest | ByHand
 
 
-class Malformed(Exception):
-    """Something in an event is not of GitHub's making."""
+class Repository(Part, frozen=True, kw_only=True):
+    """Of GitHub's words for a repository, its name."""
+
+    full_name: RepositoryName
+
+
+class _Home(Repository, frozen=True, kw_only=True):
+    """The repository that an event is of."""
+
+    default_branch: _RefName
+
+
+class _PushEvent(Part, frozen=True, kw_only=True):
+    ref: _RefName
+    before: Commit
+    after: Commit
+    repository: _Home
+
+
+class _Base(Part, frozen=True, kw_only=True):
+    sha: Commit
+    ref: _RefName
+    repo: Repository
+
+
+class _AnyRepository(Part, frozen=True, kw_only=True):
+    """The repository of a head: only whether it is the base's is asked."""
+
+    full_name: str | None = None
+
+
+class _Head(Part, frozen=True, kw_only=True):
+    """`repo` is null where the fork was deleted meanwhile: somebody else's all the same."""
+
+    sha: Commit
+    ref: _RefName
+    repo: _AnyRepository | None = None
+
+
+class _Pull(Part, frozen=True, kw_only=True):
+    number: GitHubNumber
+    base: _Base
+    head: _Head
+    body: str | None = None
+
+
+class _PullRequestEvent(Part, frozen=True, kw_only=True):
+    pull_request: _Pull
+
+
+class _ByHandEvent(Part, frozen=True, kw_only=True):
+    repository: _Home
+
+
+_LONGEST_BODY = 20_000
+_NAMES = ("push", "pull_request", "workflow_dispatch")
 
 
 def read_event(file: Path, name: str) -> Event | Failure:
     """The event of this name (GITHUB_EVENT_NAME) that the file (GITHUB_EVENT_PATH) holds."""
-    readers: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
-        "push": _push,
-        "pull_request": _pull_request,
-        "workflow_dispatch": _by_hand,
-    }
-    if name not in readers:
-        return wrong_usage(
-            f"nothing is measured for the event {name[:60]!a}",
-            f"start the workflow on one of: {', '.join(readers)}",
-        )
-    content = event_content(file)
-    if isinstance(content, Failure):
-        return content
-    try:
-        return readers[name](content)
-    except Malformed as error:
-        return malformed(file, str(error))
+    if name == "push":
+        pushed = event_of(file, _PushEvent)
+        return pushed if isinstance(pushed, Failure) else _push(file, pushed)
+    if name == "pull_request":
+        asked = event_of(file, _PullRequestEvent)
+        return asked if isinstance(asked, Failure) else _pull_request(asked.pull_request)
+    if name == "workflow_dispatch":
+        started = event_of(file, _ByHandEvent)
+        return started if isinstance(started, Failure) else _by_hand(started.repository)
+    return wrong_usage(
+        f"nothing is measured for the event {name[:60]!a}",
+        f"start the workflow on one of: {', '.join(_NAMES)}",
+    )
 
 
-def event_content(file: Path) -> Mapping[str, Any] | Failure:
-    """The object in an event's file."""
+def event_of(file: Path, kind: type[P]) -> P | Failure:
+    """The members of an event that are read, of whatever else GitHub says in its file."""
     try:
         if file.stat().st_size > _LARGEST:
             return malformed(file, "it is too large")
-        content = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        content = file.read_bytes()
+    except OSError as error:
         return malformed(file, ascii(str(error))[:200])
-    return content if isinstance(content, dict) else malformed(file, "it holds no object")
+    event = read_as(content, kind)
+    return malformed(file, str(event)[:200]) if isinstance(event, Wrong) else event
 
 
 def malformed(file: Path, what: str) -> Failure:
     return wrong_usage(f"the event in {file} cannot be used: {what}", "name the file of GITHUB_EVENT_PATH as it is")
 
 
-def _push(content: Mapping[str, Any]) -> Push:
-    ref, before = _text(content, "ref"), commit_at(content, "before")
-    if not ref.startswith(_BRANCH_REF):
-        raise Malformed("the push is not to a branch; start the workflow for branches alone")
-    after = commit_at(content, "after")
-    if after == _NONE:
-        raise Malformed("the branch was deleted: there is nothing to measure")
+def _push(file: Path, event: _PushEvent) -> Push | Failure:
+    if not event.ref.startswith(_BRANCH_REF):
+        return malformed(file, "the push is not to a branch; start the workflow for branches alone")
+    if event.after == _NONE:
+        return malformed(file, "the branch was deleted: there is nothing to measure")
     return Push(
-        repository=repository_at(content, "repository", "full_name"),
-        default_branch=_text(content, "repository", "default_branch"),
-        branch=ref.removeprefix(_BRANCH_REF),
-        before=None if before == _NONE else before,
-        after=after,
+        repository=event.repository.full_name,
+        default_branch=event.repository.default_branch,
+        branch=event.ref.removeprefix(_BRANCH_REF),
+        before=None if event.before == _NONE else event.before,
+        after=event.after,
     )
 
 
-def _pull_request(content: Mapping[str, Any]) -> PullRequest:
-    repository = repository_at(content, "pull_request", "base", "repo", "full_name")
-    head = at(content, "pull_request", "head")
-    # A fork that was deleted meanwhile is none: `repo` is null, and somebody else's all the same.
-    head_repository = head.get("repo") or {}
+def _pull_request(pull: _Pull) -> PullRequest:
+    repository = pull.base.repo.full_name
     return PullRequest(
         repository=repository,
-        number=number_at(content, "pull_request", "number"),
-        base=commit_at(content, "pull_request", "base", "sha"),
-        base_branch=_text(content, "pull_request", "base", "ref"),
-        head=commit_at(content, "pull_request", "head", "sha"),
-        head_branch=_text(content, "pull_request", "head", "ref"),
-        fork=head_repository.get("full_name") != repository,
-        body=str(at(content, "pull_request").get("body") or "")[:20_000],
+        number=pull.number,
+        base=pull.base.sha,
+        base_branch=pull.base.ref,
+        head=pull.head.sha,
+        head_branch=pull.head.ref,
+        fork=pull.head.repo is None or pull.head.repo.full_name != repository,
+        body=(pull.body or "")[:_LONGEST_BODY],
     )
 
 
-def _by_hand(content: Mapping[str, Any]) -> ByHand:
-    return ByHand(
-        repository=repository_at(content, "repository", "full_name"),
-        default_branch=_text(content, "repository", "default_branch"),
-    )
-
-
-def at(content: Mapping[str, Any], *path: str) -> Any:
-    """The object at the end of a path. Raises Malformed."""
-    for name in path:
-        if not isinstance(content, Mapping) or name not in content:
-            raise Malformed(f"it has no {'.'.join(path)}")
-        content = content[name]
-    return content
-
-
-def _text(content: Mapping[str, Any], *path: str) -> str:
-    value = at(content, *path)
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_BRANCH or value.startswith("-"):
-        raise Malformed(f"{'.'.join(path)} is no name")
-    return value
-
-
-def commit_at(content: Mapping[str, Any], *path: str) -> str:
-    value = at(content, *path)
-    if not isinstance(value, str) or not COMMIT.fullmatch(value):
-        raise Malformed(f"{'.'.join(path)} is no whole commit")
-    return value
-
-
-def repository_at(content: Mapping[str, Any], *path: str) -> str:
-    value = at(content, *path)
-    if not isinstance(value, str) or not REPOSITORY.fullmatch(value):
-        raise Malformed(f"{'.'.join(path)} is no repository")
-    return value
-
-
-def number_at(content: Mapping[str, Any], *path: str) -> int:
-    value = at(content, *path)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 53:
-        raise Malformed(f"{'.'.join(path)} is no number")
-    return value
+def _by_hand(home: _Home) -> ByHand:
+    return ByHand(repository=home.full_name, default_branch=home.default_branch)

@@ -36,7 +36,7 @@ class GitHubReader:
     def close(self) -> None:
         self._http.close()
 
-    def get(self, path: str, **params: Any) -> Any | Failure:
+    def get(self, path: str, **params: str | int) -> Any | Failure:
         """The JSON at a path below the repository; None where there is none."""
         response = self._asked(path, params)
         if isinstance(response, Failure):
@@ -48,7 +48,7 @@ class GitHubReader:
         except ValueError:
             return _failed(path, response)
 
-    def pages(self, path: str, key: str | None = None, **params: Any) -> list[Any] | Failure:
+    def pages(self, path: str, key: str | None = None, **params: str | int) -> list[Any] | Failure:
         """The entries of a list, over its pages; `key` names the list in an object."""
         found: list[Any] = []
         for page in range(1, _PAGES + 1):
@@ -93,7 +93,7 @@ class GitHubReader:
             return refused(f"its storage cannot be reached: {error or type(error).__name__}")
         return None
 
-    def _asked(self, path: str, params: Mapping[str, Any]) -> httpx2.Response | Failure:
+    def _asked(self, path: str, params: Mapping[str, str | int]) -> httpx2.Response | Failure:
         why = "not tried"
         for attempt in range(_TRIES):
             try:

@@ -9,7 +9,9 @@ from typing import Any
 import httpx2
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import converted
 from cliffwatch_runner import clock
+from cliffwatch_runner.upload.answers import GivenToken
 from cliffwatch_runner.upload.client import Answered, Client, Patience, Refused, Reply
 
 _ADDRESS, _SECRET = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
@@ -75,8 +77,9 @@ def _identity(signing: IdentityRequest, audience: str) -> str | Failure:
 def _exchanged(service: str, identity: str, *, fork: bool) -> str | Failure:
     with closing(Client(service, None, patience=Patience(tries=1))) as client:
         reply = client.post("/github/token", {"identity": identity, "fork": fork})
-    if isinstance(reply, Answered) and isinstance(reply.body, dict) and isinstance(reply.body.get("secret"), str):
-        return str(reply.body["secret"])
+    given = converted(reply.body, GivenToken) if isinstance(reply, Answered) else None
+    if isinstance(given, GivenToken):
+        return given.secret
     return _not_given(service, reply)
 
 

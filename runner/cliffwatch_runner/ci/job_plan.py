@@ -1,33 +1,37 @@
 """What the jobs of a workflow are to measure, as the first job tells it to the others: an output, in JSON."""
 
 import json
-import re
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.values import Part
 from cliffwatch.pull_request.policy import Boots, FailOn, Policy, Target
-from cliffwatch_runner.ci.event import COMMIT
+from cliffwatch_runner.ci.event import Commit
 from cliffwatch_runner.source.access import Trust
 
-FORMAT = "cliffwatch-ci-plan"
+FORMAT: Final = "cliffwatch-ci-plan"
 _LARGEST = 64 << 10
 
+_Suite = Annotated[str, Meta(pattern=r"^[a-z0-9-]+(?![\s\S])")]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPlan:
+
+class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Base and head are whole commits; `commits` counts those between them that are measured, 0 where nothing is.
 
     `pull_request` is None for a push. `notes` are sentences of ours. Nothing in it is text of somebody who has no write access.
     """
 
-    base: str
-    head: str
+    format: Literal["cliffwatch-ci-plan"] = FORMAT
+    base: Commit
+    head: Commit
     commits: int
     pull_request: int | None
     series: int | None
     trust: Trust
-    suites: tuple[str, ...]
+    suites: tuple[_Suite, ...]
     profile: Literal["smoke", "standard", "full"]
     boots: Boots
     bench_from: Literal["base", "head"]
@@ -38,7 +42,7 @@ class JobPlan:
 
     def text(self) -> str:
         """The plan as one line of ASCII."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True)
+        return json.dumps(as_json(self), sort_keys=True)
 
     def matrix(self) -> str:
         """GitHub's matrix: a job for each target, none where nothing is measured."""
@@ -51,26 +55,11 @@ class JobPlan:
 
 def read_job_plan(text: str) -> JobPlan | Failure:
     """The plan that `JobPlan.text` wrote."""
-    try:
-        content = json.loads(text[:_LARGEST])
-        plan = _plan(content)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    plan = read_as(text[:_LARGEST].encode(errors="replace"), JobPlan)
+    if isinstance(plan, Wrong):
         return wrong_usage(
-            f"the plan cannot be read: {ascii(str(error))[:200]}", "give the output of `cliffwatch ci plan`"
+            f"the plan cannot be read: {ascii(str(plan))[:200]}", "give the output of `cliffwatch ci plan`"
         )
-    return plan
-
-
-def _plan(content: dict[str, Any]) -> JobPlan:
-    lists = ("suites", "fail_on", "notes")
-    if content.pop("format") != FORMAT:
-        raise ValueError("another format")
-    targets = tuple(Target(**{**each, "runs_on": tuple(each["runs_on"])}) for each in content["targets"])
-    plan = JobPlan(**{**content, **{name: tuple(content[name]) for name in lists}, "targets": targets})
-    if not all(COMMIT.fullmatch(each) for each in (plan.base, plan.head)):
-        raise ValueError("base and head are whole commits")
-    if not all(re.fullmatch(r"[a-z0-9-]+", suite) for suite in plan.suites):
-        raise ValueError("no name of a suite")
     return plan
 
 

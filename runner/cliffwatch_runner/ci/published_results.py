@@ -1,15 +1,16 @@
 """The results of a workflow's run, held against what GitHub says of it: commits come from the event, never from the artifact."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
+
+import msgspec
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import written
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.mailing_list_series import counts
 from cliffwatch_runner.ci.artifact import ArtifactName, read_artifact_name, refused, unpack
@@ -160,14 +161,13 @@ class _Commits:
             commit = content["parents"][0]["sha"]
 
 
-def mark(folder: Path, run: WorkflowRun, server: str) -> None:
+def mark(measured: Run, run: WorkflowRun, server: str) -> None:
     """Writes into an unpacked run.json where it is from, in place of what it says itself."""
-    path = folder / "run.json"
-    record: dict[str, Any] = json.loads(path.read_text())
-    notes = record.get("notes")
-    record["tree"] = f"{server}/{run.head_repository}"
-    record["notes"] = [*(notes if isinstance(notes, list) else ()), *origin_notes(run)]
-    path.write_text(json.dumps(record))
+    record = measured.record
+    marked = msgspec.structs.replace(
+        record, tree=f"{server}/{run.head_repository}", notes=(*record.notes, *origin_notes(run))
+    )
+    (measured.path / "run.json").write_bytes(written(marked))
 
 
 def origin_notes(run: WorkflowRun) -> Sequence[str]:

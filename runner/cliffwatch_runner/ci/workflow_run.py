@@ -1,15 +1,17 @@
 """The workflow that ended, as GitHub's `workflow_run` event says it: whose code it ran, and for which commit."""
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.ci.event import Malformed, at, commit_at, event_content, malformed, number_at, repository_at
+from cliffwatch.formats.values import Part
+from cliffwatch_runner.ci.event import Commit, GitHubNumber, Repository, RepositoryName, event_of, malformed
 
-_BRANCH = re.compile(r"[^\x00-\x20\x7f]{1,300}")
+PublishedEvent = Literal["push", "pull_request", "workflow_dispatch"]
+_Branch = Annotated[str, Meta(pattern=r"^[^\x00-\x20\x7f]{1,300}(?![\s\S])")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,7 @@ class WorkflowRun:
     repository: str
     identity: int
     attempt: int
-    event: Literal["push", "pull_request", "workflow_dispatch"]
+    event: PublishedEvent
     head: str
     head_branch: str
     head_repository: str
@@ -34,35 +36,43 @@ class WorkflowRun:
         return self.identity * 100 + min(self.attempt, 99)
 
 
+class _Home(Part, frozen=True, kw_only=True):
+    full_name: RepositoryName
+    default_branch: _Branch
+
+
+class _Run(Part, frozen=True, kw_only=True):
+    id: GitHubNumber
+    run_attempt: GitHubNumber
+    event: str
+    head_sha: Commit
+    head_branch: _Branch
+    head_repository: Repository
+
+
+class _WorkflowRunEvent(Part, frozen=True, kw_only=True):
+    workflow_run: _Run
+    repository: _Home
+
+
 def read_workflow_run(file: Path) -> WorkflowRun | Failure:
     """The workflow's run that the file of a `workflow_run` event describes."""
-    content = event_content(file)
-    if isinstance(content, Failure):
-        return content
-    try:
-        return _workflow_run(content)
-    except Malformed as error:
-        return malformed(file, str(error))
-
-
-def _workflow_run(content: Mapping[str, Any]) -> WorkflowRun:
-    run = at(content, "workflow_run")
-    event = at(run, "event")
-    if event not in ("push", "pull_request", "workflow_dispatch"):
-        raise Malformed(f"nothing is published for the event {str(event)[:60]!a}")
-    branch, default = at(run, "head_branch"), at(content, "repository", "default_branch")
-    for each in (branch, default):
-        if not isinstance(each, str) or not _BRANCH.fullmatch(each):
-            raise Malformed("a branch has no name")
+    ended = event_of(file, _WorkflowRunEvent)
+    if isinstance(ended, Failure):
+        return ended
+    run = ended.workflow_run
+    event: PublishedEvent | None = next((each for each in get_args(PublishedEvent) if each == run.event), None)
+    if event is None:
+        return malformed(file, f"nothing is published for the event {run.event[:60]!a}")
     return WorkflowRun(
-        repository=repository_at(content, "repository", "full_name"),
-        identity=number_at(run, "id"),
-        attempt=number_at(run, "run_attempt"),
+        repository=ended.repository.full_name,
+        identity=run.id,
+        attempt=run.run_attempt,
         event=event,
-        head=commit_at(run, "head_sha"),
-        head_branch=branch,
-        head_repository=repository_at(run, "head_repository", "full_name"),
-        default_branch=default,
+        head=run.head_sha,
+        head_branch=run.head_branch,
+        head_repository=run.head_repository.full_name,
+        default_branch=ended.repository.default_branch,
     )
 
 

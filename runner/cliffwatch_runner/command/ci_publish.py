@@ -111,7 +111,7 @@ def _upload(
     with closing(Client(service, token)) as client:
         for result in results:
             if result.run is not None:
-                mark(result.run.path, run, server)
+                mark(result.run, run, server)
                 codes.append(_uploaded(client, service, result.run.path, uploading_host(run)))
     return codes
 

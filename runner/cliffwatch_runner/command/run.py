@@ -23,6 +23,7 @@ from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -53,6 +54,14 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     return int(value)
 
 
+def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[ArmRequest, ...]:
+    arms = [parse_arm(value) for value in values]
+    for arm in arms:
+        if isinstance(arm, Failure):
+            raise click.BadParameter(f"{arm.message}; {arm.next_step}")
+    return tuple(arm for arm in arms if isinstance(arm, ArmRequest))
+
+
 @click.command()
 @click.option(
     "--tree", required=True, help="Kernel tree: git repository, URL, unpacked source folder or source archive."
@@ -73,6 +82,28 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     "--series",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
+)
+@click.option(
+    "--kernel",
+    type=click.Path(path_type=Path, exists=True),
+    help="Prebuilt kernel as head: a distribution's package, an image with its config, or a folder with these.",
+)
+@click.option(
+    "--arm",
+    "arms",
+    multiple=True,
+    metavar="NAME=SUBJECT…",
+    callback=_arms,
+    help=(
+        "Arm of a run of any number of them, in place of --base and --head; the first is what the others are compared with: "
+        "'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'."
+    ),
+)
+@click.option(
+    "--arms",
+    "arms_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="TOML file of arms, a table [[arm]] each.",
 )
 @click.option("--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Patch on top of head.")
 @click.option(
@@ -110,8 +141,8 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     "--bench-from",
     default="head",
     show_default=True,
-    metavar="base|head|REV",
-    help="Revision whose bench measures both kernels.",
+    metavar="ARM|REV",
+    help="Arm or revision whose bench measures all kernels.",
 )
 @click.option(
     "--out",
@@ -193,7 +224,9 @@ def run(**options: Any) -> NoReturn:
     token = _upload_token(upload)
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
-    request = _request(options, report)
+    request = _request(report, **options)
+    if isinstance(request, Failure):
+        raise SystemExit(print_failures([request], console))
     progress = TimedPhases(progress_display(console))
     with _stopping() as stop:
         try:
@@ -251,9 +284,15 @@ def _upload(folder: Path, url: str, token: str | None, console: Console) -> Exit
     return print_failures([failure], console)
 
 
-def _request(options: dict[str, Any], report: ReportOptions) -> RunRequest:
+def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
     suites = tuple(dict.fromkeys(name.strip() for name in options.pop("suites").split(",") if name.strip()))
+    arms_file = options.pop("arms_file")
+    if arms_file is not None:
+        of_file = read_arms(arms_file)
+        if isinstance(of_file, Failure):
+            return of_file
+        options["arms"] = (*of_file, *options["arms"])
     jobs = options.pop("jobs") or os.cpu_count() or 1
     return RunRequest(tools=tools, suites=suites, jobs=jobs, notable=report.notable, explain=report.explain, **options)
 

@@ -7,12 +7,13 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
@@ -84,7 +85,7 @@ def worker(
     url: str,
     platform: str,
     name: str,
-    modes: tuple[str, ...],
+    modes: tuple[Mode, ...],
     token_file: Path | None,
     cache: Path,
     spool: Path | None,
@@ -160,7 +161,7 @@ def _no_isolation(build_image: str | None) -> Failure | None:
     return None
 
 
-def findings(facts: HostFacts, mode: Mode) -> dict[str, Any]:
+def findings(facts: HostFacts, mode: Mode) -> FreeJson:
     """The findings of `cliffwatch doctor`: its verdict, and the checks that are not well, for the service's hosts page."""
     results = tuple(checks(facts))
     bad = [check for check in for_mode(results, mode) if check.status in ("warn", "fail")]

@@ -8,7 +8,8 @@
 #
 # INPUT (read-only): `cases`, one line a case: name <tab> deadline by the clock <tab> CPU seconds that it may use <tab>
 # arguments of bench; `forbidden`, one pattern a line for lines of the configuration; `wanted`, one `name value` a line that
-# the guest must show; `bench`, the folder of the programs; `config`, the configuration of a kernel that does not show its own.
+# the guest must show; `settings`, one file <tab> value a line, written before the first case; `bench`, the folder of the programs;
+# `config`, the configuration of a kernel that does not show its own.
 # RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
 set -u
 input=$1
@@ -60,9 +61,33 @@ record() {
   fi
 }
 
+# What the arm sets itself is meant to be so.
+as_ours() {
+  grep -q "^$1$tab" "$input/settings" && return 0
+  [ "$(cat "$1" 2> /dev/null)" = "$2" ]
+}
+
+# A setting that the kernel does not have, or takes and does not show again, is none: what is measured then is not what was asked for.
+set_up() {
+  while IFS=$tab read -r path value <&4; do
+    if [ ! -e "$path" ]; then
+      refuse "setting: this kernel has no $path"
+    elif ! { printf '%s\n' "$value" > "$path"; } 2> "$scratch/refusal"; then
+      refuse "setting: $path refuses '$value': $(sed 's/.*: //' "$scratch/refusal")"
+    else
+      # Kernels show several numbers with tabs between them, and switches as Y and N.
+      shown=$(tr -s '\t\n' '  ' < "$path" 2> /dev/null | sed 's/ *$//')
+      case $shown/$value in
+        "$value/$value" | Y/1 | N/0 | Y/y | N/n | /*) ;;
+        *) refuse "setting: $path is '$shown' after '$value' was written" ;;
+      esac
+    fi
+  done 4< "$input/settings"
+}
+
 check() {
-  [ "$(cat /proc/sys/net/core/bpf_jit_enable 2> /dev/null)" = 1 ] || refuse "the BPF JIT is not on"
-  [ "$(cat /proc/sys/net/core/bpf_jit_harden 2> /dev/null)" = 0 ] || refuse "BPF JIT hardening is on"
+  as_ours /proc/sys/net/core/bpf_jit_enable 1 || refuse "the BPF JIT is not on"
+  as_ours /proc/sys/net/core/bpf_jit_harden 0 || refuse "BPF JIT hardening is on"
   [ -s "$results/guest/config" ] || refuse "the kernel shows no /proc/config.gz, so its options cannot be checked"
   grep -E -x -f "$input/forbidden" "$results/guest/config" > "$scratch/found" 2> /dev/null
   while read -r symbol; do refuse "the kernel has $symbol, which makes its timings meaningless"; done < "$scratch/found"
@@ -98,6 +123,7 @@ run_case() {
 
 tab=$(printf '\t')
 prepare
+set_up
 record
 check
 if [ -z "$refused" ]; then

@@ -101,9 +101,16 @@ _SANDBOX_ROOT = Path("/cliffwatch/root")
 
 
 def vng_argv(
-    shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str], *, initramfs: bool = False
+    shape: GuestShape,
+    folders: GuestFolders,
+    root: Path | None,
+    command: Sequence[str],
+    arguments: Sequence[str] = (),
+    *,
+    initramfs: bool = False,
 ) -> list[str]:
-    """The `vng` call for one guest, with folders and root file system under their paths for vng.
+    """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's own `arguments` come last,
+    where the kernel takes them over earlier ones.
 
     With an `initramfs` the kernel's folder has one. vng itself is to look for no modules: it would take those that this host has of
     the same release, and make an initramfs of them at every boot.
@@ -115,7 +122,7 @@ def vng_argv(
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
-    argv += ["--append", " ".join(_kernel_arguments())]
+    argv += ["--append", " ".join((*_kernel_arguments(), *arguments))]
     options = [_icount(folders.monitor)] if shape.mode == "icount" else []
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
@@ -124,7 +131,13 @@ def vng_argv(
 
 
 def guest_argv(
-    folders: GuestFolders, *, sandbox: Sandbox, programs: Sequence[Path], shape: GuestShape, cpus: Sequence[int]
+    folders: GuestFolders,
+    arguments: Sequence[str] = (),
+    *,
+    sandbox: Sandbox,
+    programs: Sequence[Path],
+    shape: GuestShape,
+    cpus: Sequence[int],
 ) -> list[str]:
     """The call that starts a guest, sandbox and limits included.
 
@@ -149,7 +162,7 @@ def guest_argv(
     ]
     rooted = None if shape.root is None else root
     initramfs = (folders.kernel / INITRAMFS).exists()
-    command = vng_argv(shape, inside, rooted, agent_command(), initramfs=initramfs)
+    command = vng_argv(shape, inside, rooted, agent_command(), arguments, initramfs=initramfs)
     sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
     return limited(sandboxed, cpus=cpus)
 

@@ -3,9 +3,9 @@
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -51,22 +51,34 @@ class GuestCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BootOrder:
-    """All that one start of a guest needs. `config` is the configuration of a kernel that does not show its own.
-
-    `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest, isolation and limits on
-    what it writes included; `limits` say when it is ended.
+class ArmKernel:
+    """What is started for an arm: the folder of its image, further arguments of the kernel, and what is written into which of the
+    guest's files before the first case. `config` is the configuration of a kernel that does not show its own.
     """
 
-    kernel: Path
-    config: Path | None
+    folder: Path
+    config: Path | None = None
+    prebuilt: bool = False
+    arguments: tuple[str, ...] = ()
+    writes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootOrder:
+    """All that one start of a guest needs.
+
+    `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest with further arguments of its kernel, isolation and
+    limits on what it writes included; `limits` say when it is ended.
+    """
+
+    kernel: ArmKernel
     programs: tuple[Path, ...]
     cases: tuple[GuestCase, ...]
     shape: GuestShape
     forbidden: tuple[str, ...]
     limits: GuestLimits
     sandbox: Sandbox
-    argv: Callable[[GuestFolders], Sequence[str]]
+    argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +117,7 @@ def boot_guest(
         Path(temporary).chmod(0o755)
         for each in (written, monitor):
             order.sandbox.give(each)
-        folders = GuestFolders(kernel=order.kernel, input=given, results=written, monitor=monitor)
+        folders = GuestFolders(kernel=order.kernel.folder, input=given, results=written, monitor=monitor)
         watch = GuestWatch(written, order.limits, on_case, should_stop)
         console = folder / "console"
         with (
@@ -118,7 +130,7 @@ def boot_guest(
                 guard.begin(process_id)
 
             ended = process.run(
-                guard.argv(order.argv(folders)),
+                guard.argv(order.argv(folders, order.kernel.arguments)),
                 env=order.sandbox.environment(),
                 deadline=math.inf,
                 log=process.Log(console, LARGEST_CONSOLE_BYTES),
@@ -195,8 +207,10 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     (folder / "cases").write_text("".join(rows))
     (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
     (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
-    if order.config is not None:
-        shutil.copyfile(order.config, folder / "config")
+    settings = [f"{path}\t{value}\n" for path, value in order.kernel.writes.items()]
+    (folder / "settings").write_text("".join(settings))
+    if order.kernel.config is not None:
+        shutil.copyfile(order.kernel.config, folder / "config")
     (folder / "bench").mkdir()
     for program in order.programs:
         shutil.copy2(program, folder / "bench" / program.name)

@@ -8,9 +8,6 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.samples import Stage
 from cliffwatch.stats.stages import Stages
 
-CONTROL = "control"
-"""The arm that boots base under a second name, so that base against control shows what no change looks like."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBoot:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import Mode
 from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
@@ -16,9 +16,9 @@ from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.arguments import wrong_arguments
-from cliffwatch_runner.plan.ends import resolve_ends, wrong_ends
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
+from cliffwatch_runner.plan.subjects import Subject, Subjects, resolve_subjects, wrong_subjects
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
 from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
@@ -39,12 +39,14 @@ NO_UDEV = Failure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedRequest:
-    """What a request means on this host. `base` and `head` may be the same revision."""
+    """What a request means on this host. Arms may be of the same revision; `bench` is the revision whose bench serves all of them, and
+    `bench_from` how it was named.
+    """
 
     tree: Tree
-    base: Revision
-    head: Revision
+    arms: tuple[Subject, ...]
     bench: Revision
+    bench_from: str
     mode: Mode
     platform: str
     host: dict[str, object]
@@ -52,13 +54,26 @@ class ResolvedRequest:
     suites: tuple[Suite, ...]
     notes: tuple[str, ...]
 
+    @property
+    def revisions(self) -> tuple[Revision, ...]:
+        """Of all arms, and of bench."""
+        return tuple(dict.fromkeys((*(arm.of for arm in self.arms if isinstance(arm.of, Revision)), self.bench)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedTools:
-    """Tools and configuration, checked against what the revisions need."""
+class ArmTools:
+    """What an arm's kernel is built with: the run's tools and configuration, with what the arm has of its own."""
 
     toolchain: Toolchain
     fragments: Fragments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedTools:
+    """Tools and configuration, checked against what the revisions need; `of_arms` has those of each arm that is built."""
+
+    toolchain: Toolchain
+    of_arms: dict[str, ArmTools]
     sandbox: Sandbox
     guest_sandbox: Sandbox
     limits: SandboxLimits
@@ -70,18 +85,17 @@ Failures = tuple[Failure, ...]
 def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
     catalogue = load_catalogue()
-    wrong = (*wrong_ends(request), *wrong_arguments(request, catalogue))
+    wrong = (*wrong_subjects(request), *wrong_arguments(request, catalogue))
     suites = choose_suites(catalogue, request.suites)
     if wrong or isinstance(suites, Failure):
         return wrong
     tree = open_tree(request.tree, request.cache, request.tree_access)
     if isinstance(tree, Failure):
         return (tree,)
-    ends = resolve_ends(request, tree)
-    if isinstance(ends, tuple):
-        return ends
-    named = {"base": ends.base, "head": ends.head}
-    bench = named[request.bench_from] if request.bench_from in named else tree.resolve(request.bench_from)
+    subjects = resolve_subjects(request, tree)
+    if isinstance(subjects, tuple):
+        return subjects
+    bench_from, bench = _bench(request.bench_from, subjects, tree)
     if isinstance(bench, Failure):
         return (bench,)
     mode, notes = _mode(request)
@@ -90,16 +104,34 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     host = {**host_record(), "programs": program_versions()}
     return ResolvedRequest(
         tree=tree,
-        base=ends.base,
-        head=ends.head,
+        arms=subjects.arms,
         bench=bench,
+        bench_from=bench_from,
         mode=mode,
         platform=request.platform or platform_name(host, mode),
         host=host,
         catalogue=catalogue,
         suites=suites,
-        notes=(*ends.notes, *notes),
+        notes=(*subjects.notes, *notes),
     )
+
+
+def _bench(name: str, subjects: Subjects, tree: Tree) -> tuple[str, Revision | Failure]:
+    """The revision whose bench is built: an arm's, or any that the tree has. `head` is the last arm that is a revision, where no arm is
+    called so.
+    """
+    named = {arm.arm: arm.of for arm in subjects.arms}
+    if name == "head" and not isinstance(named.get(name), Revision):
+        revisions = {arm: of for arm, of in named.items() if isinstance(of, Revision)}
+        if not revisions:
+            return name, wrong_usage(
+                "no arm is a revision of the tree, so that none brings a bench", "name the tree's with --bench-from REV"
+            )
+        name = list(revisions)[-1]
+    of = named.get(name)
+    if isinstance(of, Path):
+        return name, wrong_usage(f"--bench-from: {name} is a prebuilt kernel and brings no bench", "name a revision")
+    return name, of if of is not None else tree.resolve(name)
 
 
 def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
@@ -125,15 +157,18 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
     toolchain = find_toolchain(request.tools)
     if isinstance(toolchain, tuple):
         return toolchain
-    # What only this tree has may need what any suite needs.
-    needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
-    fragments = read_fragments(needing, request.fragments)
-    if isinstance(fragments, Failure):
-        return (fragments,)
-    failures = [
+    of_arms: dict[str, ArmTools] = {}
+    for arm in resolved.arms:
+        tools = _arm_tools(request, resolved, arm, toolchain)
+        if isinstance(tools, tuple):
+            return tools
+        of_arms[arm.arm] = tools
+    failures = list(unmet(needs_of(resolved.tree.mirror, resolved.bench), toolchain, resolved.bench))
+    failures += [
         failure
-        for revision in dict.fromkeys((resolved.base, resolved.head, resolved.bench))
-        for failure in unmet(needs_of(resolved.tree.mirror, revision), toolchain, revision)
+        for arm in resolved.arms
+        if arm.revision is not None
+        for failure in unmet(needs_of(resolved.tree.mirror, arm.revision), of_arms[arm.arm].toolchain, arm.revision)
     ]
     failures += _boot_tools(request)
     sandboxes, limits = _sandboxes(request), changed(host_limits(_BUILD_SECONDS), request.limits)
@@ -144,8 +179,24 @@ def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools 
     # What runs in a container is its engine's child: no limit on our own children reaches it.
     sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
     return CheckedTools(
-        toolchain=toolchain, fragments=fragments, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
+        toolchain=toolchain, of_arms=of_arms, sandbox=sandbox, guest_sandbox=guest_sandbox, limits=limits
     )
+
+
+def _arm_tools(
+    request: RunRequest, resolved: ResolvedRequest, arm: Subject, toolchain: Toolchain
+) -> ArmTools | Failures:
+    # What only this tree has may need what any suite needs.
+    needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
+    fragments = read_fragments(needing, (*request.fragments, *arm.settings.config))
+    if isinstance(fragments, Failure):
+        return (fragments,)
+    if arm.settings.cc is not None:
+        own = find_toolchain(replace(request.tools, cc=arm.settings.cc))
+        if isinstance(own, tuple):
+            return own
+        toolchain = own
+    return ArmTools(toolchain=toolchain, fragments=fragments)
 
 
 def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:

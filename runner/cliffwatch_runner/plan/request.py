@@ -7,6 +7,7 @@ from cliffwatch.catalogue.suite import Profile
 from cliffwatch.samples import Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.sandbox.isolation import IsolationChoice
 from cliffwatch_runner.source.access import TreeAccess, Trust
 
@@ -18,7 +19,8 @@ ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
 class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
     `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
-    `base` and `head` are None where `series`, a mailbox, says them itself.
+    `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are the short form
+    of two `arms`, which stand alone where there are any.
     """
 
     tree: str
@@ -50,6 +52,8 @@ class RunRequest:
     notable: float | None
     explain: str | None
     series: Path | None = None
+    kernel: Path | None = None
+    arms: tuple[ArmRequest, ...] = ()
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

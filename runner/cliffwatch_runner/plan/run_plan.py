@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cliffwatch.failure import Failure
-from cliffwatch.samples import Mode
+from cliffwatch.samples import CONTROL, Mode
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.host.knobs import primary_threads
 from cliffwatch_runner.plan.arguments import unmatched_explain
-from cliffwatch_runner.plan.plan import CONTROL, Plan, make_plan
+from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
@@ -32,7 +32,7 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
-    plan = plan_boots(request, resolved.mode, selection, _arms(resolved.mode))
+    plan = plan_boots(request, resolved.mode, selection, arm_names(resolved))
     return PlannedRun(resolved=resolved, plan=plan, selection=selection)
 
 
@@ -42,8 +42,10 @@ def plan_boots(request: RunRequest, mode: Mode, selection: Selection, arms: Sequ
     return make_plan(selection.cases, arms=arms, boots=boots, seed=request.seed, notable=request.notable)
 
 
-def _arms(mode: Mode) -> tuple[str, ...]:
-    return ("base", "head", CONTROL) if mode == "walltime" else ("base", "head")
+def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
+    """The arms of the plan: those of the request, and in walltime the first one under another name."""
+    names = tuple(arm.arm for arm in resolved.arms)
+    return (*names, CONTROL) if resolved.mode == "walltime" else names
 
 
 def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:

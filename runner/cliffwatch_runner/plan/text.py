@@ -2,6 +2,7 @@
 
 from cliffwatch.counting import counted, duration
 from cliffwatch_runner.plan.run_plan import PlannedRun
+from cliffwatch_runner.plan.subjects import Subject
 
 _REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
 _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
@@ -10,16 +11,19 @@ _START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 def plan_text(planned: PlannedRun) -> str:
     """Revisions, cases, boots in their order, and about how long."""
     resolved, plan, selection = planned.resolved, planned.plan, planned.selection
+    width = max(len(arm.arm) for arm in resolved.arms)
     lines = [
-        f"base  {resolved.base.short} ({resolved.base.subject}), linux {resolved.base.release}",
-        f"head  {resolved.head.short} ({resolved.head.subject}), linux {resolved.head.release}",
+        *(f"{arm.arm:<{width}}  {arm.label}, {_release(arm)}" for arm in resolved.arms),
         f"{resolved.mode} on {resolved.platform}, seed {plan.seed}",
         "",
         f"cases ({len(plan.cases)}):",
     ]
     lines += [f"  {index:3d}  {case.key.suite}: {' '.join(case.argv)}" for index, case in enumerate(plan.cases)]
     lines += ["", f"boots ({len(plan.boots)}), each with its cases in order:"]
-    lines += [f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<8} {_order(boot.cases)}" for boot in plan.boots]
+    lines += [
+        f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<{max(8, width)}} {_order(boot.cases)}"
+        for boot in plan.boots
+    ]
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
         lines += [f"  then at most {counted(last, 'more boot')} per kernel, of the cases that these leave open"]
@@ -32,6 +36,10 @@ def plan_text(planned: PlannedRun) -> str:
         f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _release(arm: Subject) -> str:
+    return "prebuilt" if arm.revision is None else f"linux {arm.revision.release}"
 
 
 def _order(cases: tuple[int, ...]) -> str:

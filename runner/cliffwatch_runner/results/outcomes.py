@@ -91,7 +91,7 @@ def _failure(status: int, case: PlannedCase, parsed: Parsed, splat: Splat | None
         return f"the kernel complained while it ran: {splat.title.strip()}"
     if status != 0:
         return _reason(parsed, stderr) or f"bench ended with status {status} and printed nothing"
-    if not parsed.values:
+    if not parsed.found:
         return _reason(parsed, stderr) or "bench printed nothing that can be read"
     return None
 
@@ -104,14 +104,4 @@ def _reason(parsed: Parsed, stderr: str) -> str:
 
 
 def _samples(case: PlannedCase, parsed: Parsed) -> tuple[Sample, ...]:
-    return tuple(
-        Sample(
-            case=case.key,
-            metric=value.metric,
-            unit=value.unit,
-            value=value.value,
-            readings=value.samples,
-            resolution=value.resolution,
-        )
-        for value in parsed.values
-    )
+    return tuple(sample._replace(case=case.key) for sample in parsed.samples)

@@ -22,23 +22,27 @@ from cliffwatch.formats.run_record import (
     PlanRecord,
     RunRecord,
     RunStatus,
+    SettingsRecord,
     stages_record,
 )
 from cliffwatch.formats.values import FreeJson, outcome_record
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.build.bench import BenchProgram
 from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.guest.argv import GuestShape
+from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmSettings
 from cliffwatch_runner.plan.plan import Plan
-from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.plan.subjects import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltArm:
-    """One arm: its revision, and its kernel or why there is none."""
+    """One arm: its subject, its kernel or why there is none, and what that was built with."""
 
-    revision: Revision
+    subject: Subject
     kernel: Kernel | Failure
+    toolchain: Toolchain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,7 @@ def identity(facts: RunFacts) -> str:
     """
     screen = tuple(boot for boot in facts.plan.boots if boot.stage == "screen")
     content = {
-        "arms": {name: [arm.revision.commit, _kernel_digest(arm)] for name, arm in facts.arms.items()},
+        "arms": {name: _of_arm(arm) for name, arm in facts.arms.items()},
         "bench": facts.bench.digest,
         "mode": facts.mode,
         "platform": facts.platform,
@@ -81,11 +85,18 @@ def identity(facts: RunFacts) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def _of_arm(arm: BuiltArm) -> list[object]:
+    revision, settings = arm.subject.revision, arm.subject.settings
+    named = [None if revision is None else revision.commit, _kernel_digest(arm)]
+    return [*named, *([as_json(_settings(settings))] if settings != NO_SETTINGS else [])]
+
+
 def _kernel_digest(arm: BuiltArm) -> str:
     return arm.kernel.digest if isinstance(arm.kernel, Kernel) else "failed"
 
 
 _LONGEST_EVIDENCE = 8000
+LONGEST_LABEL = 4000
 
 
 def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mapping[str, Failure]) -> RunRecord:
@@ -129,26 +140,46 @@ def unfit(document: RunRecord) -> Failure | None:
 
 
 def _arm(name: str, arm: BuiltArm, failures: Mapping[str, Failure]) -> ArmRecord:
-    revision = arm.revision
     failure = arm.kernel if isinstance(arm.kernel, Failure) else failures.get(name)
     kernel = arm.kernel if isinstance(arm.kernel, Kernel) else None
+    settings = arm.subject.settings
     return ArmRecord(
         name=name,
-        label=f"{revision.short} ({revision.subject})",
-        facts=ArmFacts(
-            commit=revision.commit,
-            tree=revision.tree,
-            release=revision.release,
-            subject=revision.subject,
-            author=revision.author or None,
-            author_date=revision.author_date or None,
-            commit_date=revision.commit_date or None,
-            parents=revision.parents,
-            kernel=kernel.digest if kernel else None,
-            config=kernel.config_digest if kernel else None,
-        ),
+        label=arm.subject.label[:LONGEST_LABEL],
+        facts=_facts(arm.subject, kernel),
+        settings=None if settings == NO_SETTINGS else _settings(settings),
+        toolchain=dict(arm.toolchain.record()) if settings.cc is not None else None,
         config_notes=kernel.notes if kernel else (),
         failure=None if failure is None else _failure(failure),
+    )
+
+
+def _settings(settings: ArmSettings) -> SettingsRecord:
+    return SettingsRecord(
+        boot=settings.boot,
+        writes=settings.files(),
+        config=tuple(path.name for path in settings.config),
+        cc=settings.cc,
+    )
+
+
+def _facts(subject: Subject, kernel: Kernel | None) -> ArmFacts:
+    image = kernel.digest if kernel else None
+    config = kernel.config_digest if kernel else None
+    revision = subject.revision
+    if revision is None:
+        return ArmFacts(subject=subject.short, release=kernel.release if kernel else None, kernel=image, config=config)
+    return ArmFacts(
+        kernel=image,
+        config=config,
+        commit=revision.commit,
+        tree=revision.tree,
+        release=revision.release,
+        subject=revision.subject,
+        author=revision.author or None,
+        author_date=revision.author_date or None,
+        commit_date=revision.commit_date or None,
+        parents=revision.parents,
     )
 
 

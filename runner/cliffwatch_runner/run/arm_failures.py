@@ -1,13 +1,13 @@
 """Arms whose kernel built and gave nothing: why, from their boots."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, Party
+from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
+from cliffwatch.formats.reading import Wrong, read_as
 
-_FAILURES = {
+_FAILURES: Mapping[str, tuple[Party, str, str]] = {
     "panic": ("kernel", "the kernel panics before it can be measured", "see the console in the boot's folder"),
     "hang": ("kernel", "the guest hangs before it can be measured", "see the console; --hang-after gives it more time"),
     "lost": (
@@ -22,39 +22,45 @@ _FAILURES = {
 def arm_failures(run: Path, arms: Iterable[str]) -> dict[str, Failure]:
     """For each arm without a single case that ended well: why, from the last of its boots."""
     failures: dict[str, Failure] = {}
-    boots = [_boot(path) for path in sorted((run / "boots").glob("*/boot.json"))]
+    boots = [boot for path in sorted((run / "boots").glob("*/boot.json")) if (boot := _boot(path)) is not None]
     for arm in arms:
-        ours = [boot for boot in boots if boot["arm"] == arm]
-        if ours and not any(_measured(boot) for boot in ours):
-            failure = _failure(ours[-1])
+        ours = [(boot, measured) for boot, measured in boots if boot.arm == arm]
+        if ours and not any(measured for _, measured in ours):
+            failure = _failure(ours[-1][0])
             if failure is not None:
                 failures[arm] = failure
     return failures
 
 
-def _boot(path: Path) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads(path.read_text())
-    outcomes = json.loads((path.parent / "samples.json").read_text())["outcomes"]
-    return {**about, "outcomes": outcomes}
-
-
-def _measured(boot: Mapping[str, Any]) -> bool:
-    return any(outcome["status"] == "ok" for outcome in boot["outcomes"])
-
-
-def _failure(boot: Mapping[str, Any]) -> Failure | None:
-    """None where the guest itself was well and each case failed on its own account."""
-    last = boot["parts"][-1]
-    if last["status"] == "refused":
-        return _refused(str(last["evidence"]))
-    if last["status"] not in _FAILURES:
+def _boot(path: Path) -> tuple[BootRecord, bool] | None:
+    """A boot, and whether a case of it ended well; None where reports will say that its files are damaged."""
+    boot = read_as(path.read_bytes(), BootRecord)
+    samples = read_as((path.parent / "samples.json").read_bytes(), SamplesRecord)
+    if isinstance(boot, Wrong) or isinstance(samples, Wrong):
         return None
-    whose, message, next_step = _FAILURES[last["status"]]
-    return Failure(whose=whose, message=message, next_step=next_step, evidence=last["evidence"])  # type: ignore[arg-type]
+    return boot, any(outcome.status == "ok" for outcome in samples.outcomes)
+
+
+def _failure(boot: BootRecord) -> Failure | None:
+    """None where the guest itself was well and each case failed on its own account."""
+    last = boot.parts[-1]
+    if last.status == "refused":
+        return _refused(last.evidence)
+    if last.status not in _FAILURES:
+        return None
+    whose, message, next_step = _FAILURES[last.status]
+    return Failure(whose=whose, message=message, next_step=next_step, evidence=last.evidence)
 
 
 def _refused(evidence: str) -> Failure:
-    """The agent's refusals name the guest's shape, which is the host's doing, or the kernel's own options."""
+    """The agent's refusals name a setting, which was asked for, the guest's shape, which is the host's doing, or the kernel's own options."""
+    if evidence.startswith("setting: "):
+        return Failure(
+            whose="usage",
+            message=evidence.splitlines()[0].removeprefix("setting: "),
+            next_step="give this arm a setting that its kernel has, and a value that it takes",
+            evidence=evidence,
+        )
     of_host = "the guest's " in evidence
     return Failure(
         whose="host" if of_host else "kernel",

@@ -3,25 +3,31 @@
 from dataclasses import replace
 from pathlib import Path
 
-from cliffwatch.comparing.compare_run import compare_run, sides_of_run
-from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.compare_run import compare_all, sides_of_run
+from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.samples import CONTROL
 from cliffwatch_runner.plan.plan import Plan, confirming_plan
-
-_ARMS = ("base", "head")
 
 
 def further_boots(folder: Path, plan: Plan) -> Plan | None:
-    """The plan with the boots that its next look needs; None where all is decided, or the plan is at its end."""
+    """The plan with the boots that its next look needs; None where all is decided, or the plan is at its end.
+
+    Every arm gets them, of the cases that wait in any: what is compared was booted side by side.
+    """
     if plan.stages is None:
         return None
     run = read_run(folder)
-    if not isinstance(run, Run) or not run.arms.keys() >= set(_ARMS):
+    if not isinstance(run, Run):
         return None
-    compared = compare_run(replace(sides_of_run(run), stages=plan.stages, notable=plan.notable))
-    if not isinstance(compared, ComparisonSet) or not compared.waiting or not compared.next_look:
+    arms = tuple(name for name in run.arms if name != CONTROL)
+    compared = compare_all(replace(sides_of_run(run), stages=plan.stages, notable=plan.notable))
+    if isinstance(compared, Failure):
         return None
-    waiting = set(compared.waiting)
+    waiting = {case for each in compared for case in each.waiting}
+    look = max(each.next_look for each in compared)
+    if not waiting or not look:
+        return None
     cases = [index for index, case in enumerate(plan.cases) if case.key in waiting]
-    longer = confirming_plan(plan, cases, arms=_ARMS, boots=compared.next_look)
+    longer = confirming_plan(plan, cases, arms=arms, boots=look)
     return longer if len(longer.boots) > len(plan.boots) else None

@@ -12,9 +12,8 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
-from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest.boot import BootEnd, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
@@ -48,7 +47,7 @@ class GuestSettings:
     shape: GuestShape
     forbidden: tuple[str, ...]
     sandbox: Sandbox
-    argv: Callable[[GuestFolders], Sequence[str]]
+    argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
     hang_after: float
 
 
@@ -63,10 +62,10 @@ class PlanExecution:
     stop: threading.Event
 
 
-def measure(execution: PlanExecution, kernels: Mapping[str, Kernel], *, at_once: int) -> Failure | None:
+def measure(execution: PlanExecution, kernels: Mapping[str, ArmKernel], *, at_once: int) -> Failure | None:
     """Boots what is planned and not yet done, `at_once` guests at a time, in the plan's order.
 
-    `kernels` are those of the arms; arms without one are passed over (their kernel did not build).
+    `kernels` has what is started for each arm; arms without it are passed over (their kernel did not build).
     Results come to lie in `folder`/boots. A Failure where the host did not get a guest run: that boot is to be done again. Raises
     OSError where the host cannot keep the results; what is done by then stays.
     """
@@ -91,7 +90,7 @@ def measure(execution: PlanExecution, kernels: Mapping[str, Kernel], *, at_once:
     return failure
 
 
-def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: Kernel) -> Failure | None:
+def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Failure | None:
     stop, listener = execution.stop, execution.listener
     listener.boot_begins(boot)
     home = execution.folder / "boots" / boot.folder
@@ -126,7 +125,7 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
     return bool(remaining) and part.end.status in ("panic", "hang", "lost") and bool(part.results)
 
 
-def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: Kernel, folder: Path) -> PartEnd:
+def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: ArmKernel, folder: Path) -> PartEnd:
     planned, stop = execution.plan.cases, execution.stop
     order = _order([(index, planned[index]) for index in cases], kernel, execution.guest)
 
@@ -138,11 +137,10 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
     return PartEnd(end=end, results={index: result for index, result in results.items() if result is not None})
 
 
-def _order(cases: list[tuple[int, PlannedCase]], kernel: Kernel, guest: GuestSettings) -> BootOrder:
+def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
     guest_cases = tuple(_guest_case(index, case, guest.shape) for index, case in cases)
     return BootOrder(
-        kernel=kernel.folder,
-        config=kernel.given_config,
+        kernel=kernel,
         programs=guest.programs,
         cases=guest_cases,
         shape=guest.shape,

@@ -8,6 +8,7 @@ from pathlib import Path
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
 from cliffwatch.formats.run_record import RunStatus
+from cliffwatch.samples import CONTROL
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.host.lock import host_lock
@@ -58,8 +59,7 @@ def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
 
 def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     facts = run.facts
-    base, head = facts.arms["base"].revision, facts.arms["head"].revision
-    folder = choose_folder(run.out, f"{base.short}-{head.short}-{facts.mode}", identity(facts))
+    folder = choose_folder(run.out, _folder_name(facts), identity(facts))
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
@@ -79,6 +79,13 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
+
+
+def _folder_name(facts: RunFacts) -> str:
+    """Two arms by their subjects, more by their names."""
+    arms = {name: arm.subject for name, arm in facts.arms.items() if name != CONTROL}
+    parts = [each.short for each in arms.values()] if set(arms) == {"base", "head"} else list(arms)
+    return "-".join((*parts, facts.mode))
 
 
 def _note_resumed(run: PreparedRun, folder: ResultFolder) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch.samples import CONTROL
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
@@ -14,8 +15,8 @@ from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
+from cliffwatch_runner.guest.boot import ArmKernel
 from cliffwatch_runner.host.programs import find_udev, guest_programs
-from cliffwatch_runner.plan.plan import CONTROL
 from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, ResolvedRequest, check_tools
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
@@ -45,9 +46,19 @@ class PreparedRun:
     stop: threading.Event
 
     @property
-    def kernels(self) -> dict[str, Kernel]:
-        """Each arm's kernel; an arm whose kernel did not build has none."""
-        return {name: arm.kernel for name, arm in self.facts.arms.items() if isinstance(arm.kernel, Kernel)}
+    def kernels(self) -> dict[str, ArmKernel]:
+        """The kernel of each arm and how it is started; an arm whose kernel did not build has none."""
+        return {
+            name: ArmKernel(
+                folder=arm.kernel.folder,
+                config=arm.kernel.given_config,
+                prebuilt=arm.kernel.prebuilt,
+                arguments=arm.subject.settings.boot,
+                writes=arm.subject.settings.files(),
+            )
+            for name, arm in self.facts.arms.items()
+            if isinstance(arm.kernel, Kernel)
+        }
 
 
 def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
@@ -55,7 +66,7 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     progress.begin("tree", without_credentials(request.tree))
     planned = plan_run(request)
     if isinstance(planned, PlannedRun):
-        progress.end(f"{planned.resolved.base.short} .. {planned.resolved.head.short}")
+        progress.end(" .. ".join(arm.short for arm in planned.resolved.arms))
         unreachable = out_of_reach(planned.plan, planned.resolved.mode)
         if unreachable is not None:
             progress.note(unreachable)
@@ -85,7 +96,7 @@ def prepare_run(
         should_stop=stop.is_set,
         uses=uses,
     )
-    built = build(BuildOrder(planned.resolved, tools, settings, progress), request.bench_from)
+    built = build(BuildOrder(planned.resolved, tools, settings, progress))
     if isinstance(built, tuple):
         return built
     facts = _facts(rooted, planned.resolved, built, tools)
@@ -122,7 +133,7 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms = dict(built.arms)
     if resolved.mode == "walltime":
-        arms[CONTROL] = arms["base"]
+        arms[CONTROL] = arms[resolved.arms[0].arm]
     kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
     return RunFacts(
         mode=resolved.mode,

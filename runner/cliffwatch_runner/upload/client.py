@@ -1,13 +1,16 @@
 """Speaks to the service over HTTP: the only module of the runner that knows how."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import zstandard
+
+from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.values import Part
 
 PREFIX = "/api/v1"
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -28,7 +31,13 @@ class Refused:
     status: int
     title: str
     detail: str
-    body: Mapping[str, Any]
+
+
+class _Problem(Part, frozen=True, kw_only=True):
+    """What is read of a problem document."""
+
+    title: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +116,7 @@ def _reply(response: httpx2.Response) -> Reply:
         body = None
     if response.is_success:
         return Answered(status=response.status_code, body=body)
-    problem = body if isinstance(body, dict) else {}
-    return Refused(
-        status=response.status_code,
-        title=str(problem.get("title", response.reason_phrase)),
-        detail=str(problem.get("detail", response.text[:300])),
-        body=problem,
-    )
+    problem = converted(body, _Problem)
+    if isinstance(problem, Wrong):
+        problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
+    return Refused(status=response.status_code, title=problem.title, detail=problem.detail)

@@ -1,16 +1,21 @@
 """Sends a result directory to the service, boot by boot; whatever is there already is not sent again."""
 
 import io
-import json
 import stat
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+import msgspec
+
+from cliffwatch.formats.reading import Wrong, converted, read_as
+from cliffwatch.formats.values import Part
 from cliffwatch.identities import run_digest
 from cliffwatch_runner.guest.files import MOST_ENTRIES, entries_below, open_regular, read_bytes
+from cliffwatch_runner.upload.answers import StoredBoot, StoredRun
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
 
 _FILES = ("boot.json", "environment.json", "samples.json")
@@ -23,7 +28,30 @@ _LARGEST_DOCUMENT = 64 << 20
 DAMAGED = 0
 """The status of a refusal that is not the service's: what is on the disk cannot be read."""
 
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+P = TypeVar("P", bound=Part)
+
+
+class _Object(Part, frozen=True, kw_only=True):
+    """Whatever a document holds: the service reads it, and says what is wrong with it."""
+
+
+class _RunNamed(Part, frozen=True, kw_only=True):
+    """Of run.json, what a run's identity is made of."""
+
+    identity: str
+    created: str
+
+
+class _BootNamed(Part, frozen=True, kw_only=True):
+    index: int
+
+
+class _Measured(Part, frozen=True, kw_only=True):
+    """Of samples.json, what is sent of it as it is."""
+
+    samples: msgspec.Raw
+    outcomes: msgspec.Raw
+    problems: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +75,21 @@ def upload_run(
     A file that a crash has damaged is reported among what was refused; the others are sent all the same.
     """
     try:
-        record = _read(folder, "run.json")
-        run = run_digest(record["identity"], record["created"], host)
-    except _DAMAGED as error:
+        record = _content(folder, "run.json")
+        named = _read(record, "run.json", _RunNamed)
+    except (OSError, ValueError) as error:
         return _damaged("run.json", error)
-    reply = client.put(f"/runs/{run}", json.dumps({"host": host, "record": record, "job": job}).encode())
+    run = run_digest(named.identity, named.created, host)
+    reply = client.put(f"/runs/{run}", _text({"host": host, "record": msgspec.Raw(record), "job": job}))
     if not isinstance(reply, Answered):
         return reply
     known = client.get(f"/runs/{run}")
     if not isinstance(known, Answered):
         return known
-    here = {boot["number"]: boot for boot in known.body["boots"]}
+    stored = converted(known.body, StoredRun)
+    if isinstance(stored, Wrong):
+        return Unreached(reason=f"{client.url} answers with what is no run: {stored}")
+    here = {boot.number: boot for boot in stored.boots}
     sent = 0
     refused: list[str] = []
     for boot in sorted((folder / "boots").glob("*/boot.json")):
@@ -71,48 +103,61 @@ def upload_run(
     return Uploaded(run=run, sent=sent, refused=tuple(refused))
 
 
-def _read(folder: Path, name: str) -> dict[str, Any]:
+def _content(folder: Path, name: str) -> bytes:
     with open_regular(folder, name) as file:
         if file is None:
             raise ValueError(f"{name} is no regular file")
-        content = json.loads(read_bytes(file, _LARGEST_DOCUMENT))
-    if not isinstance(content, dict):
-        raise ValueError(f"{name} holds no object")  # noqa: TRY004 - what is wrong is the file
-    return content
+        return read_bytes(file, _LARGEST_DOCUMENT)
+
+
+def _read(content: bytes, name: str, kind: type[P]) -> P:
+    document = read_as(content, kind)
+    if isinstance(document, Wrong):
+        raise ValueError(f"{name}: {document}")  # noqa: TRY004 - what is wrong is the file
+    return document
+
+
+def _text(body: Mapping[str, object]) -> bytes:
+    return msgspec.json.encode(body)
 
 
 def _damaged(what: str, error: Exception) -> Refused:
-    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500], body={})
+    return Refused(status=DAMAGED, title="damaged", detail=f"{what} cannot be read: {error!r}"[:500])
 
 
-def _boot(client: Client, run: str, folder: Path, here: dict[int, dict[str, Any]]) -> bool | Refused | Unreached:
+def _boot(client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]) -> bool | Refused | Unreached:
     """Whether the boot had to be sent."""
     try:
-        contents = [_read(folder, name) for name in _FILES]
-        number = int(contents[0]["index"])
-        body = boot_body(*contents)
-    except _DAMAGED as error:
+        about, environment, samples = (_content(folder, name) for name in _FILES)
+        number = _read(about, "boot.json", _BootNamed).index
+        body = _boot_body(about, environment, samples)
+    except (OSError, ValueError) as error:
         return _damaged("the boot", error)
     stored = here.get(number)
     if stored is None:
         reply = client.put(f"/runs/{run}/boots/{number}", body)
         if not isinstance(reply, Answered):
             return reply
-    if stored is None or stored["raw_digest"] is None:
+    if stored is None or stored.raw_digest is None:
         raw: Reply = client.put(f"/runs/{run}/boots/{number}/raw", raw_archive(folder), "application/x-tar")
         if not isinstance(raw, Answered):
             return raw
     return stored is None
 
 
-def boot_body(about: dict[str, Any], environment: dict[str, Any], measured: dict[str, Any]) -> bytes:
-    """What the service takes of a boot: its three files in one."""
-    content = {
-        "boot": about,
-        "environment": environment,
-        **{name: measured[name] for name in ("samples", "outcomes", "problems")},
-    }
-    return json.dumps(content, sort_keys=True).encode()
+def _boot_body(about: bytes, environment: bytes, samples: bytes) -> bytes:
+    """What the service takes of a boot: its three files in one. Raises ValueError."""
+    _read(environment, "environment.json", _Object)
+    measured = _read(samples, "samples.json", _Measured)
+    return _text(
+        {
+            "boot": msgspec.Raw(about),
+            "environment": msgspec.Raw(environment),
+            "samples": measured.samples,
+            "outcomes": measured.outcomes,
+            "problems": measured.problems,
+        }
+    )
 
 
 def raw_archive(folder: Path) -> bytes:

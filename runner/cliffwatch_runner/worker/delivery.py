@@ -1,22 +1,25 @@
 """Brings what jobs left in the spool to the service, however long it is away, and puts aside what it will never take."""
 
 import traceback
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from cliffwatch.counting import counted
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.work import JobEnd, Leased
 from cliffwatch_runner.upload.client import Answered, Refused, Unreached
 from cliffwatch_runner.upload.result_directory import DAMAGED, Uploaded, upload_run
-from cliffwatch_runner.worker.host import LeasedJob, Worker, printable
+from cliffwatch_runner.worker.host import Ending, LeasedJob, Worker, printable
 from cliffwatch_runner.worker.progress import NEVER_TAKEN
 from cliffwatch_runner.worker.spool import Spooled
+
+_LONGEST_REASON = 6000
 
 
 class Undeliverable(Exception):
     """The service will never take what a job left."""
 
 
-def deliver(job: LeasedJob, outcome: str, reason: str | None) -> bool:
+def deliver(job: LeasedJob, outcome: Ending, reason: str | None) -> bool:
     """Uploads what lies in the spool and ends the lease, however long the service is away; False where `stop` came first."""
     wait = 1.0
     while True:
@@ -30,7 +33,7 @@ def deliver(job: LeasedJob, outcome: str, reason: str | None) -> bool:
         wait = min(60.0, wait * 2)
 
 
-def _undelivered(job: LeasedJob, outcome: str, reason: str | None) -> str | None:
+def _undelivered(job: LeasedJob, outcome: Ending, reason: str | None) -> str | None:
     """None once the service has it all; else why it has not."""
     client, run = job.worker.client, None
     if (job.spooled.results / "run.json").exists():
@@ -47,7 +50,7 @@ def _undelivered(job: LeasedJob, outcome: str, reason: str | None) -> str | None
         outcome, reason = "host-failed", "`cliffwatch run` was done and left no results"
     if outcome == "lost":
         return None
-    reply = client.post(f"{job.path}/complete", {"outcome": outcome, "reason": reason, "run": run})
+    reply = client.post(f"{job.path}/complete", as_json(JobEnd(outcome=outcome, reason=reason, run=run)))
     if isinstance(reply, Unreached):
         return reply.reason
     if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:
@@ -56,15 +59,20 @@ def _undelivered(job: LeasedJob, outcome: str, reason: str | None) -> str | None
     return None if isinstance(reply, Answered) or reply.status in (404, 409) else reply.detail
 
 
-def give_up(worker: Worker, offer: Mapping[str, Any], spooled: Spooled | None, error: Exception) -> None:
+def give_up(worker: Worker, leased: Leased, spooled: Spooled | None, error: Exception) -> None:
     """Ends a job whose results this worker cannot handle, and puts them aside: nothing measured is lost, and the next job is done."""
     text = _in_a_line(error)
     if spooled is None:
         worker.say(f"a job that this host cannot begin: {text}")
     else:
         _put_aside(worker, spooled, error)
-    body = {"outcome": "host-failed", "reason": f"this host cannot handle what the job left: {text}"}
-    worker.client.post(f"/leases/{offer['lease']}/complete", body)
+    end_failed(worker, leased, f"this host cannot handle what the job left: {text}")
+
+
+def end_failed(worker: Worker, leased: Leased, reason: str) -> None:
+    """Ends a lease whose job this host failed at."""
+    end = JobEnd(outcome="host-failed", reason=reason[:_LONGEST_REASON])
+    worker.client.post(f"/leases/{leased.lease}/complete", as_json(end))
 
 
 def _in_a_line(error: Exception) -> str:
@@ -95,7 +103,7 @@ def redeliver(worker: Worker, waiting: Iterable[Spooled]) -> None:
 def _redeliver(worker: Worker, spooled: Spooled) -> None:
     client, name = worker.client, worker.host.name
     offer = spooled.job()
-    uploaded = upload_run(client, spooled.results, name, job=None if offer is None else str(offer["job"]))
+    uploaded = upload_run(client, spooled.results, name, job=None if offer is None else offer.job)
     if isinstance(uploaded, Refused) and uploaded.status in (403, 404, 409):
         # The service knows nothing of the job any more, or not that this host took it: a result all the same.
         uploaded = upload_run(client, spooled.results, name)

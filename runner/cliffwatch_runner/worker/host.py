@@ -4,12 +4,18 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+from cliffwatch.formats.values import FreeJson
+from cliffwatch.formats.work import JobOutcome, Work
+from cliffwatch.samples import Mode
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.builder.asking import Builders
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.spool import Spooled
+
+Ending = JobOutcome | Literal["lost"]
+"""How a job ended; lost, where its lease did so first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +26,14 @@ class WorkerHost:
 
     name: str
     platform: str
-    modes: tuple[str, ...]
+    modes: tuple[Mode, ...]
     cache: Path
     command: tuple[str, ...]
     env: Mapping[str, str]
     build_image: str | None = None
     builders: Builders | None = None
     limits: JobLimits = field(default_factory=JobLimits)
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: FreeJson = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +50,18 @@ class LeasedJob:
     """One job under a lease: `offer` is what the service gave, `spooled` where its results lie; `stop` ends it early."""
 
     worker: Worker
-    offer: Mapping[str, Any]
+    offer: Work
     spooled: Spooled
     stop: threading.Event
 
     @property
     def name(self) -> str:
-        return str(self.offer["job"])
+        return self.offer.job
 
     @property
     def path(self) -> str:
         """Where the service takes what concerns the lease."""
-        return f"/leases/{self.offer['lease']}"
+        return f"/leases/{self.offer.lease}"
 
     def say(self, text: str) -> None:
         self.worker.say(f"job {self.name}{text}")

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cliffwatch.failure import Exit
+from cliffwatch.formats.reading import converted
+from cliffwatch.formats.work import Heartbeat
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.upload.client import Answered, Refused
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.delivery import deliver
-from cliffwatch_runner.worker.host import LeasedJob, printable
-from cliffwatch_runner.worker.progress import JobEvents
+from cliffwatch_runner.worker.host import Ending, LeasedJob, printable
+from cliffwatch_runner.worker.progress import JobProgress
 from cliffwatch_runner.worker.running import collect_results, exchanges, run_job
 
 _LINE = 400
@@ -22,12 +24,12 @@ _UPLOAD_EVERY = 3.0
 class _EarlyEnd:
     """Why a job is to end before its time; the first reason stays. `limits_checked` once its host was first looked at."""
 
-    outcome: str | None = None
+    outcome: Ending | None = None
     reason: str | None = None
     ended: threading.Event = field(default_factory=threading.Event)
     limits_checked: threading.Event = field(default_factory=threading.Event)
 
-    def end(self, outcome: str, reason: str) -> None:
+    def end(self, outcome: Ending, reason: str) -> None:
         if not self.ended.is_set():
             self.outcome, self.reason = outcome, reason
             self.ended.set()
@@ -37,7 +39,7 @@ def do_job(job: LeasedJob) -> bool:
     """Does a job and delivers it; False where it is left for later: the worker was stopped, or the service is away."""
     stop = job.stop
     early, done = _EarlyEnd(), threading.Event()
-    events = JobEvents(job.worker.client, job.path)
+    events = JobProgress(job.worker.client, job.path)
     keeper = threading.Thread(target=_keep_lease, args=(job, events, early, done), daemon=True)
     keeper.start()
     early.limits_checked.wait()
@@ -62,7 +64,7 @@ def _heartbeats(job: LeasedJob) -> Iterator[None]:
     done = threading.Event()
 
     def keep() -> None:
-        while not done.wait(job.offer["heartbeat_seconds"]):
+        while not done.wait(job.offer.heartbeat_seconds):
             job.worker.client.post(f"{job.path}/heartbeat", {})
 
     thread = threading.Thread(target=keep, daemon=True)
@@ -74,7 +76,7 @@ def _heartbeats(job: LeasedJob) -> Iterator[None]:
         thread.join()
 
 
-def _keep_lease(job: LeasedJob, events: JobEvents, early: _EarlyEnd, done: threading.Event) -> None:
+def _keep_lease(job: LeasedJob, events: JobProgress, early: _EarlyEnd, done: threading.Event) -> None:
     """Keeps a job's lease; a host that cannot so much as look at its disk ends it."""
     try:
         _keep_until(done, job, events, early)
@@ -84,7 +86,7 @@ def _keep_lease(job: LeasedJob, events: JobEvents, early: _EarlyEnd, done: threa
         early.limits_checked.set()
 
 
-def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early: _EarlyEnd) -> None:
+def _keep_until(done: threading.Event, job: LeasedJob, events: JobProgress, early: _EarlyEnd) -> None:
     """While a job runs: renews its lease, reports, uploads what is done, and looks at the limits."""
     host = job.worker.host
     began = last_heartbeat = now = clock.monotonic()
@@ -97,7 +99,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobEvents, early:
         if done.wait(_UPLOAD_EVERY):
             break
         now = clock.monotonic()
-        if now - last_heartbeat >= job.offer["heartbeat_seconds"]:
+        if now - last_heartbeat >= job.offer.heartbeat_seconds:
             last_heartbeat = now
             _send_heartbeat(job, early)
         events.send()
@@ -137,17 +139,19 @@ def _send_heartbeat(job: LeasedJob, early: _EarlyEnd) -> None:
     reply = job.worker.client.post(f"{job.path}/heartbeat", {})
     if isinstance(reply, Refused) and reply.status in (404, 409):
         early.end("lost", reply.detail)
-    elif isinstance(reply, Answered) and reply.body["cancel"]:
-        early.end("cancelled", "cancelled")
+    elif isinstance(reply, Answered):
+        heartbeat = converted(reply.body, Heartbeat)
+        if isinstance(heartbeat, Heartbeat) and heartbeat.cancel:
+            early.end("cancelled", "cancelled")
 
 
-def _add_lines(events: JobEvents, text: str) -> None:
+def _add_lines(events: JobProgress, text: str) -> None:
     for line in text.splitlines():
         if line.strip():
-            events.add("line", {"text": printable(line[:_LINE])})
+            events.add_line(printable(line[:_LINE]))
 
 
-def _outcome(finished: process.Finished, early: _EarlyEnd) -> tuple[str, str | None]:
+def _outcome(finished: process.Finished, early: _EarlyEnd) -> tuple[Ending, str | None]:
     if early.outcome is not None:
         return early.outcome, early.reason
     if finished.status == Exit.DONE:

@@ -1,18 +1,17 @@
 """Takes one job after the other until it is asked to stop."""
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.work import HostOffer, Leased, Work
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
-from cliffwatch_runner.worker.delivery import give_up, redeliver
+from cliffwatch_runner.worker.delivery import end_failed, give_up, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.job import do_job
 from cliffwatch_runner.worker.spool import Spool
-
-_PRINTED = ("job", "lease", "base", "head", "tree", "mode")
 
 
 def work(
@@ -32,18 +31,18 @@ def work(
     """
     worker = Worker(client, host, say)
     while not drain.is_set() and not stop.is_set() and jobs != 0:
-        reply = client.post("/offers", _offer(host))
+        reply = client.post("/offers", as_json(_offer(host)))
         if isinstance(reply, Refused) and reply.status in (401, 403, 409):
             return Failure(
                 whose="usage", message=f"the service refuses: {reply.detail}", next_step="fix that and start again"
             )
-        if not isinstance(reply, Answered) or reply.body is None or not _is_whole(reply.body):
+        offer = _work(worker, reply)
+        if offer is None:
             _idle(worker, spool, reply)
             drain.wait(idle)
             continue
-        offer = reply.body
-        revisions = f"{offer['base'][:12]}..{offer['head'][:12]}"
-        say(f"job {offer['job']}: {revisions} of {without_credentials(offer['tree'])}, {offer['mode']}")
+        revisions = f"{offer.base[:12]}..{offer.head[:12]}"
+        say(f"job {offer.job}: {revisions} of {without_credentials(offer.tree)}, {offer.mode}")
         done = _attempt(worker, offer, spool, stop)
         if done is None:
             drain.wait(idle)
@@ -52,20 +51,29 @@ def work(
     return None
 
 
-def _is_whole(offer: Any) -> bool:
-    """Whether an answer is a job, with all that is printed of one before it is begun."""
-    return isinstance(offer, dict) and all(isinstance(offer.get(name), str) for name in _PRINTED)
+def _work(worker: Worker, reply: Reply) -> Work | None:
+    """The job that an answer is. A lease of what this host cannot read as one is ended, so that another host is asked."""
+    if not isinstance(reply, Answered) or reply.body is None:
+        return None
+    offer = converted(reply.body, Work)
+    if not isinstance(offer, Wrong):
+        return offer
+    worker.say(f"the service answers with what is no job: {offer}")
+    leased = converted(reply.body, Leased)
+    if not isinstance(leased, Wrong):
+        end_failed(worker, leased, f"this host cannot read the job: {offer}")
+    return None
 
 
-def _attempt(worker: Worker, offer: Mapping[str, Any], spool: Spool, stop: threading.Event) -> bool | None:
+def _attempt(worker: Worker, offer: Work, spool: Spool, stop: threading.Event) -> bool | None:
     """Whether a job is done and delivered; None where this host failed at it. Whatever one job does, the next one is taken."""
     spooled = None
     try:
         spooled = spool.begin(offer)
         return do_job(LeasedJob(worker, offer, spooled, stop))
     except OSError as error:
-        worker.say(f"job {offer['job']}: this host failed: {error}")
-        worker.client.post(f"/leases/{offer['lease']}/complete", {"outcome": "host-failed", "reason": str(error)})
+        worker.say(f"job {offer.job}: this host failed: {error}")
+        end_failed(worker, offer, str(error))
     except Exception as error:  # noqa: BLE001 - a job's own failure never ends the worker
         give_up(worker, offer, spooled, error)
     return None
@@ -79,11 +87,11 @@ def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
         worker.say(f"no answer from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
 
 
-def _offer(host: WorkerHost) -> dict[str, Any]:
-    return {
-        "host": host.name,
-        "platform": host.platform,
-        "modes": list(host.modes),
-        "isolation": "bubblewrap" if host.build_image is None and host.builders is None else "container",
-        "about": {"modes": list(host.modes), **host.about},
-    }
+def _offer(host: WorkerHost) -> HostOffer:
+    return HostOffer(
+        host=host.name,
+        platform=host.platform,
+        modes=host.modes,
+        isolation="bubblewrap" if host.build_image is None and host.builders is None else "container",
+        about={"modes": list(host.modes), **host.about},
+    )

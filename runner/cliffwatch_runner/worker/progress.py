@@ -1,9 +1,10 @@
 """Reports to the service how a job goes; what cannot be sent now is sent later, and the log on disk has it all."""
 
 import queue
-from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.work import JobEvent, JobEvents
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload.client import Answered, Client, Refused
 
@@ -13,26 +14,34 @@ NEVER_TAKEN = (400, 413, 422)
 """What the service answers where the same would be refused again."""
 
 
-class JobEvents:
-    """The events of the lease at the path `lease`. `add` may be called from any thread, `send` from one."""
+class _Line(NamedTuple):
+    """What a run printed, and when."""
+
+    at: str
+    text: str
+
+
+class JobProgress:
+    """The events of the lease at the path `lease`. `add_line` may be called from any thread, `send` from one."""
 
     def __init__(self, client: Client, lease: str) -> None:
         self._client, self._path = client, f"{lease}/events"
-        self._waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._unsent: list[dict[str, Any]] = []
+        self._waiting: queue.SimpleQueue[_Line] = queue.SimpleQueue()
+        self._unsent: list[JobEvent] = []
         self._number = 0
 
-    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+    def add_line(self, text: str) -> None:
         if self._waiting.qsize() < _MOST_WAITING:
-            self._waiting.put({"kind": kind, "at": clock.now().isoformat(), "data": dict(data)})
+            self._waiting.put(_Line(clock.now().isoformat(), text))
 
     def send(self) -> None:
         """Sends what waits, a batch at a time; stays quiet where the service is away."""
         while self._unsent or not self._waiting.empty():
             while len(self._unsent) < _AT_ONCE and not self._waiting.empty():
-                self._unsent.append({"number": self._number, **self._waiting.get()})
+                line = self._waiting.get()
+                self._unsent.append(JobEvent(number=self._number, kind="line", at=line.at, data={"text": line.text}))
                 self._number += 1
-            reply = self._client.post(self._path, {"events": self._unsent})
+            reply = self._client.post(self._path, as_json(JobEvents(events=tuple(self._unsent))))
             if not isinstance(reply, Answered) and not (isinstance(reply, Refused) and reply.status in NEVER_TAKEN):
                 return
             self._unsent = []  # also what the service will never take: it must not keep back what comes after it

@@ -1,10 +1,10 @@
 """The run of a job: by this host itself, or by a builder beside it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
 from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder
@@ -15,15 +15,15 @@ _LARGEST_LOG = 64 << 20
 _SLACK_SECONDS = 60.0
 
 
-def run_argv(host: WorkerHost, offer: Mapping[str, Any], results: Path) -> list[str]:
+def run_argv(host: WorkerHost, offer: Work, results: Path) -> list[str]:
     """The `cliffwatch run` of a job. What the service does not mark as of a followed branch is anybody's."""
     return [
         *host.command,
         "run",
-        *("--tree", offer["tree"], "--tree-access", _access(offer)),
-        *("--base", offer["base"], "--head", offer["head"]),
-        *("--suite", ",".join(offer["suites"]), "--profile", offer["profile"], "--mode", offer["mode"]),
-        *("--platform", offer["platform"], "--boots", offer["boots"], "--seed", str(offer["seed"])),
+        *("--tree", offer.tree, "--tree-access", _access(offer)),
+        *("--base", offer.base, "--head", offer.head),
+        *("--suite", ",".join(offer.suites), "--profile", offer.profile, "--mode", offer.mode),
+        *("--platform", offer.platform, "--boots", offer.boots, "--seed", str(offer.seed)),
         *("--out", str(results), "--cache", str(host.cache)),
         *("--trust", _trust(offer)),
         *("--isolation", "auto"),
@@ -32,13 +32,13 @@ def run_argv(host: WorkerHost, offer: Mapping[str, Any], results: Path) -> list[
     ]
 
 
-def _access(offer: Mapping[str, Any]) -> TreeAccess:
+def _access(offer: Work) -> TreeAccess:
     """Where the tree may be: a service that does not mark it vouches for nothing."""
-    return "allowed" if offer.get("tree_access") == "allowed" else "public"
+    return "allowed" if offer.tree_access == "allowed" else "public"
 
 
-def _trust(offer: Mapping[str, Any]) -> Trust:
-    return "followed" if offer.get("trust") == "followed" else "outside"
+def _trust(offer: Work) -> Trust:
+    return "followed" if offer.trust == "followed" else "outside"
 
 
 def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Callable[[], bool]) -> process.Finished:
@@ -87,7 +87,7 @@ def collect_results(job: LeasedJob) -> None:
     """Takes what a builder has measured by now into the spool; what this host measures itself lies there already."""
     builders = job.worker.host.builders
     if builders is not None:
-        collect(builders.exchange(_trust(job.offer)) / job.name, job.spooled.results, job.offer)
+        collect(builders.exchange(_trust(job.offer)) / job.name, job.spooled.results, job.offer.tree)
 
 
 def exchanges(host: WorkerHost) -> tuple[Path, ...]:

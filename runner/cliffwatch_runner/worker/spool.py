@@ -1,13 +1,13 @@
 """Where a worker keeps what it measured until the service has it: on disk first, over the network second."""
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from cliffwatch_runner.results.files import write_json
+from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.work import Leased, Work
+from cliffwatch_runner.results.files import write_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,14 @@ class Spooled:
     def delivered(self) -> bool:
         return (self.folder / "delivered").exists()
 
-    def job(self) -> Mapping[str, Any] | None:
-        """The job as it was offered; None where a crash left half of it."""
+    def job(self) -> Leased | None:
+        """The job that the results are of; None where a crash left half of what was offered."""
         try:
-            offer = json.loads((self.folder / "job.json").read_text())
-        except (OSError, ValueError, RecursionError):
+            content = (self.folder / "job.json").read_bytes()
+        except OSError:
             return None
-        return offer if isinstance(offer, dict) and "job" in offer else None
+        offer = read_as(content, Leased)
+        return None if isinstance(offer, Wrong) else offer
 
     def deliver(self) -> None:
         """Marks the job as one that the service has. The results stay until an operator removes them."""
@@ -58,10 +59,10 @@ class Spool:
         self._home = home
         home.mkdir(parents=True, exist_ok=True)
 
-    def begin(self, job: Mapping[str, Any]) -> Spooled:
+    def begin(self, job: Work) -> Spooled:
         """The folder of a job: an old one goes on where it was."""
-        folder = self._home / _plain(str(job["job"]))
-        write_json(folder / "job.json", dict(job))
+        folder = self._home / _plain(job.job)
+        write_document(folder / "job.json", job)
         (folder / "delivered").unlink(missing_ok=True)
         return Spooled(folder)
 

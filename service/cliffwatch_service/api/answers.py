@@ -6,8 +6,11 @@ from typing import Any
 import orjson
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.tree_addresses import without_credentials
+from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.ingest.ingest import content_digest
 
 JSON = "application/json"
@@ -18,7 +21,15 @@ _WHOLE = 1 << 16
 
 def answer(request: Request, content: Any, *, status: int = 200) -> Response:
     """A JSON answer; 304 where the client has this very content."""
-    return answer_bytes(request, orjson.dumps(content, option=orjson.OPT_UTC_Z), JSON, status=status)
+    body = orjson.dumps(content, default=_members, option=orjson.OPT_UTC_Z)
+    return answer_bytes(request, body, JSON, status=status)
+
+
+def _members(content: Any) -> FreeJson:
+    """Of what is answered as the API's description says it."""
+    if isinstance(content, BaseModel):
+        return dict(content)
+    raise TypeError(type(content).__name__)
 
 
 def answer_bytes(
@@ -60,8 +71,8 @@ def _cut(body: bytes) -> Iterator[bytes]:
         yield body[start : start + _WHOLE]
 
 
-def page(items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]) -> dict[str, Any]:
+def page(items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]) -> Page[Any]:
     """A page of a list that was read with one item more than asked for: `next` is null on the last one."""
     shown = items[:limit]
     following = cursor(shown[-1]) if len(items) > limit else None
-    return {"items": [show(each) for each in shown], "next": following}
+    return Page(items=[show(each) for each in shown], next=following)

@@ -1,6 +1,6 @@
 """Comparisons: of any two revisions, of a run, or with the nearest measured ancestor."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
@@ -42,18 +42,18 @@ def list_comparisons(
     return answer(request, page(rows, limit, lambda row: cursor_of(row.id), _listed))
 
 
-def _listed(row: ComparisonListedRow) -> dict[str, Any]:
-    return {
-        "comparison": row.digest,
-        "platform": row.platform,
-        "mode": row.mode,
-        "made": row.made,
-        "counts": row.counts,
-        "base": row.base,
-        "base_subject": row.base_subject,
-        "head": row.head,
-        "head_subject": row.head_subject,
-    }
+def _listed(row: ComparisonListedRow) -> ComparisonListed:
+    return ComparisonListed(
+        comparison=row.digest,
+        platform=row.platform,
+        mode=row.mode,
+        made=row.made,
+        counts=row.counts,
+        base=row.base,
+        base_subject=row.base_subject,
+        head=row.head,
+        head_subject=row.head_subject,
+    )
 
 
 @router.get(

@@ -1,6 +1,6 @@
 """Followed branches, for administrators."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
@@ -44,21 +44,21 @@ def list_follows(request: Request, service: ServiceHere, _: Allowed) -> Response
     return answer(request, {"items": [_shown(row) for row in rows], "next": None})
 
 
-def _shown(row: FollowRow) -> dict[str, Any]:
-    return {
-        "follow": row.id,
-        "tree": row.tree,
-        "branch": row.branch,
-        "policy": row.policy,
-        "targets": [{"platform": target[0], "mode": target[1]} for target in row.targets],
-        "suites": row.suites,
-        "profile": row.profile,
-        "head_commit": row.head_commit,
-        "requested_commit": row.requested_commit,
-        "polled": row.polled,
-        "requested": row.requested,
-        "problem": row.problem,
-    }
+def _shown(row: FollowRow) -> Followed:
+    return Followed(
+        follow=row.id,
+        tree=row.tree,
+        branch=row.branch,
+        policy=row.policy,
+        targets=[{"platform": target[0], "mode": target[1]} for target in row.targets],
+        suites=row.suites,
+        profile=row.profile,
+        head_commit=row.head_commit,
+        requested_commit=row.requested_commit,
+        polled=row.polled,
+        requested=row.requested,
+        problem=row.problem,
+    )
 
 
 @router.post(

@@ -9,13 +9,16 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.work import Heartbeat, JobOutcome, Work
 from cliffwatch_service.api.answers import answer
+from cliffwatch_service.api.documents import answered
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.work import Beat, HostListed, JobState, Kept, Work
+from cliffwatch_service.api.models.work import HostListed, JobState, Kept
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.ingest.request_fields import Count, Name
-from cliffwatch_service.jobs.leases import JobOutcome, Offer, add_events, complete, heartbeat, offer
+from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
@@ -81,7 +84,7 @@ def _host(row: HostAtWorkRow) -> HostAtWorkRow:
 @router.post(
     "/offers",
     summary="Offer of a host to work: answers a lease and its job, or 204",
-    responses={200: {"model": Work}, 204: {"description": "Nothing to do"}},
+    responses={**answered(Work), 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     offered = Offer(
@@ -93,24 +96,24 @@ def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: 
             return Response(status_code=204)
         job = granted.job
         access = access_of(connection, job.tree, service.settings.trees)
-    content = {
-        "lease": str(granted.lease),
-        "job": str(job.id),
-        "trust": granted.trust,
-        "heartbeat_seconds": service.settings.lease_seconds / 3,
-        "cancel": job.cancel,
-        "tree": job.tree,
-        "platform": job.platform,
-        "mode": job.mode,
-        "suites": job.suites,
-        "profile": job.profile,
-        "boots": job.boots,
-        "seed": job.seed,
-        "tree_access": access,
-        "base": job.base_commit,
-        "head": job.head_commit,
-    }
-    return answer(request, content)
+    work = Work(
+        lease=str(granted.lease),
+        job=str(job.id),
+        trust=granted.trust,
+        heartbeat_seconds=service.settings.lease_seconds / 3,
+        cancel=job.cancel,
+        tree=job.tree,
+        platform=job.platform,
+        mode=job.mode,
+        suites=tuple(job.suites),
+        profile=job.profile,
+        boots=job.boots,
+        seed=job.seed,
+        tree_access=access,
+        base=job.base_commit,
+        head=job.head_commit,
+    )
+    return answer(request, as_json(work))
 
 
 def _length(service: Service) -> timedelta:
@@ -120,12 +123,12 @@ def _length(service: Service) -> timedelta:
 @router.post(
     "/leases/{lease}/heartbeat",
     summary="Heartbeat of a lease; answers whether the job is to be cancelled",
-    responses={200: {"model": Beat}},
+    responses=answered(Heartbeat),
 )
 def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     with service.transaction() as connection:
         cancelled = heartbeat(connection, lease, by=caller, lease_for=_length(service), now=service.now())
-    return answer(request, {"cancel": cancelled})
+    return answer(request, as_json(Heartbeat(cancel=cancelled)))
 
 
 @router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})

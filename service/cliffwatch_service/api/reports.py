@@ -1,6 +1,6 @@
 """Changes and regression reports: the inbox, and what people say of what is in it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -56,28 +56,28 @@ def list_changes(
     return answer(request, page(rows, limit, lambda row: cursor_of(row.found, row.id), _change))
 
 
-def _change(row: ChangeRow) -> dict[str, Any]:
-    return {
-        "change": row.digest,
-        "state": row.state,
-        "kind": row.kind,
-        "size": row.size,
-        "ci_low": row.ci_low,
-        "ci_high": row.ci_high,
-        "found": row.found,
-        "series": row.series,
-        "suite": row.suite,
-        "benchmark": row.benchmark,
-        "params": dict(row.params),
-        "metric": row.metric,
-        "unit": row.unit,
-        "platform": row.platform,
-        "mode": row.mode,
-        "base": row.base,
-        "head": row.head,
-        "head_subject": row.head_subject,
-        "report": row.report,
-    }
+def _change(row: ChangeRow) -> Change:
+    return Change(
+        change=row.digest,
+        state=row.state,
+        kind=row.kind,
+        size=row.size,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        found=row.found,
+        series=row.series,
+        suite=row.suite,
+        benchmark=row.benchmark,
+        params=dict(row.params),
+        metric=row.metric,
+        unit=row.unit,
+        platform=row.platform,
+        mode=row.mode,
+        base=row.base,
+        head=row.head,
+        head_subject=row.head_subject,
+        report=row.report,
+    )
 
 
 @router.get(
@@ -100,21 +100,21 @@ def list_reports(
     return answer(request, page(rows, limit, lambda row: cursor_of(row.opened, row.id), _report))
 
 
-def _report(row: ReportRow) -> dict[str, Any]:
-    return {
-        "report": row.digest,
-        "state": row.state,
-        "owner": row.owner,
-        "opened": row.opened,
-        "updated": row.updated,
-        "base": row.base,
-        "head": row.head,
-        "subject": row.subject,
-        "author": row.author,
-        "changes": row.changes,
-        "largest": row.largest,
-        "platforms": row.platforms,
-    }
+def _report(row: ReportRow) -> Report:
+    return Report(
+        report=row.digest,
+        state=row.state,
+        owner=row.owner,
+        opened=row.opened,
+        updated=row.updated,
+        base=row.base,
+        head=row.head,
+        subject=row.subject,
+        author=row.author,
+        changes=row.changes,
+        largest=row.largest,
+        platforms=row.platforms,
+    )
 
 
 @router.get(
@@ -135,7 +135,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         row = report_named(connection, report)
         changes = stored_changes.changes_of_report(connection, row.id)
         entries = reports.triage_of(connection, row.id)
-    return answer(request, {**_report(row), "changes": [_change(each) for each in changes], "triage": entries})
+    return answer(request, {**dict(_report(row)), "changes": [_change(each) for each in changes], "triage": entries})
 
 
 @router.post("/reports/{report}/triage", summary="Triage of a report", responses={200: {"model": Report}})

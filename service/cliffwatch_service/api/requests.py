@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.work import Event, Job, RequestListed, RequestWhole
+from cliffwatch_service.api.models.work import Event, Expected, Job, RequestListed, RequestWhole
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
@@ -90,58 +90,58 @@ def make_request(
     return answer(request, content, status=201 if fresh else 200)
 
 
-def _request(connection: Connection[Any], service: Service, row: RequestRow) -> dict[str, Any]:
+def _request(connection: Connection[Any], service: Service, row: RequestRow) -> RequestWhole:
     jobs = queue.jobs_of_request(connection, row.id)
     waiting = queue.queue_of(connection, 1000)
     expected = expectations(connection, waiting, service.now())
     queued = [(job.platform, job.mode) for job in jobs if job.state == "queued"]
-    return {
-        **_listed(row),
-        "jobs": [_job(job, expected.get(job.id)) for job in jobs],
-        "warnings": warnings(connection, queued, service.now()),
-    }
+    return RequestWhole(
+        **dict(_listed(row)),
+        jobs=[_job(job, expected.get(job.id)) for job in jobs],
+        warnings=warnings(connection, queued, service.now()),
+    )
 
 
-def _listed(row: RequestRow) -> dict[str, Any]:
-    return {
-        "request": str(row.id),
-        "asked_by": row.asked_by_name,
-        "priority": PRIORITIES[row.priority],
-        "base": row.base_commit,
-        "head": row.head_commit,
-        "tree": row.tree,
-        "suites": row.suites,
-        "profile": row.profile,
-        "boots": row.boots,
-        "note": row.note,
-        "created": row.created,
-    }
+def _listed(row: RequestRow) -> RequestListed:
+    return RequestListed(
+        request=str(row.id),
+        asked_by=row.asked_by_name,
+        priority=PRIORITIES[row.priority],
+        base=row.base_commit,
+        head=row.head_commit,
+        tree=row.tree,
+        suites=row.suites,
+        profile=row.profile,
+        boots=row.boots,
+        note=row.note,
+        created=row.created,
+    )
 
 
-def _job(row: JobRow, expected: Estimate | None = None) -> dict[str, Any]:
-    return {
-        "job": str(row.id),
-        "request": str(row.request_id),
-        "priority": PRIORITIES[row.priority],
-        "platform": row.platform,
-        "mode": row.mode,
-        "seed": row.seed,
-        "state": row.state,
-        "reason": row.reason,
-        "run": row.run,
-        "host": row.host,
-        "created": row.created,
-        "started": row.started,
-        "ended": row.ended,
-        "cancel": row.cancel,
-        "tree": row.tree,
-        "suites": row.suites,
-        "profile": row.profile,
-        "boots": row.boots,
-        "base": row.base_commit,
-        "head": row.head_commit,
-        "expected": asdict(expected) if expected is not None else None,
-    }
+def _job(row: JobRow, expected: Estimate | None = None) -> Job:
+    return Job(
+        job=str(row.id),
+        request=str(row.request_id),
+        priority=PRIORITIES[row.priority],
+        platform=row.platform,
+        mode=row.mode,
+        seed=row.seed,
+        state=row.state,
+        reason=row.reason,
+        run=row.run,
+        host=row.host,
+        created=row.created,
+        started=row.started,
+        ended=row.ended,
+        cancel=row.cancel,
+        tree=row.tree,
+        suites=row.suites,
+        profile=row.profile,
+        boots=row.boots,
+        base=row.base_commit,
+        head=row.head_commit,
+        expected=Expected(**asdict(expected)) if expected is not None else None,
+    )
 
 
 @router.get("/requests", summary="Requests, newest first", responses={200: {"model": Page[RequestListed]}})
@@ -212,7 +212,7 @@ def read_job(job: UUID, request: Request, service: ServiceHere, _: Allowed) -> R
     return answer(request, content)
 
 
-def _job_named(connection: Connection[Any], job: UUID) -> dict[str, Any]:
+def _job_named(connection: Connection[Any], job: UUID) -> Job:
     row = queue.job_row(connection, job)
     if row is None:
         raise not_found("job", str(job))

@@ -1,7 +1,7 @@
 """Runs: uploading them boot by boot, and reading them back."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -17,7 +17,7 @@ from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
 from cliffwatch_service.api.documents import body_of, checked, described
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.results import RawListed, RunListed, RunWhole, StoredAnswer
+from cliffwatch_service.api.models.results import RawListed, RunArm, RunListed, RunWhole, StoredAnswer
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.bodies import Body as ReceivedBody
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, Service, ServiceHere
@@ -141,18 +141,18 @@ def list_runs(
     return answer(request, page(rows, limit, lambda row: cursor_of(row.received, row.id), _listed))
 
 
-def _listed(row: RunListedRow) -> dict[str, Any]:
-    return {
-        "run": row.digest,
-        "platform": row.platform,
-        "mode": row.mode,
-        "status": row.status,
-        "created": row.created,
-        "received": row.received,
-        "host": row.host,
-        "boots": row.boots,
-        "arms": row.arms,
-    }
+def _listed(row: RunListedRow) -> RunListed:
+    return RunListed(
+        run=row.digest,
+        platform=row.platform,
+        mode=row.mode,
+        status=row.status,
+        created=row.created,
+        received=row.received,
+        host=row.host,
+        boots=row.boots,
+        arms=None if row.arms is None else {name: RunArm(**arm) for name, arm in row.arms.items()},
+    )
 
 
 @router.get("/runs/{run}", summary="A run: its record, and which boots are here", responses={200: {"model": RunWhole}})

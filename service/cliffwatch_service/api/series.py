@@ -53,17 +53,17 @@ def list_series(
     return answer(request, page(rows, limit, lambda row: cursor_of(row.id), about))
 
 
-def about(row: SeriesRow) -> dict[str, Any]:
-    return {
-        "series": row.digest,
-        "suite": row.suite,
-        "benchmark": row.benchmark,
-        "params": dict(row.params),
-        "metric": row.metric,
-        "unit": row.unit,
-        "platform": row.platform,
-        "mode": row.mode,
-    }
+def about(row: SeriesRow) -> Series:
+    return Series(
+        series=row.digest,
+        suite=row.suite,
+        benchmark=row.benchmark,
+        params=dict(row.params),
+        metric=row.metric,
+        unit=row.unit,
+        platform=row.platform,
+        mode=row.mode,
+    )
 
 
 @router.get("/series/{digest}", summary="One series", responses={200: {"model": Series}})
@@ -107,7 +107,7 @@ def read_history(
             if branch_id is None:
                 raise not_found("branch", f"{tree} {branch}")
         points = history(connection, row.id, branch_id, limit)
-    return answer(request, {**about(row), "points": [point._asdict() for point in points]})
+    return answer(request, {**dict(about(row)), "points": [point._asdict() for point in points]})
 
 
 @router.get(
@@ -127,7 +127,7 @@ def read_samples(
         row = _series_named(connection, digest)
         at = revision_named(connection, revision)
         samples = series.samples_of(connection, row, at.id, limit)
-    return answer(request, {**about(row), "revision": at.commit, "samples": [each._asdict() for each in samples]})
+    return answer(request, {**dict(about(row)), "revision": at.commit, "samples": [each._asdict() for each in samples]})
 
 
 @router.get(

@@ -1,6 +1,6 @@
 """Suites: what this service knows to be measured."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
@@ -9,7 +9,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.results import SuiteListed, SuiteWhole
+from cliffwatch_service.api.models.results import BenchmarkAbout, SuiteListed, SuiteWhole
 from cliffwatch_service.http.context import PREFIX, Allowed
 from cliffwatch_service.refusal import not_found
 
@@ -27,11 +27,12 @@ def read_suite(name: Annotated[str, Path(max_length=200)], request: Request, _: 
     if suite is None:
         raise not_found("suite", name)
     benchmarks = [
-        {"benchmark": benchmark.name, "about": benchmark.about, "kind": benchmark.kind, "primary": benchmark.primary}
-        for benchmark in suite.benchmarks
+        BenchmarkAbout(benchmark=each.name, about=each.about, kind=each.kind, primary=each.primary)
+        for each in suite.benchmarks
     ]
-    return answer(request, {**_about(suite), "benchmarks": benchmarks})
+    whole = SuiteWhole(suite=suite.name, title=suite.title, about=suite.about, benchmarks=benchmarks)
+    return answer(request, whole)
 
 
-def _about(suite: Suite) -> dict[str, Any]:
-    return {"suite": suite.name, "title": suite.title, "about": suite.about, "benchmarks": len(suite.benchmarks)}
+def _about(suite: Suite) -> SuiteListed:
+    return SuiteListed(suite=suite.name, title=suite.title, about=suite.about, benchmarks=len(suite.benchmarks))

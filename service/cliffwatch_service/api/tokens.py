@@ -1,6 +1,6 @@
 """Tokens and the audit, for administrators."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -55,16 +55,16 @@ def list_tokens(request: Request, service: ServiceHere, _: Allowed) -> Response:
     return answer(request, {"items": [_token(row) for row in rows], "next": None})
 
 
-def _token(row: TokenRow) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "scopes": row.scopes,
-        "host": row.host,
-        "created": row.created,
-        "expires": row.expires,
-        "revoked": row.revoked,
-        "last_used": row.last_used,
-    }
+def _token(row: TokenRow) -> Token:
+    return Token(
+        name=row.name,
+        scopes=row.scopes,
+        host=row.host,
+        created=row.created,
+        expires=row.expires,
+        revoked=row.revoked,
+        last_used=row.last_used,
+    )
 
 
 @router.delete("/tokens/{name:path}", summary="Revoke a token, at once", responses={200: {"model": TokenRevoked}})

@@ -5,12 +5,11 @@ of people and of tokens are not in it. Memory is bounded: a boot, a row group an
 """
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -43,7 +42,8 @@ MOST_SAMPLES = 1_000_000
 _NOT_PUBLIC = frozenset({"author"})
 _WRITING = ".writing"
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
+"""Of a table, by field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ def _verdicts(transaction: Transaction, digests: Sequence[str]) -> Iterator[list
         after = (rows[-1].comparison_id, rows[-1].series_id)
 
 
-def _put_pages(path: Path, fields: Mapping[str, Any], pages: Iterator[Sequence[Row]]) -> None:
+def _put_pages(path: Path, fields: Iterable[str], pages: Iterator[Sequence[Row]]) -> None:
     writing = path.with_name(_WRITING)
     with writing.open("wb") as file:
         file.write(csv_table([list(fields)]))
@@ -229,7 +229,7 @@ def _put_pages(path: Path, fields: Mapping[str, Any], pages: Iterator[Sequence[R
     writing.replace(path)
 
 
-def _plain(content: Any) -> Any:
+def _plain(content: object) -> object:
     return content.isoformat() if isinstance(content, datetime) else content
 
 

@@ -4,14 +4,16 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final, Literal
 
 import orjson
 
+from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.values import Part as Member
 from cliffwatch_service.refusal import Refusal
 
-FORMAT = "cliffwatch-dataset"
-FORMAT_VERSION = 1
+FORMAT: Final = "cliffwatch-dataset"
+FORMAT_VERSION: Final = 1
 FILE = "datapackage.json"
 SCHEMA_FILE = "table.schema.json"
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -88,6 +90,98 @@ class Contents:
     tables: Mapping[str, Mapping[str, tuple[str, str]]]
 
 
+class _Licence(Member, frozen=True, kw_only=True):
+    name: str
+
+
+class _About(Member, frozen=True, kw_only=True):
+    """What the package says for readers of ours."""
+
+    format: Literal["cliffwatch-dataset"] = FORMAT
+    format_version: Literal[1] = FORMAT_VERSION
+    cliffwatch_version: str
+    demonstration: bool
+    form: str
+    runs: int
+    rows: int
+
+
+class _Samples(Member, omit_defaults=True, frozen=True, kw_only=True):
+    """A part, as a resource of the package."""
+
+    name: str
+    path: str
+    format: str
+    mediatype: str
+    compression: str | None = None
+    encoding: str | None = None
+    bytes: int
+    hash: str
+    schema: str
+    rows: int
+    runs: tuple[str, ...]
+    finished: bool
+
+
+class _Field(Member, frozen=True, kw_only=True):
+    name: str
+    type: str
+    description: str
+
+
+class _Schema(Member, rename={"missing_values": "missingValues"}, frozen=True, kw_only=True):
+    fields: tuple[_Field, ...]
+    missing_values: tuple[str, ...] = ("",)
+
+
+class _Table(Member, frozen=True, kw_only=True):
+    """A table beside the samples, as a resource of the package."""
+
+    name: str
+    path: str
+    format: str
+    mediatype: str
+    encoding: str
+    bytes: int
+    hash: str
+    schema: _Schema
+
+
+class _Package(Member, rename={"schema": "$schema"}, frozen=True, kw_only=True):
+    schema: str
+    name: str
+    title: str
+    description: str
+    created: str
+    licenses: tuple[_Licence, ...]
+    cliffwatch: _About
+    resources: tuple[_Samples | _Table, ...]
+
+
+class _ReadAbout(Member, frozen=True, kw_only=True):
+    format: Literal["cliffwatch-dataset"]
+    format_version: Literal[1]
+    form: str
+
+
+class _ReadResource(Member, frozen=True, kw_only=True):
+    """A part, or a table, which has no `finished`."""
+
+    path: str
+    bytes: int
+    hash: str
+    rows: int = 0
+    runs: tuple[str, ...] = ()
+    finished: bool | None = None
+
+
+class _ReadPackage(Member, frozen=True, kw_only=True):
+    """What is read of a package that was written before."""
+
+    cliffwatch: _ReadAbout
+    resources: tuple[_ReadResource, ...]
+
+
 def hash_of(path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -98,60 +192,57 @@ def hash_of(path: Path) -> str:
 
 def package(folder: Path, contents: Contents) -> bytes:
     """The whole document. Files that it names are there already."""
-    described = {
-        "$schema": _PROFILE,
-        "name": "cliffwatch-samples",
-        "title": "What Cliffwatch measured" + (", a demonstration" if contents.demonstration else ""),
-        "description": "Performance of the Linux kernel's BPF subsystem: every sample of every boot of followed branches.",
-        "created": contents.created,
-        "licenses": [{"name": contents.licence}],
-        "cliffwatch": {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "cliffwatch_version": contents.version,
-            "demonstration": contents.demonstration,
-            "form": contents.form,
-            "runs": sum(len(part.runs) for part in contents.parts),
-            "rows": sum(part.rows for part in contents.parts),
-        },
-        "resources": [*map(_part, contents.parts), *_tables(folder, contents)],
-    }
-    return orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    described = _Package(
+        schema=_PROFILE,
+        name="cliffwatch-samples",
+        title="What Cliffwatch measured" + (", a demonstration" if contents.demonstration else ""),
+        description="Performance of the Linux kernel's BPF subsystem: every sample of every boot of followed branches.",
+        created=contents.created,
+        licenses=(_Licence(name=contents.licence),),
+        cliffwatch=_About(
+            cliffwatch_version=contents.version,
+            demonstration=contents.demonstration,
+            form=contents.form,
+            runs=sum(len(part.runs) for part in contents.parts),
+            rows=sum(part.rows for part in contents.parts),
+        ),
+        resources=(*map(_samples, contents.parts), *_tables(folder, contents)),
+    )
+    return orjson.dumps(as_json(described), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _samples(part: Part) -> _Samples:
     form = "parquet" if part.path.endswith(".parquet") else "csv"
-    packed = {"compression": "gz", "encoding": "utf-8"} if form == "csv" else {}
-    return {
-        "name": part.name,
-        "path": part.path,
-        "format": form,
-        "mediatype": _MEDIA_TYPES[form],
-        **packed,
-        "bytes": part.bytes,
-        "hash": part.hash,
-        "schema": SCHEMA_FILE,
-        "rows": part.rows,
-        "runs": list(part.runs),
-        "finished": part.finished,
-    }
+    packed = form == "csv"
+    return _Samples(
+        name=part.name,
+        path=part.path,
+        format=form,
+        mediatype=_MEDIA_TYPES[form],
+        compression="gz" if packed else None,
+        encoding="utf-8" if packed else None,
+        bytes=part.bytes,
+        hash=part.hash,
+        schema=SCHEMA_FILE,
+        rows=part.rows,
+        runs=part.runs,
+        finished=part.finished,
+    )
 
 
-def _tables(folder: Path, contents: Contents) -> Iterator[dict[str, Any]]:
+def _tables(folder: Path, contents: Contents) -> Iterator[_Table]:
     for path, fields in contents.tables.items():
-        yield {
-            "name": path.partition(".")[0],
-            "path": path,
-            "format": "csv",
-            "mediatype": "text/csv",
-            "encoding": "utf-8",
-            "bytes": (folder / path).stat().st_size,
-            "hash": hash_of(folder / path),
-            "schema": {
-                "fields": [{"name": name, "type": kind, "description": said} for name, (kind, said) in fields.items()],
-                "missingValues": [""],
-            },
-        }
+        described = [_Field(name=name, type=kind, description=said) for name, (kind, said) in fields.items()]
+        yield _Table(
+            name=path.partition(".")[0],
+            path=path,
+            format="csv",
+            mediatype="text/csv",
+            encoding="utf-8",
+            bytes=(folder / path).stat().st_size,
+            hash=hash_of(folder / path),
+            schema=_Schema(fields=tuple(described)),
+        )
 
 
 def parts_of(folder: Path, form: str) -> list[Part]:
@@ -161,29 +252,32 @@ def parts_of(folder: Path, form: str) -> list[Part]:
         if folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
             raise Refusal(422, "no dataset", f"{folder} holds other files than a dataset: name an empty folder")
         return []
-    try:
-        content = orjson.loads(file.read_bytes()[:_LARGEST])
-        about = content["cliffwatch"]
-        known = about["format"] == FORMAT and about["format_version"] == FORMAT_VERSION
-        listed = [_read_part(each) for each in content["resources"] if "finished" in each]
-        before = about["form"]
-    except (ValueError, KeyError, TypeError):
-        known, listed, before = False, [], form
-    if not known or before != form:
-        what = f"is a dataset of {before}" if known else f"has a {FILE} that this version did not write"
-        raise Refusal(422, "another dataset", f"{folder} {what}: name an empty folder")
-    return listed
+    content = read_as(file.read_bytes()[:_LARGEST], _ReadPackage)
+    parts = None if isinstance(content, Wrong) else _read_parts(content)
+    if isinstance(content, Wrong) or parts is None:
+        raise _another(f"{folder} has a {FILE} that this version did not write")
+    if content.cliffwatch.form != form:
+        raise _another(f"{folder} is a dataset of {content.cliffwatch.form}")
+    return parts
 
 
-def _read_part(content: Mapping[str, Any]) -> Part:
-    path = str(content["path"])
-    if Path(path).name != path:
-        raise ValueError(path)
-    return Part(
-        path=path,
-        bytes=int(content["bytes"]),
-        hash=str(content["hash"]),
-        rows=int(content["rows"]),
-        runs=tuple(map(str, content["runs"])),
-        finished=bool(content["finished"]),
-    )
+def _another(what: str) -> Refusal:
+    return Refusal(422, "another dataset", f"{what}: name an empty folder")
+
+
+def _read_parts(content: _ReadPackage) -> list[Part] | None:
+    """None where a file is named that lies elsewhere."""
+    listed = [each for each in content.resources if each.finished is not None]
+    if any(Path(each.path).name != each.path for each in listed):
+        return None
+    return [
+        Part(
+            path=each.path,
+            bytes=each.bytes,
+            hash=each.hash,
+            rows=each.rows,
+            runs=each.runs,
+            finished=bool(each.finished),
+        )
+        for each in listed
+    ]

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from cliffwatch.formats.values import FreeJson
 from cliffwatch_service.refusal import Refusal
 
 MEDIA_TYPE = "application/problem+json"
@@ -38,7 +39,7 @@ class ProblemDocument(BaseModel):
 
 
 def problem_response(refusal: Refusal) -> Response:
-    content: dict[str, Any] = {
+    content: FreeJson = {
         "type": "urn:cliffwatch:problem:" + re.sub(r"[^a-z0-9]+", "-", refusal.title.lower()).strip("-"),
         "title": refusal.title,
         "status": refusal.status,

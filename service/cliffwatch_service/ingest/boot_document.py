@@ -6,13 +6,14 @@ more than that the case was measured, and per sample its readings (null where th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
 import zstandard
 
-from cliffwatch.formats.boot_record import SampleRecord
-from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.boot_record import PartRecord, SampleRecord
+from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.formats.values import FreeJson, OutcomeRecord, Part, Stage, outcome_record
 from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
@@ -22,6 +23,8 @@ Key = tuple[CaseKey, str, str]
 """Case, metric and unit of a column."""
 
 _LEVEL = 3
+
+P = TypeVar("P", bound=Part)
 
 
 def packed(content: bytes) -> bytes:
@@ -67,6 +70,29 @@ class _Stored(Part, frozen=True, kw_only=True):
     outcomes: tuple[OutcomeRecord, ...]
     readings: tuple[tuple[float, ...] | None, ...]
     resolutions: tuple[float, ...]
+
+
+class ProblemAccount(Part, frozen=True, kw_only=True):
+    """A line that could not be read, of whichever case."""
+
+    line: int = 0
+    text: str = ""
+    reason: str = ""
+
+
+class _BootSaid(Part, frozen=True, kw_only=True):
+    arm: str
+    status: str
+    parts: Any = ()
+
+
+class _Said(Part, frozen=True, kw_only=True):
+    """What a page shows of a boot as it is packed."""
+
+    boot: _BootSaid
+    outcomes: tuple[OutcomeRecord, ...]
+    problems: Any = ()
+    environment: FreeJson | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +168,33 @@ def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> 
         )
     ]
     return content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootAccount:
+    """What a boot says besides its samples."""
+
+    arm: str
+    status: str
+    parts: Sequence[PartRecord]
+    outcomes: Sequence[OutcomeRecord]
+    problems: Sequence[ProblemAccount]
+    environment: FreeJson
+
+
+def account_of(document: bytes) -> BootAccount:
+    """Hosts of older versions left parts of it out, or sent what is none of ours: that is passed over."""
+    said = msgspec.json.decode(unpacked(document), type=_Said)
+    return BootAccount(
+        arm=said.boot.arm,
+        status=said.boot.status,
+        parts=_read(said.boot.parts, PartRecord),
+        outcomes=said.outcomes,
+        problems=_read(said.problems, ProblemAccount),
+        environment=said.environment or {},
+    )
+
+
+def _read(content: Any, kind: type[P]) -> list[P]:
+    entries = content if isinstance(content, list) else []
+    return [entry for each in entries if not isinstance(entry := converted(each, kind), Wrong)]

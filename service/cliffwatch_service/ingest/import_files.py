@@ -73,7 +73,7 @@ def import_file(
     problems = tuple(
         ImportProblem(line=each.line, text=each.text[:400], reason=each.reason) for each in parsed.problems[:200]
     )
-    if not parsed.values:
+    if not parsed.found:
         reason = problems[0]["reason"] if problems else "the file is empty"
         raise Refusal(422, "nothing to import", f"no result can be read: {reason}", problems=problems[:20])
     arms = arms_from_parsed(parsed, about.name)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID, uuid4
 
 from psycopg import Connection
 
 from cliffwatch.formats.values import FreeJson
+from cliffwatch.formats.work import JobOutcome
 from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_foreign_request, refuse_host_name
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.provenance import trust_of
@@ -28,7 +29,6 @@ MOST_ABSENCES = 5
 AT_WORK = timedelta(minutes=10)
 """A host that was seen within this is online."""
 
-JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
 ENDS: Mapping[LeaseOutcome, JobState] = {"done": "done", "kernel-failed": "failed", "cancelled": "cancelled"}
 
 

@@ -6,11 +6,13 @@ What a builder answers is somebody else's word: its length and its time are limi
 import select
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from cliffwatch.failure import Exit, Failure
+from cliffwatch.formats.work import Work
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.source.access import TreeAccess, Trust
 from cliffwatch_runner.source.tree import open_tree
@@ -45,27 +47,27 @@ class Builders:
         return self.exchanges.get(trust, self.exchanges["outside"])
 
 
-def builder_job(offer: Mapping[str, Any], access: TreeAccess, trees: Path, *, resume: bool) -> BuilderJob | Failure:
+def builder_job(offer: Work, access: TreeAccess, trees: Path, *, resume: bool) -> BuilderJob | Failure:
     """A job as a builder takes it, its revisions fetched. `resume`: it was that builder's last one."""
-    tree = open_tree(offer["tree"], trees, access)
+    tree = open_tree(offer.tree, trees, access)
     if isinstance(tree, Failure):
         return tree
-    base, head = tree.resolve(offer["base"]), tree.resolve(offer["head"])
+    base, head = tree.resolve(offer.base), tree.resolve(offer.head)
     if isinstance(base, Failure):
         return base
     if isinstance(head, Failure):
         return head
     return BuilderJob(
-        name=str(offer["job"]),
+        name=offer.job,
         tree=str(tree.mirror),
         base=base.commit,
         head=head.commit,
-        suites=",".join(offer["suites"]),
-        profile=offer["profile"],
-        mode=offer["mode"],
-        platform=offer["platform"],
-        boots=str(offer["boots"]),
-        seed=str(offer["seed"]),
+        suites=",".join(offer.suites),
+        profile=offer.profile,
+        mode=offer.mode,
+        platform=offer.platform,
+        boots=offer.boots,
+        seed=str(offer.seed),
         resume=resume,
     )
 
@@ -86,7 +88,7 @@ def run_in_builder(
         ended = talk.run(job)
         if ended is not None or talk.stopped or talk.timed_out:
             break
-        job = replace(job, resume=True)
+        job = msgspec.structs.replace(job, resume=True)
         tail.add("the builder has ended before the run; it is asked again\n")
     else:
         tail.add(f"the builder has ended {_ATTEMPTS} times before the run did: its container's log says why\n")

@@ -18,10 +18,10 @@ _MOST_ENTRIES = 1_000_000
 _LARGEST_RECORD = 64 << 20
 
 
-def collect(source: Path, target: Path, offer: Mapping[str, Any]) -> None:
+def collect(source: Path, target: Path, tree: str) -> None:
     """Copies the record and each boot that is done and not copied yet. Raises OSError where the spool cannot be written.
 
-    The builder knows the tree by the folder in which it was fetched: the record names the one that was asked for.
+    The builder knows the tree by the folder in which it was fetched: the record names `tree`, which was asked for.
     """
     text = read_guest_file(source, "run.json", limit=_LARGEST_RECORD)
     if text is None:
@@ -37,7 +37,7 @@ def collect(source: Path, target: Path, offer: Mapping[str, Any]) -> None:
     for boot, names in boots.items():
         if f"{boot}/boot.json" in names and not (target / boot).exists():
             _take(source, target, boot, names)
-    named = {**record, "tree": offer["tree"]}
+    named = {**record, "tree": tree}
     if _record(target) != named:
         write_json(target / "run.json", named)
 

@@ -1,25 +1,29 @@
 """What a worker and a builder say to each other over a socket: one JSON object a line, the job first, its end last."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated, Final, Literal
 
-VERSION = 1
+from msgspec import Meta
+
+from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.values import Part
+
+VERSION: Final = 1
 SOCKET = "builder.sock"
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line. What builds and boots is somebody else's code, and could write in the builder's place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuilderJob:
+class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One `cliffwatch run`. `tree` is a folder in which builder and worker see the same; `base` and `head` are whole hashes.
 
     With `resume` it goes on with what the builder's last job left: the worker knows that it was this one.
     """
 
-    name: str
+    name: Annotated[str, Meta(pattern=r"^-*[A-Za-z0-9][A-Za-z0-9-]*(?![\s\S])")]
     tree: str
     base: str
     head: str
@@ -42,6 +46,19 @@ class BuilderJob:
         ]
 
 
+class _JobLine(Part, frozen=True, kw_only=True):
+    version: Literal[1]
+    job: BuilderJob
+
+
+class _Answer(Part, frozen=True, kw_only=True):
+    """A line of the builder's: an output, or the end."""
+
+    output: str | None = None
+    status: int | None = None
+    timed_out: bool | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """What the run printed, in pieces."""
@@ -59,18 +76,13 @@ class Ended:
 
 def job_line(job: BuilderJob) -> bytes:
     """The first line of a conversation."""
-    return json.dumps({"version": VERSION, "job": asdict(job)}).encode() + b"\n"
+    return json.dumps(as_json(_JobLine(version=VERSION, job=job))).encode() + b"\n"
 
 
 def read_job(line: bytes) -> BuilderJob | None:
     """The job of a first line; None where it is none of this version."""
-    content = _object(line)
-    given = content.get("job") if content is not None and content.get("version") == VERSION else None
-    kinds = {field.name: bool if field.name == "resume" else str for field in fields(BuilderJob)}
-    if not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != kinds:
-        return None
-    plain = given["name"].replace("-", "").isalnum() and given["name"].isascii()
-    return BuilderJob(**given) if plain else None
+    given = read_as(line, _JobLine)
+    return None if isinstance(given, Wrong) else given.job
 
 
 def output_lines(text: str) -> Iterator[bytes]:
@@ -87,18 +99,9 @@ def end_line(ended: Ended) -> bytes:
 
 def read_answer(line: bytes) -> Output | Ended | None:
     """What a builder's line says; None where it says nothing that a builder says."""
-    content = _object(line) or {}
-    output, status, timed_out = content.get("output"), content.get("status"), content.get("timed_out")
-    if isinstance(output, str):
-        return Output(output)
-    if isinstance(status, int) and isinstance(timed_out, bool):
-        return Ended(status, timed_out)
-    return None
-
-
-def _object(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError):
+    said = read_as(line, _Answer)
+    if isinstance(said, Wrong):
         return None
-    return content if isinstance(content, dict) else None
+    if said.output is not None:
+        return Output(said.output)
+    return None if said.status is None or said.timed_out is None else Ended(said.status, said.timed_out)

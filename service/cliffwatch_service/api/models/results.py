@@ -1,9 +1,10 @@
 """Runs, comparisons and suites as the API answers them."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import BaseModel
+
+from cliffwatch.formats.values import FreeJson
 
 
 class StoredAnswer(BaseModel):
@@ -54,7 +55,7 @@ class RunWhole(BaseModel):
     mode: str
     created: datetime
     received: datetime
-    record: dict[str, Any]
+    record: FreeJson
     boots: list[BootListed]
 
 

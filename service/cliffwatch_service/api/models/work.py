@@ -1,7 +1,6 @@
 """Requests, jobs, hosts, tokens and tasks as the API answers them."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import BaseModel
 
@@ -77,32 +76,6 @@ class HostListed(BaseModel):
     last_seen: datetime
     about: FreeJson
     job: str | None
-
-
-class Work(BaseModel):
-    """A lease and its job. `trust` is `followed` where base and head are on the followed branch that the job is of, as the
-    service's own git knows it; else `outside`: anybody's code, of which a host keeps nothing.
-    """
-
-    lease: str
-    job: str
-    trust: Literal["followed", "outside"]
-    heartbeat_seconds: float
-    cancel: bool
-    tree: str
-    tree_access: Literal["allowed", "public"]
-    platform: str
-    mode: str
-    suites: list[str]
-    profile: str
-    boots: str
-    seed: int
-    base: str
-    head: str
-
-
-class Beat(BaseModel):
-    cancel: bool
 
 
 class Kept(BaseModel):

@@ -7,7 +7,7 @@ from cliffwatch.comparing.ordering import Detectable, detectable
 from cliffwatch.counting import counted
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
-from cliffwatch.reports.across import Target, targets_named
+from cliffwatch.reports.several.across import Target, targets_named
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
 from cliffwatch_service.web.layout.intervals import intervals_words, levels_of

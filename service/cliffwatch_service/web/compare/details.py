@@ -11,7 +11,7 @@ from psycopg import Connection
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
-from cliffwatch.reports.across import Across, Target
+from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.stored_records import stored_record

@@ -10,7 +10,7 @@ from cliffwatch.comparing.ordering import CHANGED, beyond_noise
 from cliffwatch.counting import counted
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
-from cliffwatch.reports.across import Across, whereabouts
+from cliffwatch.reports.several.across import Across, whereabouts
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.layout.drawing import Scale, bar
 from cliffwatch_service.web.layout.intervals import interval_words

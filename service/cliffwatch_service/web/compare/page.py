@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.reports.across import Across, across
+from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import (
     Answer,
@@ -207,7 +207,22 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
     return stored_record(row)
 
 
-def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> dict[str, Any]:
+class _Around(TypedDict):
+    """What the page says besides the rows, of which the template alone reads more."""
+
+    bases: Sequence[RevisionRow]
+    head: RevisionRow
+    distance: int | None
+    conditions: Sequence[object]
+    failures: Sequence[object]
+    left_out: Sequence[object]
+    means: Sequence[object]
+    tree: str
+    reported: object
+    neighbours: object
+
+
+def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Around:
     """What the page says besides the rows: both revisions, how far apart they are, and what was different around them."""
     bases = {each.target.base.id: each.target.base for each in ready.answers}
     rows = trees.revision_rows(connection, [*bases, ready.head.id])

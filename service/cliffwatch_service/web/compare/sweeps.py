@@ -1,29 +1,53 @@
-"""Benchmarks over one parameter on the compare page: a curve a target, and the rows that are folded under it."""
+"""Benchmarks over a parameter on the compare page: a curve a target, and the rows that are folded under it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import CHANGED, FOLDED
+from cliffwatch.comparing.sweeps.choice import ChosenCurves, chosen_curves, fixed_words
 from cliffwatch.formats.verdicts import Sweep
-from cliffwatch.reports.across import Across, Target
+from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.stats.curves.breakpoints import FEWEST
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
 from cliffwatch_service.web.compare.lines import TableRow, row_path, table_row
 from cliffwatch_service.web.layout.drawing import Scale
 
+Fixed = tuple[str | None, ...]
+"""The values of a curve's fixed parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A curve as it is drawn; `fixed` says of which other parameters, empty where the benchmark has one alone."""
+
+    target: Target
+    fixed: str
+    words: str
+    curve: Curve
+
+
+@dataclass(frozen=True, slots=True)
+class Undrawn:
+    """The curves of a target that are not drawn: how many there are of which kind, and what each of the judged ones shows."""
+
+    target: Target
+    sentence: str
+    curves: tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class SweepShown:
-    """A benchmark over one parameter, with a curve a target; `lines` are its rows that are shown nowhere else."""
+    """A benchmark over one parameter, with its curves on each target; `lines` are its rows that are shown nowhere else."""
 
     benchmark: str
     parameter: str
     metric: str
     unit: str
     changes: str
-    curves: tuple[tuple[Target, str, Curve], ...]
+    figures: tuple[Figure, ...]
+    undrawn: tuple[Undrawn, ...]
     lines: tuple[TableRow, ...]
 
 
@@ -35,33 +59,75 @@ def sweeps_of(
     for row in every:
         groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
     visible = {id(row) for row in shown}
-    drawn_sweeps, folded = [], set()
+    sweeps: list[SweepShown] = []
+    folded: set[int] = set()
     for (suite, benchmark, metric, parameter), of_targets in _by_benchmark(columns).items():
-        group = groups.get((suite, benchmark, metric), [])
-        of_group = {id(row) for row in group}
-        if not of_group & visible:
+        group = _points(groups.get((suite, benchmark, metric), []), parameter, of_targets)
+        of_sweep = {id(row) for row in group}
+        if not of_sweep & visible:
             continue
-        drawn = tuple(
-            (columns[index].target, sweep.words, curve_)
-            for index, sweep in of_targets.items()
-            if (curve_ := _curve(group, index, sweep)) is not None
-        )
-        if drawn:
-            quiet = [row for row in shown if row.verdict in FOLDED and id(row) in of_group]
+        chosen = list(dict.fromkeys(_fixed(sweep) for each in of_targets.values() for sweep in each.told))
+        figures = tuple(_figures(group, chosen, of_targets, columns))
+        undrawn = tuple(_undrawn(chosen, of_targets, columns))
+        if figures or undrawn:
+            quiet = [row for row in shown if row.verdict in FOLDED and id(row) in of_sweep - folded]
             folded |= {id(row) for row in quiet}
             lines = tuple(table_row(row, columns, scale) for row in quiet)
-            drawn_sweeps.append(SweepShown(benchmark, parameter, metric, group[0].unit, _changes(group), drawn, lines))
-    return tuple(drawn_sweeps), folded
+            unit, changes = group[0].unit, _changes(group)
+            sweeps.append(SweepShown(benchmark, parameter, metric, unit, changes, figures, undrawn, lines))
+    return tuple(sweeps), folded
 
 
-def _by_benchmark(columns: Sequence[Column]) -> dict[tuple[str, str, str, str], dict[int, Sweep]]:
-    """By suite, benchmark, metric and parameter: the sweep on each target that has it, by the target's index."""
-    sweeps: dict[tuple[str, str, str, str], dict[int, Sweep]] = {}
+def _by_benchmark(columns: Sequence[Column]) -> dict[tuple[str, str, str, str], dict[int, ChosenCurves]]:
+    """By suite, benchmark, metric and parameter: the curves on each target that has them, by the target's index."""
+    found: dict[tuple[str, str, str, str], dict[int, ChosenCurves]] = {}
     for index, column in enumerate(columns):
-        for sweep in column.answer.summary.sweeps:
-            key = (sweep.suite, sweep.benchmark, sweep.metric, sweep.parameter)
-            sweeps.setdefault(key, {})[index] = sweep
-    return sweeps
+        for chosen in chosen_curves(column.answer.summary.sweeps):
+            first = chosen.all[0]
+            found.setdefault((first.suite, first.benchmark, first.metric, first.parameter), {})[index] = chosen
+    return found
+
+
+def _fixed(sweep: Sweep) -> Fixed:
+    return tuple(sweep.fixed.values())
+
+
+def _points(group: Sequence[Across], parameter: str, of_targets: Mapping[int, ChosenCurves]) -> list[Across]:
+    """The rows that are a point of any of these curves."""
+    found: set[int] = set()
+    for chosen in of_targets.values():
+        names = tuple(chosen.all[0].fixed)
+        wanted = {_fixed(sweep) for sweep in chosen.all}
+        found |= {id(row) for row in group if parameter in row.params and _values(row, names) in wanted}
+    return [row for row in group if id(row) in found]
+
+
+def _values(row: Across, names: Sequence[str]) -> Fixed:
+    return tuple(row.params.get(name) for name in names)
+
+
+def _figures(
+    group: Sequence[Across], drawn: Sequence[Fixed], of_targets: Mapping[int, ChosenCurves], columns: Sequence[Column]
+) -> Iterator[Figure]:
+    """What any target tells is drawn of all that have it, side by side."""
+    by_target = {index: {_fixed(sweep): sweep for sweep in chosen.all} for index, chosen in of_targets.items()}
+    for fixed in drawn:
+        for index, sweeps in by_target.items():
+            sweep = sweeps.get(fixed)
+            curve_ = None if sweep is None else _curve(group, index, sweep)
+            if sweep is not None and curve_ is not None:
+                yield Figure(columns[index].target, fixed_words(sweep.fixed), sweep.words, curve_)
+
+
+def _undrawn(
+    drawn: Sequence[Fixed], of_targets: Mapping[int, ChosenCurves], columns: Sequence[Column]
+) -> Iterator[Undrawn]:
+    for index, chosen in of_targets.items():
+        others = tuple(sweep for sweep in chosen.others if _fixed(sweep) not in drawn)
+        if others:
+            judged = tuple((fixed_words(sweep.fixed), sweep.words) for sweep in others if sweep.differs is not None)
+            sentence = ChosenCurves(told=chosen.told, others=others).sentence
+            yield Undrawn(columns[index].target, sentence, judged)
 
 
 def _changes(group: Sequence[Across]) -> str:
@@ -70,10 +136,12 @@ def _changes(group: Sequence[Across]) -> str:
 
 
 def _curve(group: Sequence[Across], index: int, sweep: Sweep) -> Curve | None:
+    names = tuple(sweep.fixed)
     points = [
         SweepPoint(value, cell.base, cell.head, cell, row_path(row))
         for row in group
-        if (value := _number(row.params.get(sweep.parameter))) > 0
+        if _values(row, names) == _fixed(sweep)
+        and (value := _number(row.params.get(sweep.parameter))) > 0
         and (cell := row.cells[index]) is not None
         and cell.base
         and cell.head

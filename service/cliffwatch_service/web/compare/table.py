@@ -7,8 +7,8 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.comparing.ordering import CHANGED, GROUPS, ordered, passes
-from cliffwatch.reports.across import Across, Target, across, facets, sentence_across, whereabouts
 from cliffwatch.reports.context import SIGHT
+from cliffwatch.reports.several.across import Across, Target, across, facets, sentence_across, whereabouts
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.compare.stored import stored_rows
 from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of

@@ -6,19 +6,18 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import orjson
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
 
 from cliffwatch.formats.run_record import PlannedCaseRecord, RunRecord
-from cliffwatch.formats.values import MOST_BOOTS
+from cliffwatch.formats.values import MOST_BOOTS, OutcomeRecord
 from cliffwatch.parsers.splats import find_splats
 from cliffwatch_service.compare.naming import run_named
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.archives import OddArchive
-from cliffwatch_service.ingest.boot_document import unpacked
+from cliffwatch_service.ingest.boot_document import BootAccount, account_of
 from cliffwatch_service.ingest.raw import raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
@@ -103,37 +102,14 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
     )
 
 
-def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[BootRow]) -> dict[int, Any]:
+def _documents(connection: Connection[Any], run_id: int, stored_boots: Sequence[BootRow]) -> dict[int, BootAccount]:
     """By boot: what it says besides its samples."""
     documents = {}
     for boot in stored_boots:
         whole = boots.whole_boot(connection, run_id, boot.number)
         if whole is not None:
-            documents[boot.number] = _document(bytes(whole.content))
+            documents[boot.number] = account_of(bytes(whole.content))
     return documents
-
-
-_PART: Mapping[str, Any] = {"status": "", "seconds": None, "last_case": None, "evidence": "", "splats": ()}
-_SPLAT: Mapping[str, Any] = {"title": "", "text": "", "case": None}
-_PROBLEM: Mapping[str, Any] = {"line": 0, "text": "", "reason": ""}
-
-
-def _document(content: bytes) -> dict[str, Any]:
-    """What a boot says besides its samples; hosts may leave parts of it out, or send what is none of ours."""
-    document: dict[str, Any] = orjson.loads(unpacked(content))
-    parts = [{**_PART, **part} for part in _objects(document["boot"].get("parts"))]
-    for part in parts:
-        part["splats"] = [{**_SPLAT, **splat} for splat in _objects(part["splats"])]
-    return {
-        **document,
-        "boot": {**document["boot"], "parts": parts},
-        "problems": [{**_PROBLEM, **problem} for problem in _objects(document.get("problems"))],
-        "environment": document.get("environment") or {},
-    }
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, (list, tuple)) else []
 
 
 def _comparison(connection: Connection[Any], arms: Sequence[ArmRow]) -> StoredComparison | None:
@@ -143,13 +119,13 @@ def _comparison(connection: Connection[Any], arms: Sequence[ArmRow]) -> StoredCo
     return comparisons.comparison_of_arms(connection, by_name["base"], by_name["head"])
 
 
-def _outcomes(documents: Mapping[int, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+def _outcomes(documents: Mapping[int, BootAccount]) -> list[tuple[int, OutcomeRecord]]:
     """The cases that did not end well, with their boot."""
     return [
         (number, outcome)
         for number, document in documents.items()
-        for outcome in document["outcomes"]
-        if outcome["status"] != "ok"
+        for outcome in document.outcomes
+        if outcome.status != "ok"
     ][:200]
 
 
@@ -163,7 +139,7 @@ def show_boot(run: RunId, number: BootNumber, request: Request, service: Service
             raise not_found("boot", f"{run}/{number}")
         about = boots.raw_about(connection, row.id, number)
         arm = next(boot.arm for boot in boots.boots_of(connection, row.id) if boot.number == number)
-    document = _document(bytes(whole.content))
+    document = account_of(bytes(whole.content))
     record = stored_record(row)
     return page(
         request,

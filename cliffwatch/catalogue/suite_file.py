@@ -1,0 +1,179 @@
+"""The form of a suite.toml (docs/suites.md), and what its tables are made into."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, Length, MetricSpec, Profile, Suite
+from cliffwatch.catalogue.suite import Release as KernelRelease
+from cliffwatch.samples import Assume, Better
+
+Release = Annotated[
+    str, Meta(pattern=r"^[0-9]+\.[0-9]+(?![\s\S])", description='it must be a kernel release such as "6.12"')
+]
+ConfigLine = Annotated[
+    str,
+    Meta(
+        pattern=r'^CONFIG_\w+=([yn]|-?[0-9]+|0x[0-9a-fA-F]+|"[^"\n]*")(?![\s\S])',
+        description="that is no line of a kernel configuration, such as CONFIG_IPV6=y",
+    ),
+]
+WarmUp = Annotated[int, Meta(ge=1, description="it must be at least 1: bench refuses 0")]
+
+Word = str | int | float
+"""Of a command line."""
+
+Choice = str | int | float | bool
+"""A parameter's value: true is an option without a value, false none at all."""
+
+Params = tuple[tuple[str, Choice], ...]
+
+_SHORT = {"producers": "-p", "consumers": "-c"}
+
+
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file. A key without a default must be there, and no other may."""
+
+
+class LengthTable(Table, frozen=True, kw_only=True):
+    """Seconds of warm-up and of measurement."""
+
+    warmup: WarmUp
+    duration: int
+
+    @property
+    def length(self) -> Length:
+        return Length(warmup=self.warmup, duration=self.duration)
+
+
+class ProfilesTable(Table, frozen=True, kw_only=True):
+    """Every profile."""
+
+    smoke: LengthTable
+    standard: LengthTable
+    full: LengthTable
+
+    @property
+    def lengths(self) -> dict[Profile, Length]:
+        return {"smoke": self.smoke.length, "standard": self.standard.length, "full": self.full.length}
+
+
+class MetricTable(Table, frozen=True, kw_only=True):
+    """A metric that the suite's benchmarks print."""
+
+    unit: str
+    better: Better
+
+
+class IcountTable(Table, frozen=True, kw_only=True):
+    """How a benchmark behaves where instructions are counted."""
+
+    assume: Assume
+    repeatability: float = 0.0
+
+
+class SweepTable(Table, frozen=True, kw_only=True):
+    """Cases of a benchmark: all combinations of the parameters' values. `args` follow the benchmark's."""
+
+    params: dict[str, Choice | list[Choice]] = {}
+    args: list[Word] = []
+    profiles: list[Profile]
+    memory_mib: int = 1024
+    min_cpus: int | None = None
+
+    def combinations(self) -> Iterator[Params]:
+        """The parameters of each case, the last changing fastest; those that are false are left out."""
+        values = [value if isinstance(value, list) else [value] for value in self.params.values()]
+        for chosen in itertools.product(*values):
+            pairs = zip(self.params, chosen, strict=True)
+            yield tuple((param, value) for param, value in pairs if value is not False)
+
+
+class BenchmarkTable(Table, frozen=True, kw_only=True):
+    """A benchmark; `args` and `min_cpus` are of all its cases. Seconds in `deadline`."""
+
+    name: str
+    kind: str
+    about: str
+    since: Release
+    since_uncertain: bool = False
+    until: Release | None = None
+    until_reason: str = ""
+    deadline: int
+    primary: str | None = None
+    args: list[Word] = []
+    min_cpus: int = 1
+    icount: IcountTable
+    sweep: list[SweepTable]
+
+    @property
+    def benchmark(self) -> Benchmark:
+        return Benchmark(
+            name=self.name,
+            kind=self.kind,
+            about=self.about,
+            since=_release(self.since),
+            since_uncertain=self.since_uncertain,
+            until=None if self.until is None else _release(self.until),
+            until_reason=self.until_reason,
+            deadline=self.deadline,
+            primary=self.primary,
+            icount=IcountTraits(assume=self.icount.assume, repeatability=self.icount.repeatability),
+            cases=tuple(case for sweep in self.sweep for case in self._cases(sweep)),
+        )
+
+    def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:
+        fixed = tuple(str(word) for word in (*self.args, *sweep.args))
+        profiles = tuple(sweep.profiles)
+        min_cpus = self.min_cpus if sweep.min_cpus is None else sweep.min_cpus
+        for params in sweep.combinations():
+            yield CaseSpec(
+                params=shown(params),
+                argv=(*fixed, *(word for param, value in params for word in _option(param, value)), self.name),
+                profiles=profiles,
+                memory_mib=sweep.memory_mib,
+                min_cpus=min_cpus,
+            )
+
+
+class SuiteFile(Table, frozen=True, kw_only=True):
+    """A suite.toml. Its name is that of the folder that it stands in."""
+
+    title: str
+    about: str
+    config: list[ConfigLine] = []
+    profiles: ProfilesTable
+    metrics: dict[str, MetricTable]
+    benchmark: list[BenchmarkTable]
+
+    def suite(self, file: Path) -> Suite:
+        """The suite, as it stands in a file; of a document that has faults it cannot be made."""
+        return Suite(
+            name=file.parent.name,
+            title=self.title,
+            about=self.about,
+            config=tuple(self.config),
+            metrics={name: MetricSpec(unit=each.unit, better=each.better) for name, each in self.metrics.items()},
+            lengths=self.profiles.lengths,
+            benchmarks=tuple(each.benchmark for each in self.benchmark),
+            source_file=file,
+        )
+
+
+def shown(params: Params) -> tuple[tuple[str, str], ...]:
+    """Parameters as a case's key has them."""
+    return tuple((param, "yes" if value is True else str(value)) for param, value in params)
+
+
+def _option(param: str, value: Choice) -> tuple[str, ...]:
+    """A parameter as bench's option: `--name value`, or `--name` alone where the value is true."""
+    option = _SHORT.get(param, f"--{param}")
+    return (option,) if value is True else (option, str(value))
+
+
+def _release(text: str) -> KernelRelease:
+    major, minor = text.split(".")
+    return int(major), int(minor)

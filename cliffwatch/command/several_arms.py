@@ -1,0 +1,47 @@
+"""The reports of a run of more than two arms, for the commands that print one."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from cliffwatch.command.report_options import ReportOptions, nothing_explained, terminal_of
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.reports.context import ReportContext
+from cliffwatch.reports.explain import explain_report
+from cliffwatch.reports.html import html_of_arms
+from cliffwatch.reports.json_report import json_of_arms
+from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
+
+
+def written_of_arms(
+    compared: Sequence[ComparisonSet], exported: Callable[[], str], context: ReportContext, report: ReportOptions
+) -> str | Failure:
+    """The text to print, or why there is none."""
+    if report.explain is not None:
+        return _explained(compared, report.explain)
+    if report.format == "mail":
+        return wrong_usage(
+            f"a mail is of two arms, and this run has {len(compared) + 1}",
+            "name two of them: cliffwatch compare DIR:base DIR:v2 --format mail",
+        )
+    if report.format == "go-bench":
+        return exported()
+    writer = _WRITERS.get(report.format)
+    if writer is not None:
+        return writer(compared, context)
+    colour, width = terminal_of(report)
+    return text_of_arms(compared, context, colour=colour, width=width, all_metrics=report.all_metrics)
+
+
+_WRITERS: Mapping[str, Callable[[Sequence[ComparisonSet], ReportContext], str]] = {
+    "json": json_of_arms,
+    "commit": commit_of_arms,
+    "markdown": markdown_of_arms,
+    "html": html_of_arms,
+}
+
+
+def _explained(compared: Sequence[ComparisonSet], pattern: str) -> str | Failure:
+    explained = [explain_report(each, pattern) for each in compared]
+    titled = zip(compared, explained, strict=True)
+    texts = [f"{each.head.name} against {each.base.name}\n{text}" for each, text in titled if text is not None]
+    return "\n".join(texts) or nothing_explained(pattern)

@@ -1,0 +1,70 @@
+"""The samples of an output in columns, without an object for each."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cliffwatch.parsers.readings import Found
+from cliffwatch.samples import CaseKey, Sample
+
+
+class SampleRow(NamedTuple):
+    """What all samples of a row share, see `Found`."""
+
+    arm: str
+    case: CaseKey
+    metric: str
+    unit: str
+
+
+class SampleTable(Sequence[Found]):
+    """Samples of which neither boot nor readings are known. Row r has those from `starts[r]` to `starts[r + 1]`; `order`, (values,), says
+    where each stands among all samples of the output. Made into objects where somebody asks for one.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[SampleRow],
+        starts: NDArray[np.intp],
+        values: NDArray[np.float64],
+        resolutions: NDArray[np.float64],
+        order: NDArray[np.intp],
+    ) -> None:
+        self.rows, self.starts, self.values, self.resolutions, self.order = rows, starts, values, resolutions, order
+
+    @cached_property
+    def _found(self) -> tuple[Found, ...]:
+        row_of = np.repeat(np.arange(len(self.rows)), np.diff(self.starts)).tolist()
+        values, resolutions = self.values.tolist(), self.resolutions.tolist()
+        return tuple(
+            _found(self.rows[row_of[number]], values[number], resolutions[number])
+            for number in np.argsort(self.order).tolist()
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Found: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Found, ...]: ...
+    def __getitem__(self, index: int | slice) -> Found | tuple[Found, ...]:
+        return self._found[index]
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._found == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of anything that holds arrays
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+
+def _found(row: SampleRow, value: float, resolution: float) -> Found:
+    return Found(Sample(case=row.case, metric=row.metric, unit=row.unit, value=value, resolution=resolution), row.arm)

@@ -1,0 +1,33 @@
+"""Curves that head changes, in a comment: where each side breaks, beside the table that says by how much its cases changed."""
+
+from collections.abc import Iterator
+
+from cliffwatch.comparing.sweeps.choice import curve_name
+from cliffwatch.counting import counted
+from cliffwatch.formats.verdicts import Sweep
+from cliffwatch.pull_request.news import News
+from cliffwatch.reports.markdown import code, escaped, word, wrapped
+from cliffwatch.reports.several.across import Target
+
+MOST = 8
+
+
+def changed_curves(news: News) -> list[str]:
+    """Lines of Markdown, none where head changes no curve; of more than `MOST` curves the rest is counted."""
+    found = [
+        (sweep, target)
+        for target, measured in zip(news.targets, news.measured, strict=True)
+        for sweep in measured.compared.sweeps
+        if sweep.differs
+    ]
+    if not found:
+        return []
+    more = len(found) - MOST
+    rest = [f"- {counted(more, 'more curve')} that head surely changes"] if more > 0 else []
+    return ["Curves that head surely changes:", "", *_lines(news, found[:MOST]), *rest, ""]
+
+
+def _lines(news: News, found: list[tuple[Sweep, Target]]) -> Iterator[str]:
+    for sweep, target in found:
+        where = f" on {word(target.name)}" if len(news.targets) > 1 else ""
+        yield wrapped(f"{code(curve_name(sweep))}{where}: {escaped(sweep.words)}", first="- ", then="  ")

@@ -1,0 +1,1 @@
+"""Reports of more than two sides: of several arms, and of several platforms."""

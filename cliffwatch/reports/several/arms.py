@@ -1,0 +1,74 @@
+"""Reports of several arms, each against the first one: a matrix of all of them, then each arm's own report."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.reports import figures
+from cliffwatch.reports.commit import commit_report
+from cliffwatch.reports.context import ReportContext, sentence
+from cliffwatch.reports.markdown import code, markdown_report, word
+from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
+from cliffwatch.reports.styles import Styles, plain, visible
+from cliffwatch.reports.text import text_report
+
+
+def text_of_arms(
+    compared: Sequence[ComparisonSet], context: ReportContext, *, colour: bool, width: int = 120, all_metrics: bool
+) -> str:
+    """For a terminal. What went wrong comes first, what is true of the whole run last."""
+    styles = Styles(colour=colour)
+    names = [plain(name) for name in arm_names(compared)]
+    room = max(map(len, names))
+    lines = [styles("strong", f"{len(names)} arms, each against {names[0]}")]
+    lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
+    for name, each in zip(names[1:], compared, strict=True):
+        lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {sentence(each)}"]
+    lines += matrix_lines(compared, all_metrics=all_metrics)
+    parts = ["\n".join(lines) + "\n"]
+    for index, each in enumerate(compared):
+        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        body = text_report(each, about, colour=colour, width=width, all_metrics=all_metrics)
+        parts.append(f"{styles('strong', _title(each))}\n{body}")
+    return "\n".join(parts)
+
+
+def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
+    """For a pull request: the matrix, and each arm's report folded away."""
+    base, *heads = arm_names(compared)
+    lines = [f"### {len(heads) + 1} arms, each against {code(base)}", ""]
+    lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {sentence(each)}" for each in compared]
+    lines += ["", f"| case | {code(base)} | unit | {' | '.join(map(code, heads))} |"]
+    lines.append(f"|---|--:|---|{'--:|' * len(heads)}")
+    for row in matrix(compared):
+        cells = (cell(each).replace("~", "\\~") for each in row.cells)
+        lines.append(f"| {code(str(row.case))} | {figures.value(row.base)} | {word(row.unit)} | {' | '.join(cells)} |")
+    parts = ["\n".join(lines)]
+    for index, each in enumerate(compared):
+        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        body = markdown_report(each, about)
+        summary = f"<summary><code>{escape(plain(each.head.name))}</code> against <code>{escape(plain(base))}</code></summary>"
+        parts.append(f"\n<details>{summary}\n\n{body}\n</details>")
+    return "\n".join(parts) + "\n"
+
+
+def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
+    """For a commit message: a block an arm."""
+    blocks = (f"{visible(_title(each))}:\n{commit_report(each, context)}" for each in compared)
+    return "\n".join(blocks)
+
+
+def _title(each: ComparisonSet) -> str:
+    return plain(f"{each.head.name} against {each.base.name}")
+
+
+def _of_one(each: ComparisonSet, context: ReportContext, *, first: bool, last: bool) -> ReportContext:
+    """Failures of this arm, and of base with the first one; notes and folder below the last one."""
+    names = {each.head.name, each.base.name} if first else {each.head.name}
+    return replace(
+        context,
+        failures=tuple(failure for failure in context.failures if failure.arm in names),
+        notes=context.notes if last else (),
+        folder=context.folder if last else None,
+    )

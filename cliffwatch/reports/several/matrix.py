@@ -1,0 +1,81 @@
+"""Cases down, arms across: what several arms changed, each against the first one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import plain
+from cliffwatch.samples import CaseKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRow:
+    """A metric of a case: base's value, the first arm's that has one, and each other arm's row; None where it has none."""
+
+    case: CaseKey
+    metric: str
+    unit: str
+    base: float | None
+    cells: tuple[Comparison | None, ...]
+
+
+def matrix(compared: Sequence[ComparisonSet], *, all_metrics: bool = False) -> tuple[MatrixRow, ...]:
+    """The rows of all arms in the order in which they first come; the primary metrics, or all of them."""
+    columns = [
+        {(row.case, row.metric, row.unit): row for row in (each.rows if all_metrics else each.primary_rows())}
+        for each in compared
+    ]
+    keys = dict.fromkeys(key for column in columns for key in column)
+    return tuple(_row(key, [column.get(key) for column in columns]) for key in keys)
+
+
+def _row(key: tuple[CaseKey, str, str], cells: Sequence[Comparison | None]) -> MatrixRow:
+    case, metric, unit = key
+    base = next((cell.base for cell in cells if cell is not None and cell.base is not None), None)
+    return MatrixRow(case=case, metric=metric, unit=unit, base=base, cells=tuple(cells))
+
+
+def cell(row: Comparison | None) -> str:
+    """A change with the mark of its verdict: `▲ +4.79 %`; `~` within the noise, the verdict where nothing was compared."""
+    if row is None:
+        return "-"
+    if row.change is None:
+        return f"{figures.SIGNS[row.verdict]} {row.verdict}".strip()
+    return f"{figures.SIGNS[row.verdict]} {figures.change(row)}".strip()
+
+
+def arm_names(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:
+    """Those of base and of each arm that is compared with it."""
+    return (compared[0].base.name, *(each.head.name for each in compared))
+
+
+def matrix_lines(compared: Sequence[ComparisonSet], *, all_metrics: bool) -> Iterator[str]:
+    """A table a suite: parameters down, under their benchmark, with base's value and each other arm's change."""
+    base, *heads = (plain(name) for name in arm_names(compared))
+    for suite, rows in groupby(matrix(compared, all_metrics=all_metrics), key=lambda row: row.case.suite):
+        lines: list[tuple[str, ...]] = [(plain(suite), base, "unit", *heads)]
+        for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
+            lines.append((f"  {plain(benchmark)}",))
+            lines += [_cells(row, all_metrics=all_metrics) for row in group]
+        yield ""
+        yield from _aligned(lines)
+
+
+def _cells(row: MatrixRow, *, all_metrics: bool) -> tuple[str, ...]:
+    params = " ".join(f"{name}={value}" for name, value in row.case.params) or "(defaults)"
+    named = f"    {params}  {row.metric}" if all_metrics else f"    {params}"
+    return plain(named), figures.value(row.base), plain(row.unit), *map(cell, row.cells)
+
+
+def _aligned(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    full = [line for line in lines if len(line) > 1]
+    widths = [max(len(line[column]) for line in full) for column in range(len(full[0]))]
+    for line in lines:
+        if len(line) == 1:
+            yield line[0]
+            continue
+        name, value, unit, *cells = line
+        shown = [cell.rjust(width) for cell, width in zip(cells, widths[3:], strict=True)]
+        yield "  ".join((name.ljust(widths[0]), value.rjust(widths[1]), unit.ljust(widths[2]), *shown)).rstrip()

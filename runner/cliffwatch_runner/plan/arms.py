@@ -1,0 +1,208 @@
+"""The arms that a person names: on the command line in words (`v2=HEAD patch=v2.patch boot=mitigations=off`), or in a TOML file."""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.formats.values import MOST_ARMS
+from cliffwatch.samples import CONTROL
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
+_SYSCTL = re.compile(r"[a-z0-9_]+(?:[./][A-Za-z0-9_-]+)+", re.ASCII)
+_PARAMETER = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
+_VALUE = re.compile(r"[\x20-\x7e]{1,200}")
+_ARGUMENT = re.compile(r"[\x21-\x7e]{1,200}")
+_OUR_ARGUMENTS = ("init", "root", "rootflags", "rootfstype", "console", "nokaslr", "transparent_hugepage", "panic")
+"""Arguments by which a guest starts and is watched."""
+
+_WORDS = "rev, kernel, patch, series, boot, sysctl, param, config or cc"
+
+Text = Annotated[str, Meta(min_length=1, max_length=4000)]
+
+
+class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an arm has besides its subject: arguments of the kernel's command line, sysctls and parameters of modules that are written
+    before the first case, fragments of configuration after those of the run, and a compiler of its own.
+    """
+
+    boot: tuple[Text, ...] = ()
+    sysctl: dict[str, str] = msgspec.field(default_factory=dict)
+    param: dict[str, str] = msgspec.field(default_factory=dict)
+    config: tuple[Path, ...] = ()
+    cc: Text | None = None
+
+    def words(self) -> tuple[str, ...]:
+        """As people read them, in one order."""
+        return (
+            *(f"boot {argument}" for argument in self.boot),
+            *(f"{name}={value}" for name, value in (*self.sysctl.items(), *self.param.items())),
+            *(f"config {path.name}" for path in self.config),
+            *((f"cc {self.cc}",) if self.cc is not None else ()),
+        )
+
+    def files(self) -> dict[str, str]:
+        """The guest's files that are written, with what is written into them."""
+        names = {f"/proc/sys/{name.replace('.', '/')}": value for name, value in self.sysctl.items()}
+        return names | {
+            f"/sys/module/{module}/parameters/{parameter}": value
+            for name, value in self.param.items()
+            for module, _, parameter in (name.partition("."),)
+        }
+
+
+NO_SETTINGS = ArmSettings()
+
+
+class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An arm as it was asked for: a revision of the tree, with patches or a series on it, or a prebuilt kernel."""
+
+    name: Text
+    rev: Text | None = None
+    kernel: Path | None = None
+    patch: tuple[Path, ...] = ()
+    series: Path | None = None
+
+    @property
+    def settings(self) -> ArmSettings:
+        return ArmSettings(boot=self.boot, sysctl=self.sysctl, param=self.param, config=self.config, cc=self.cc)
+
+
+class ArmsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of arms: a table `[[arm]]` each."""
+
+    arm: tuple[ArmRequest, ...]
+
+
+def parse_arm(text: str) -> ArmRequest | Failure:
+    """An arm from `NAME=SUBJECT WORD…`: a word without a key is the revision."""
+    name, separator, rest = text.partition("=")
+    try:
+        words = shlex.split(rest)
+    except ValueError as error:
+        return _wrong(text, f"its quotes do not end ({error})")
+    if not separator or not words:
+        return _wrong(text, "it must be NAME=SUBJECT, such as v2=HEAD or debian=kernel:linux-image.deb")
+    content: dict[str, object] = {"name": name.strip()}
+    for word in words:
+        problem = _take(content, word)
+        if problem is not None:
+            return _wrong(text, problem)
+    return _checked(content, f"--arm {text!r}")
+
+
+def _take(content: dict[str, object], word: str) -> str | None:
+    """Puts a word to what is known of an arm; what is wrong with it."""
+    match = re.match(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc)[=:]", word)
+    if match is None and "=" in word:
+        return f"{word!r} is none of {_WORDS}"
+    key, value = (match[1], word[match.end() :]) if match else ("rev", word)
+    if key in ("patch", "boot", "config"):
+        content[key] = (*_sequence(content.get(key)), value)
+    elif key in ("sysctl", "param"):
+        name, separator, setting = value.partition("=")
+        if not separator:
+            return f"{word!r} sets nothing: give {key}=NAME=VALUE"
+        content[key] = {**_mapping(content.get(key)), name: setting}
+    elif key in content:
+        return f"{key} stands in it twice"
+    else:
+        content[key] = value
+    return None
+
+
+def _sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
+    """The arms of a TOML file; paths in it are meant from its folder."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return wrong_usage(f"--arms: {path} cannot be read: {error}", "see docs/arms.md for what it may hold")
+    read = converted(content, ArmsFile)
+    if isinstance(read, Wrong):
+        return wrong_usage(f"--arms: {path}: {read}", "see docs/arms.md for what it may hold")
+    arms: list[ArmRequest] = []
+    for each in read.arm:
+        problem = _problem(each)
+        if problem is not None:
+            return wrong_usage(f"--arms: {path}: {each.name}: {problem}", "see docs/arms.md for what it may hold")
+        arms.append(_from_folder(each, path.parent))
+    return tuple(arms)
+
+
+def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
+    return msgspec.structs.replace(
+        arm,
+        kernel=None if arm.kernel is None else folder / arm.kernel,
+        patch=tuple(folder / each for each in arm.patch),
+        series=None if arm.series is None else folder / arm.series,
+        config=tuple(folder / each for each in arm.config),
+    )
+
+
+def _checked(content: Mapping[str, object], what: str) -> ArmRequest | Failure:
+    read = converted(content, ArmRequest)
+    problem = str(read) if isinstance(read, Wrong) else _problem(read)
+    if problem is not None or isinstance(read, Wrong):
+        return wrong_usage(f"{what}: {problem}", "see docs/arms.md for what an arm may be")
+    return read
+
+
+def _problem(arm: ArmRequest) -> str | None:
+    """What is wrong with an arm by itself."""
+    subjects = [name for name in ("rev", "kernel") if getattr(arm, name) is not None]
+    if len(subjects) > 1:
+        return "it names two subjects, a revision and a prebuilt kernel"
+    if arm.kernel is not None and (arm.patch or arm.series or arm.config or arm.cc):
+        return "a prebuilt kernel takes no patch, series, config or compiler: it is built already"
+    if arm.series is not None and arm.patch:
+        return "it names a series and a patch; put the patch into the series"
+    if not subjects and arm.series is None:
+        return "it names no subject: a revision, kernel=FILE or series=FILE"
+    if not _NAME.fullmatch(arm.name) or arm.name == CONTROL:
+        return f"{arm.name!r} is no name of an arm: letters, digits, '.', '_' and '-', and not {CONTROL!r}"
+    return _wrong_setting(arm)
+
+
+def _wrong_setting(arm: ArmRequest) -> str | None:
+    for argument in arm.boot:
+        if not _ARGUMENT.fullmatch(argument) or '"' in argument or argument == "--":
+            return f"boot={argument!r} is no argument of a kernel"
+        if argument.partition("=")[0] in _OUR_ARGUMENTS:
+            return f"boot={argument!r}: guests are started by that argument and it cannot be set"
+    for name, value in arm.sysctl.items():
+        if not _SYSCTL.fullmatch(name) or not _VALUE.fullmatch(value):
+            return f"sysctl={name}={value} is no setting such as net.core.bpf_jit_harden=1"
+    for name, value in arm.param.items():
+        if not _PARAMETER.fullmatch(name) or not _VALUE.fullmatch(value):
+            return f"param={name}={value} is no parameter such as workqueue.power_efficient=1"
+    return None
+
+
+def wrong_arms(arms: Sequence[ArmRequest]) -> Failure | None:
+    """What is wrong with arms together."""
+    names = [arm.name for arm in arms]
+    if len(arms) < 2:
+        return wrong_usage("a run compares at least two arms, and one is named", "name another one with --arm")
+    if len(arms) >= MOST_ARMS:
+        return wrong_usage(f"{len(arms)} arms are more than a run takes ({MOST_ARMS - 1})", "make two runs of them")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return wrong_usage(f"two arms are called {twice[0]}", "give each a name of its own") if twice else None
+
+
+def _wrong(text: str, problem: str) -> Failure:
+    return wrong_usage(f"--arm {text!r}: {problem}", "see docs/arms.md for what an arm may be")

@@ -1,0 +1,155 @@
+"""What the arms of a run are of: revisions with patches or a series on them, and prebuilt kernels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, wrong_arms
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.source.apply_series import apply_series
+from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.source.series_mailbox import Series, read_series
+from cliffwatch_runner.source.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """An arm with what it is of: a revision, or the file of a prebuilt kernel."""
+
+    arm: str
+    of: Revision | Path
+    settings: ArmSettings = NO_SETTINGS
+
+    @property
+    def revision(self) -> Revision | None:
+        return self.of if isinstance(self.of, Revision) else None
+
+    @property
+    def short(self) -> str:
+        return self.of.short if isinstance(self.of, Revision) else self.of.name
+
+    @property
+    def label(self) -> str:
+        """What people read: the revision and its settings."""
+        shown = f"{self.of.short} ({self.of.subject})" if isinstance(self.of, Revision) else self.of.name
+        return ", ".join((shown, *self.settings.words()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subjects:
+    """The arms in their order, the first of which is what the others are compared with; `notes` say what was chosen for the reader."""
+
+    arms: tuple[Subject, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def revisions(self) -> tuple[Revision, ...]:
+        return tuple(each.of for each in self.arms if isinstance(each.of, Revision))
+
+
+def wrong_subjects(request: RunRequest) -> tuple[Failure, ...]:
+    """What is wrong with what was named, before anything is fetched."""
+    wrong = _wrong_arms(request) if request.arms else _wrong_two(request)
+    return () if wrong is None else (wrong,)
+
+
+def _wrong_arms(request: RunRequest) -> Failure | None:
+    also = [f"--{name}" for name in ("base", "head", "patch", "series", "kernel") if getattr(request, name) is not None]
+    if also:
+        return wrong_usage(f"{' and '.join(also)} beside --arm", "name every side as an arm, or none")
+    return wrong_arms(request.arms)
+
+
+def _wrong_two(request: RunRequest) -> Failure | None:
+    if request.kernel is not None and (request.head is not None or request.patch is not None or request.series):
+        return wrong_usage("--kernel is the head itself", "leave out --head, --patch and --series")
+    if request.series is not None:
+        also = request.head is not None or request.patch is not None
+        return wrong_usage("--series makes the head itself", "leave out --head and --patch") if also else None
+    needed = ("base",) if request.kernel is not None else ("base", "head")
+    missing = [f"--{name}" for name in needed if getattr(request, name) is None]
+    if not missing:
+        return None
+    return wrong_usage(
+        f"{' and '.join(missing)} missing", "name two revisions, a mailbox with --series, or arms with --arm"
+    )
+
+
+def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failure, ...]:
+    """The arms with their revisions, fetched into the mirror, with what was to be put on top."""
+    resolved: list[Subject] = []
+    notes: list[str] = []
+    failures: list[Failure] = []
+    arms = request.arms or _two_arms(request)
+    if isinstance(arms, Failure):
+        return (arms,)
+    for arm in arms:
+        first = next((each.revision for each in resolved if each.revision is not None), None)
+        subject = _subject(arm, tree, first, notes)
+        if isinstance(subject, Failure):
+            failures.append(subject)
+        else:
+            resolved.append(Subject(arm=arm.name, of=subject, settings=arm.settings))
+    return tuple(failures) if failures else Subjects(arms=tuple(resolved), notes=tuple(notes))
+
+
+def _two_arms(request: RunRequest) -> Sequence[ArmRequest] | Failure:
+    """Base and head, of which they are the short form; a series may say its base itself."""
+    base = request.base
+    if base is None and request.series is not None:
+        series = read_series(request.series)
+        if isinstance(series, Failure):
+            return series
+        base = series.base
+        if base is None:
+            return _baseless(request.series, "--base")
+    patch = () if request.patch is None else (request.patch,)
+    head = ArmRequest(name="head", rev=request.head, kernel=request.kernel, patch=patch, series=request.series)
+    return ArmRequest(name="base", rev=base), head
+
+
+def _baseless(series: Path, option: str) -> Failure:
+    return wrong_usage(
+        f"{series} names no base: it has no base-commit: line", f"say which revision it is for with {option}"
+    )
+
+
+def _subject(arm: ArmRequest, tree: Tree, first: Revision | None, notes: list[str]) -> Revision | Path | Failure:
+    if arm.kernel is not None:
+        return _prebuilt(arm.kernel)
+    if arm.series is not None:
+        series = read_series(arm.series)
+        return series if isinstance(series, Failure) else _of_series(arm, tree, series, first, notes)
+    revision = tree.resolve(arm.rev or "")
+    for patch in arm.patch:
+        if isinstance(revision, Revision):
+            revision = tree.with_patch(revision, patch)
+    return revision
+
+
+def _of_series(
+    arm: ArmRequest, tree: Tree, series: Series, first: Revision | None, notes: list[str]
+) -> Revision | Failure:
+    """The series on the arm's own revision, else on the first arm's, else on its base-commit."""
+    base: Revision | Failure | None = first if arm.rev is None else tree.resolve(arm.rev)
+    if base is None and series.base is not None:
+        base = tree.resolve(series.base)
+    if base is None:
+        return _baseless(arm.series or Path(), "rev=")
+    if isinstance(base, Failure):
+        return base
+    revision = apply_series(tree.mirror, base, series)
+    if isinstance(revision, Revision):
+        own = series.base is not None and base.commit.startswith(series.base)
+        notes += [
+            *series.notes,
+            f"base is its base-commit, {base.short}" if own else f"base is {base.short}, as asked for",
+        ]
+    return revision
+
+
+def _prebuilt(path: Path) -> Path | Failure:
+    if path.exists():
+        return path.absolute()
+    return wrong_usage(f"{path}: there is no such kernel", "name a package (.deb), an image, or a folder that has one")

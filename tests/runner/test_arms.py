@@ -1,0 +1,139 @@
+"""Arms as people name them: in words on the command line and in a file."""
+
+from pathlib import Path
+
+import pytest
+import toy
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms, wrong_arms
+
+
+def test_an_arm_is_a_revision_with_what_it_has_of_its_own() -> None:
+    arm = parse_arm(
+        "v2=HEAD~1 patch=one.patch patch=two.patch boot=mitigations=off sysctl=kernel.sched_rt_runtime_us=900000"
+        " param=workqueue.power_efficient=1 config=lean.config cc=gcc-12"
+    )
+
+    assert arm == ArmRequest(
+        name="v2",
+        rev="HEAD~1",
+        patch=(Path("one.patch"), Path("two.patch")),
+        boot=("mitigations=off",),
+        sysctl={"kernel.sched_rt_runtime_us": "900000"},
+        param={"workqueue.power_efficient": "1"},
+        config=(Path("lean.config"),),
+        cc="gcc-12",
+    )
+    assert arm.settings.files() == {
+        "/proc/sys/kernel/sched_rt_runtime_us": "900000",
+        "/sys/module/workqueue/parameters/power_efficient": "1",
+    }
+
+
+def test_values_with_blanks_stand_in_quotes() -> None:
+    arm = parse_arm("tcp='v6.12' sysctl='net.ipv4.tcp_rmem=4096 131072 6291456'")
+
+    assert isinstance(arm, ArmRequest)
+    assert arm.sysctl == {"net.ipv4.tcp_rmem": "4096 131072 6291456"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("v2", "it must be NAME=SUBJECT"),
+        ("v2=", "it must be NAME=SUBJECT"),
+        ("v2='HEAD", "its quotes do not end"),
+        ("v2=HEAD kernel=vmlinuz", "it names two subjects, a revision and a prebuilt kernel"),
+        ("v2=HEAD v6.12", "rev stands in it twice"),
+        ("v2=boot=quiet", "it names no subject"),
+        ("v2=kernel=linux.deb patch=a.patch", "a prebuilt kernel takes no patch"),
+        ("v2=HEAD series=a.mbox patch=b.patch", "a series and a patch"),
+        ("v2=HEAD colour=red", "'colour=red' is none of rev, kernel"),
+        ("v2=HEAD sysctl=kernel.panic", "sets nothing"),
+        ("v2=HEAD sysctl=../../etc/passwd=1", "is no setting such as"),
+        ("v2=HEAD param=workqueue=1", "is no parameter such as"),
+        ("v2=HEAD boot=init=/bin/sh", "guests are started by that argument"),
+        ("v2=HEAD 'boot=a b'", "is no argument of a kernel"),
+        ("a/b=HEAD", "is no name of an arm"),
+        ("control=HEAD", "is no name of an arm"),
+    ],
+)
+def test_what_is_no_arm_says_why(text: str, reason: str) -> None:
+    refused = parse_arm(text)
+
+    assert isinstance(refused, Failure)
+    assert refused.whose == "usage"
+    assert reason in refused.message
+
+
+def test_a_file_names_arms_with_paths_from_its_own_folder(tmp_path: Path) -> None:
+    file = tmp_path / "arms.toml"
+    file.write_text(
+        '[[arm]]\nname = "plain"\nrev = "HEAD"\n'
+        '[[arm]]\nname = "v2"\nrev = "HEAD"\npatch = ["v2.patch"]\nboot = ["quiet"]\nsysctl = {"kernel.panic" = "5"}\n'
+    )
+    arms = read_arms(file)
+
+    assert not isinstance(arms, Failure)
+    assert [arm.name for arm in arms] == ["plain", "v2"]
+    assert arms[1].patch == (tmp_path / "v2.patch",)
+    assert arms[1].settings.words() == ("boot quiet", "kernel.panic=5")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[[arm]\n", "cannot be read"),
+        ('[[arm]]\nname = "a"\n', "a: it names no subject"),
+        ('[[arm]]\nname = "a"\nrev = "HEAD"\ncolour = "red"\n', "arm.0: Object contains unknown field colour"),
+        ('[[arm]]\nname = "a"\nrev = 5\n', "arm.0.rev: Expected str"),
+        ('[[arms]]\nname = "a"\nrev = "HEAD"\n', "unknown field arms"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(text: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "arms.toml"
+    file.write_text(text)
+    refused = read_arms(file)
+
+    assert isinstance(refused, Failure)
+    assert reason in refused.message
+
+
+def test_arms_have_names_of_their_own_and_are_at_least_two() -> None:
+    one = ArmRequest(name="a", rev="HEAD")
+
+    assert wrong_arms((one, one)).message == "two arms are called a"
+    assert "at least two arms" in wrong_arms((one,)).message
+    assert "more than a run takes" in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(9))).message
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_three_arms_are_one_run_whose_boots_take_turns(repository: Path, tmp_path: Path) -> None:
+    toy.change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 43;\n}\n", "bpf: Change something")
+    arms = (
+        ArmRequest(name="plain", rev="v6.12"),
+        ArmRequest(name="patched", rev="HEAD"),
+        ArmRequest(name="quiet", rev="HEAD", boot=("quiet",)),
+    )
+    run = toy.run_toy(toy.request(repository, tmp_path, base=None, head=None, arms=arms, boots=2))
+
+    assert not isinstance(run, tuple), run
+    assert list(run.arms) == ["plain", "patched", "quiet"]
+    assert [len(arm.boots) for arm in run.arms.values()] == [2, 2, 2]
+    blocks = {boot.block: set() for boot in run.record.plan.boots}
+    for boot in run.record.plan.boots:
+        blocks[boot.block].add(boot.arm)
+    assert all(names == {"plain", "patched", "quiet"} for names in blocks.values())
+    assert run.record.arm_by_name["quiet"].settings.boot == ("quiet",)
+    assert run.record.arm_by_name["patched"].settings is None
+    assert run.record.arm_by_name["quiet"].label.endswith(", boot quiet")
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_arms_stand_alone(repository: Path, tmp_path: Path) -> None:
+    arms = (ArmRequest(name="a", rev="v6.12"), ArmRequest(name="b", rev="HEAD"))
+    ended = toy.run_toy(toy.request(repository, tmp_path, arms=arms))
+
+    assert isinstance(ended, tuple)
+    assert ended[0].message == "--base and --head beside --arm"
