@@ -84,5 +84,5 @@ def test_guests_are_of_one_shape_and_each_kernel_is_checked_by_its_own_configura
     of = environments(results)
 
     assert {arm: each["config_from"] for arm, each in of.items()} == {"base": "kernel", "head": "package"}
-    for name in ("root_file_system", "bpf_jit_enable", "bpf_jit_harden", "cpus", "cpu_model", "clocksource"):
+    for name in ("root_file_system", "bpf_jit_enable", "bpf_jit_harden", "cpus", "cpu_model"):
         assert of["base"][name] == of["head"][name], name
