@@ -1,6 +1,7 @@
 """What a tree offers, as its own `bench -l` lists it, compared with the catalogue."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,8 +69,8 @@ def _shown(release: Release) -> str:
     return f"{release[0]}.{release[1]}"
 
 
-def discovered_suite(offered: Sequence[str], catalogue: Catalogue) -> Suite:
-    """A suite of the benchmarks that only this tree has: each with its defaults, parsed by the kind of its lines."""
+def discovered_suite(offered: Sequence[str], catalogue: Catalogue, args: Sequence[str] = ()) -> Suite:
+    """A suite of the benchmarks that only this tree has: each with its defaults or with `args`, parsed by the kind of its lines."""
     unknown = [name for name in offered if catalogue.benchmark(name) is None]
     return Suite(
         name=DISCOVERED,
@@ -82,13 +83,16 @@ def discovered_suite(offered: Sequence[str], catalogue: Catalogue) -> Suite:
             "standard": Length(warmup=1, duration=2),
             "full": Length(warmup=1, duration=5),
         },
-        benchmarks=tuple(_discovered(name) for name in unknown),
+        benchmarks=tuple(_discovered(name, args) for name in unknown),
         source_file=None,
     )
 
 
-def _discovered(name: str) -> Benchmark:
-    case = CaseSpec(params=(), argv=(name,), profiles=("smoke", "standard", "full"), memory_mib=1024, min_cpus=1)
+def _discovered(name: str, args: Sequence[str]) -> Benchmark:
+    params = (("args", shlex.join(args)),) if args else ()
+    case = CaseSpec(
+        params=params, argv=(*args, name), profiles=("smoke", "standard", "full"), memory_mib=1024, min_cpus=1
+    )
     return Benchmark(
         name=name,
         kind=None,

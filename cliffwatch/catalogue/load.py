@@ -11,7 +11,6 @@ from cliffwatch.catalogue.repeatability import NOTHING_MEASURED, Repeatability, 
 from cliffwatch.catalogue.suite import Benchmark, Suite
 from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.parsers.bench.kind import MetricShape
-from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.samples import CaseKey, MetricTraits, Mode
 
 _ANY_METRIC = MetricShape("", "higher", primary=True)
@@ -38,10 +37,10 @@ class Catalogue:
 
     def traits(self, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
         """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
-        benchmark = self.benchmark(case.benchmark)
-        if benchmark is None or benchmark.kind is None or metric not in KIND_METRICS[benchmark.kind]:
+        suite, benchmark = self._by_benchmark.get(case.benchmark, (None, None))
+        shape = None if suite is None or benchmark is None else suite.shapes(benchmark).get(metric)
+        if benchmark is None or shape is None:
             return traits_of_unknown(metric, unit)
-        shape = KIND_METRICS[benchmark.kind][metric]
         primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
         if mode == "icount" and benchmark.icount.assume == "exact":
             measured = self.repeatability.of(case, metric)
@@ -51,10 +50,11 @@ class Catalogue:
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:
-    """Every suite under `folder`, and what is wrong with the others. A benchmark may stand in one suite only."""
+    """Every suite under `folder`, or that of the folder itself, and what is wrong with the others. A benchmark may stand in one suite only."""
     suites: list[Suite] = []
     errors: list[CatalogueError] = []
-    for file in sorted(folder.glob("*/suite.toml")):
+    own = folder / "suite.toml"
+    for file in [own.resolve()] if own.is_file() else sorted(folder.glob("*/suite.toml")):
         suite = read_suite(file)
         if isinstance(suite, Suite):
             suites.append(suite)

@@ -2,15 +2,19 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from cliffwatch.catalogue.program_file import ProgramSuiteFile
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, shown
+from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTable, shown
 from cliffwatch.catalogue.toml_lines import line_of
 from cliffwatch.formats.reading import Fault, Place, Wrong, converted
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
+
+F = TypeVar("F", SuiteFile, ProgramSuiteFile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,30 +40,53 @@ def read_suite(path: Path) -> Suite | tuple[CatalogueError, ...]:
     except tomllib.TOMLDecodeError as error:
         position = re.search(r"line (\d+)", str(error))
         return (CatalogueError(file=path, line=int(position[1]) if position else 0, message=f"no TOML: {error}"),)
-    document, faults = _document(content)
-    faults = (*faults, *_contradictions(document))
+    read = _document(content, ProgramSuiteFile) if "program" in content else _document(content, SuiteFile)
+    document: SuiteFile | ProgramSuiteFile = read[0]
+    faults = (*read[1], *_contradictions(document))
     if not faults:
         return document.suite(path)
     errors = (CatalogueError(file=path, line=line_of(text, place), message=message) for place, message in faults)
     return tuple(sorted(errors, key=lambda error: error.line))
 
 
-def _document(content: object) -> tuple[SuiteFile, tuple[Fault, ...]]:
-    read = converted(content, SuiteFile)
+def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
+    read = converted(content, form)
     if not isinstance(read, Wrong):
         return read, ()
     from cliffwatch.formats.faults import with_all_faults  # noqa: PLC0415 - for files that are wrong
 
-    return with_all_faults(content, SuiteFile, read)
+    return with_all_faults(content, form, read)
 
 
-def _contradictions(document: SuiteFile) -> Iterator[Fault]:
+def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
     """What no type can say: kinds that exist, and parts of the file that must fit each other."""
+    if isinstance(document, ProgramSuiteFile):
+        yield from _of_program(document)
+        return
     for index, benchmark in enumerate(document.benchmark):
         place = ("benchmark", index)
         yield from _of_kind(benchmark, place)
-        yield from _twice(benchmark, place)
+        yield from _twice(benchmark.name, benchmark.sweep, place)
     yield from _of_metrics(document)
+
+
+def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:
+    known: set[str] = set()
+    for index, benchmark in enumerate(document.benchmark):
+        place = ("benchmark", index)
+        yield from _twice(benchmark.name, benchmark.sweeps, place)
+        if benchmark.name in known:
+            yield Fault((*place, "name"), f"'{benchmark.name}' stands here twice")
+        known.add(benchmark.name)
+        words = map(str, (*benchmark.args, *(word for sweep in benchmark.sweeps for word in sweep.args)))
+        if any(not word.isprintable() for word in words):
+            yield Fault((*place, "args"), "'args' has a line break, a tab or another character that does not print")
+    if not document.benchmark:
+        yield Fault((), "'benchmark' is empty: a suite has at least one")
+    if not document.metrics:
+        yield Fault(
+            ("metrics",), "a suite with a program says which metrics it prints: at least one, with unit and better"
+        )
 
 
 def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:
@@ -70,11 +97,11 @@ def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:
         yield Fault((*place, "primary"), f"kind '{kind}' prints no metric '{primary}'")
 
 
-def _twice(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:
+def _twice(name: str, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
     known: set[tuple[tuple[str, str], ...]] = set()
-    for params in (shown(each) for sweep in benchmark.sweep for each in sweep.combinations()):
+    for params in (shown(each) for sweep in sweeps for each in sweep.combinations()):
         if params in known:
-            yield Fault(place, f"'{benchmark.name}' has the case {dict(params)} twice")
+            yield Fault(place, f"'{name}' has the case {dict(params)} twice")
         known.add(params)
 
 

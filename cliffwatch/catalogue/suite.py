@@ -1,11 +1,13 @@
 """What a suite is: benchmarks, their cases, and the metrics that they print."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from cliffwatch.samples import Assume, Better, CaseKey
+from cliffwatch.parsers.bench.kind import MetricShape
+from cliffwatch.parsers.bench.kinds import KIND_METRICS
+from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey
 
 Profile = Literal["smoke", "standard", "full"]
 PROFILES: tuple[Profile, ...] = ("smoke", "standard", "full")
@@ -17,12 +19,34 @@ Release = tuple[int, int]
 """A kernel release as (major, minor)."""
 
 
+OutputForm = Literal["go-bench", "bench"]
+"""The form of the lines that a suite's own program prints: the Go benchmark format, or those of the kernel's bench."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
-    """A metric of a suite: its unit, and which way is better."""
+    """A metric of a suite: its unit, and which way is better.
+
+    `primary` says that it decides the verdict of its cases, of suites with a program of their own: of others the kinds say it.
+    """
 
     unit: str
     better: Better
+    primary: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """The program of a suite that does not run the kernel's bench.
+
+    `build` is a command line that makes it in a copy of the suite's folder, empty where the folder has it already; `run` names its
+    file, `files` others that it needs beside it.
+    """
+
+    build: str
+    run: str
+    files: tuple[str, ...]
+    output: OutputForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +63,29 @@ class IcountTraits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuestNeeds:
+    """What a case needs of its guest besides memory: CPUs, CPUs that may come to be there, NUMA nodes; None leaves it to the run.
+
+    `concurrent` says that its threads are to run at the same time, which a guest that counts instructions cannot do: its CPUs take
+    turns on one clock.
+    """
+
+    cpus: int | None = None
+    possible_cpus: int | None = None
+    numa_nodes: int | None = None
+    concurrent: bool = False
+
+    @property
+    def params(self) -> tuple[tuple[str, str], ...]:
+        """As parameters of the case: the guest that a case asks for belongs to what it is."""
+        named = {GUEST_CPUS: self.cpus, "possible-cpus": self.possible_cpus, "numa-nodes": self.numa_nodes}
+        return tuple((name, str(value)) for name, value in named.items() if value is not None)
+
+
+ANY_GUEST = GuestNeeds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSpec:
     """One set of parameters of a benchmark, and the profiles that run it."""
 
@@ -47,6 +94,7 @@ class CaseSpec:
     profiles: tuple[Profile, ...]
     memory_mib: int
     min_cpus: int
+    guest: GuestNeeds = ANY_GUEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +128,10 @@ class Length:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCase:
-    """A case as a plan holds it. `argv` is everything after `bench` but -w and -d."""
+    """A case as a plan holds it. `argv` is everything after `bench` but -w and -d.
+
+    `program` is what it runs instead of bench, with all of `argv`, and `metrics` what its suite declares of the values; both are empty of bench.
+    """
 
     key: CaseKey
     argv: tuple[str, ...]
@@ -91,6 +142,9 @@ class PlannedCase:
     memory_mib: int
     min_cpus: int
     icount: IcountTraits
+    program: Program | None = None
+    metrics: Mapping[str, MetricSpec] = field(default_factory=dict, hash=False)
+    guest: GuestNeeds = ANY_GUEST
 
     @property
     def guest_seconds(self) -> int:
@@ -100,7 +154,9 @@ class PlannedCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Benchmarks that belong together. `config` are lines of kernel configuration that they need and others do not."""
+    """Benchmarks that belong together. `config` are lines of kernel configuration that they need and others do not; `program` is what
+    their cases run, None for the kernel's bench.
+    """
 
     name: str
     title: str
@@ -110,22 +166,35 @@ class Suite:
     lengths: Mapping[Profile, Length]
     benchmarks: tuple[Benchmark, ...]
     source_file: Path | None
+    program: Program | None = None
 
     def cases(self, profile: Profile) -> tuple[PlannedCase, ...]:
         """The cases of a profile, in the catalogue's order."""
         length = self.lengths[profile]
         return tuple(
-            _planned(self.name, benchmark, case, length)
+            _planned(self, benchmark, case, length)
             for benchmark in self.benchmarks
             for case in benchmark.cases
             if profile in case.profiles
         )
 
+    def shapes(self, benchmark: Benchmark) -> Mapping[str, MetricShape]:
+        """The metrics of a benchmark, by name: those of its kind; of a suite with a program of its own those that the suite declares, of which
+        all decide where none is marked.
+        """
+        if self.program is None:
+            return KIND_METRICS.get(benchmark.kind or "", {})
+        marked = any(spec.primary for spec in self.metrics.values())
+        return {
+            name: MetricShape(spec.unit, spec.better, primary=spec.primary or not marked)
+            for name, spec in self.metrics.items()
+        }
 
-def _planned(suite: str, benchmark: Benchmark, case: CaseSpec, length: Length) -> PlannedCase:
+
+def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length) -> PlannedCase:
     return PlannedCase(
-        key=CaseKey(suite, benchmark.name, case.params),
-        argv=case.argv,
+        key=CaseKey(suite.name, benchmark.name, case.params),
+        argv=case.argv if suite.program is None else tuple(_with_length(word, length) for word in case.argv),
         kind=benchmark.kind,
         deadline=benchmark.deadline,
         warmup=length.warmup,
@@ -133,4 +202,12 @@ def _planned(suite: str, benchmark: Benchmark, case: CaseSpec, length: Length) -
         memory_mib=case.memory_mib,
         min_cpus=case.min_cpus,
         icount=benchmark.icount,
+        program=suite.program,
+        metrics={} if suite.program is None else suite.metrics,
+        guest=case.guest,
     )
+
+
+def _with_length(word: str, length: Length) -> str:
+    """A word of a program's arguments in which the profile's seconds stand for `{warmup}` and `{duration}`."""
+    return word.replace("{warmup}", str(length.warmup)).replace("{duration}", str(length.duration))

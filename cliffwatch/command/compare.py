@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn, cast
 
 import rich_click as click
 
+from cliffwatch.command.blame import blame, failures_of_programs
 from cliffwatch.command.report_options import ReportOptions, nothing_explained, report_options, terminal_of
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
@@ -21,9 +22,6 @@ from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CONTROL, Arm
 
-if TYPE_CHECKING:
-    from cliffwatch.formats.result_directory import Run
-
 _WRITERS: Mapping[str, str] = {
     "json": "cliffwatch.reports.json_report:json_report",
     "commit": "cliffwatch.reports.commit:commit_report",
@@ -32,6 +30,10 @@ _WRITERS: Mapping[str, str] = {
     "html": "cliffwatch.reports.html:html_report",
 }
 """Module and function of the reports that not every comparison is written in."""
+
+
+_MOST_TOLD = 10
+"""Failures of suites' own programs: a program that does not work fails in each of its cases."""
 
 
 @click.command()
@@ -121,23 +123,12 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
             wrong_usage(f"{folder} has one arm", f"name what it is compared with: cliffwatch compare {folder} OTHER")
         )
     ended = _report(replace(sides_of_run(run), loop=loop), context_of_run(run), report)
-    return ended if ended is Exit.USAGE else _blame(run) or ended
-
-
-def _blame(run: "Run") -> Exit | None:
-    """Whether an arm could not be measured, and whose fault that was."""
-    whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None}
-    if "host" in whose:
-        return Exit.HOST_FAILED
-    if "usage" in whose:
-        return Exit.USAGE
-    died = any(
-        outcome.status in ("panic", "timeout")
-        for arm in run.arms.values()
-        for boot in arm.boots
-        for outcome in boot.outcomes
-    )
-    return Exit.KERNEL_FAILED if "kernel" in whose or died else None
+    if ended is Exit.USAGE:
+        return ended
+    failures = failures_of_programs(run)
+    for failure in failures[:_MOST_TOLD]:
+        echo_failure(failure)
+    return blame(run, failures) or ended
 
 
 def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit:

@@ -3,18 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import SEVERAL_CPUS_REPEATABILITY
-from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+from cliffwatch.samples import GUEST_CPUS, Arm, CaseKey, MetricTraits, Mode
 
 
 def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
-    """Traits in which what the arms' own files say of a metric comes first."""
+    """Traits in which what the arms' own files and suites say of a metric comes first.
+
+    What a program prints and its suite does not declare decides nothing.
+    """
     assumed = {key: each for arm in arms for key, each in arm.assumed.items()}
-    if not assumed:
+    declared = {key: each for arm in arms for key, each in arm.declared.items()}
+    if not assumed and not declared:
         return traits
+    suites = {suite for suite, _, _ in declared}
 
     def answer(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
+        if case.suite in suites:
+            known = declared.get((case.suite, case.benchmark, metric))
+            return known or replace(traits_of_unknown(metric, unit), primary=False)
         known = traits(case, metric, unit, mode)
         own = assumed.get((metric, unit))
         if own is None:
@@ -27,6 +36,8 @@ def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
 def case_traits(catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
     """The catalogue's traits; its repeatabilities are of guests with one CPU."""
     traits = catalogue(case, metric, unit, mode)
+    own = dict(case.params).get(GUEST_CPUS, "")
+    cpus = int(own) if own.isdecimal() else cpus
     if cpus == 1 or traits.assume != "exact":
         return traits
     repeatability = max(traits.repeatability, SEVERAL_CPUS_REPEATABILITY)

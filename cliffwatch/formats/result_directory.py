@@ -15,7 +15,7 @@ from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import ArmRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
-from cliffwatch.samples import Arm, Boot, CaseKey
+from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits
 from cliffwatch.stats.stages import Stages
 
 _LARGEST_JSON_BYTES = 64 << 20
@@ -84,7 +84,18 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
         meant=meant_to_differ(about),
+        declared=_declared(record),
     )
+
+
+def _declared(record: RunRecord) -> dict[tuple[str, str, str], MetricTraits]:
+    """What suites of the user's own say of their metrics."""
+    return {
+        (each.suite, each.benchmark, each.metric): MetricTraits(
+            better=each.better, assume=each.assume, repeatability=each.repeatability, primary=each.primary
+        )
+        for each in record.declared
+    }
 
 
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
@@ -93,7 +104,7 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
     known = {
         "config": None if arm is None else arm.facts.config,
         "compiler": toolchain.gcc or toolchain.clang,
-        "bench": None if record.bench is None else record.bench.source_digest,
+        "bench": _programs(record) or None,
         "guest": json.dumps(record.guest, sort_keys=True) if record.guest else None,
     }
     cpu = record.host_facts.cpu
@@ -110,6 +121,13 @@ def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
     if settings is None:
         return frozenset()
     return frozenset((*(("config",) if settings.config else ()), *(("compiler", "config") if settings.cc else ())))
+
+
+def _programs(record: RunRecord) -> str:
+    """What measured: the source of bench, those of suites' own programs, and the data that they read."""
+    bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
+    programs = [f"{each.suite} {each.source_digest}" for each in record.programs]
+    return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
 
 
 def plan_order(record: RunRecord) -> dict[CaseKey, int]:

@@ -27,7 +27,7 @@ from cliffwatch.formats.values import (
     Stage,
     Text,
 )
-from cliffwatch.samples import Mode
+from cliffwatch.samples import Assume, Better, Mode
 from cliffwatch.stats.stages import Look, Stages
 
 FORMAT: Final = "cliffwatch-run"
@@ -37,10 +37,12 @@ RunStatus = Literal["running", "incomplete", "complete"]
 
 
 class CaseGuest(Part, frozen=True, kw_only=True):
-    """The shape of the guest that a case ran in."""
+    """The shape of the guest that a case ran in; `possible_cpus` null: those that are there."""
 
     cpus: Annotated[int, Meta(ge=1, le=4096)]
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None
+    possible_cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
+    numa_nodes: Annotated[int, Meta(ge=1, le=1024)] = 1
 
 
 class PlannedCaseRecord(OfCase, frozen=True, kw_only=True):
@@ -162,6 +164,39 @@ class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=Tru
     fixed_seed: bool | None = None
 
 
+class ProgramRecord(Part, frozen=True, kw_only=True):
+    """The program that a suite brought: its file, digests of it and of what it was built from and with; `fixed_seed` says whether its random
+    numbers are fixed, null of a script, whose programs may differ.
+    """
+
+    suite: Name
+    name: Name
+    digest: Digest
+    source_digest: Digest
+    fixed_seed: bool | None
+
+
+class DeclaredMetricRecord(Part, frozen=True, kw_only=True):
+    """What a suite of the user's own says of a metric of one of its benchmarks, in the run's mode."""
+
+    suite: Name
+    benchmark: Name
+    metric: Name
+    unit: Name
+    better: Better
+    primary: bool
+    assume: Assume
+    repeatability: Share = 0.0
+
+
+class DataRecord(Part, frozen=True, kw_only=True):
+    """The file of the user's that programs read."""
+
+    name: Name
+    bytes: Count
+    sha256: Digest
+
+
 class GuestFacts(Part, frozen=True, kw_only=True):
     """What is read of run.json's `guest`."""
 
@@ -207,6 +242,9 @@ class RunRecord(Part, frozen=True, kw_only=True):
     tree: Text
     arms: Annotated[tuple[ArmRecord, ...], Meta(min_length=1, max_length=MOST_ARMS)]
     bench: BenchRecord | None = None
+    programs: Annotated[tuple[ProgramRecord, ...], Meta(max_length=200)] = ()
+    declared: Annotated[tuple[DeclaredMetricRecord, ...], Meta(max_length=LARGEST_PLAN)] = ()
+    data: DataRecord | None = None
     config_digest: Digest | None = None
     toolchain: FreeJson | None = None
     isolation: Text | None = None

@@ -23,6 +23,7 @@ from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, boot_guest
 from cliffwatch_runner.guest.files import beyond_limits, escaped
+from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.selection import select_cases
@@ -89,10 +90,9 @@ def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     home = folder / "boots" / "001-base"
     order = BootOrder(
         kernel=ArmKernel(folder=folder, config=config),
-        programs=(),
+        programs=GuestPrograms(),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),
-        forbidden=(),
         limits=GuestLimits(quiet=120.0, cases={}, host=240.0),
         sandbox=Sandbox(level="none", user=None),
         argv=lambda folders, _: argv_of(folders, script),

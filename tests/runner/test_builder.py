@@ -18,7 +18,7 @@ from made_documents import made_work
 from cliffwatch.failure import Failure
 from cliffwatch_runner.process import Finished
 from cliffwatch_runner.worker.builder import asking
-from cliffwatch_runner.worker.builder.asking import Builders, builder_job, run_in_builder
+from cliffwatch_runner.worker.builder.asking import Builders, builder_job, run_in_builder, suite_names
 from cliffwatch_runner.worker.builder.collecting import collect
 from cliffwatch_runner.worker.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, job_line, read_answer, read_job
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
@@ -299,3 +299,7 @@ def test_who_has_no_builder_of_his_own_is_built_as_anybody() -> None:
     one = Builders(exchanges={"outside": Path("/exchange/outside")}, trees=Path("/trees"))
 
     assert one.exchange("followed") == Path("/exchange/outside")
+
+
+def test_a_job_names_no_folder_of_this_host_as_its_suite() -> None:
+    assert suite_names(made_work(suites=("ringbufs", "./../home", "/root/mine"))) == "ringbufs,._.._home,_root_mine"

@@ -21,9 +21,10 @@ from cliffwatch_runner.source.tree import Tree
 
 _OUTPUT = "bench"
 _SOURCES = ("tools/testing/selftests/bpf", "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
+FIXED_SEED = Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755)
 OUTPUTS = (
     Output(path=f"{_OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
-    Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755),
+    FIXED_SEED,
 )
 
 
@@ -75,7 +76,7 @@ def build_bench(
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
     sources = _Sources(tree, revision, toolchain, _source_digest(tree, revision, toolchain))
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = [_RECIPE, sources.digest, btf, _own_source(), *trust_names(settings.trust)]
+    parts = [_RECIPE, sources.digest, btf, fixed_seed_source(), *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = settings.cache / "benches" / digest
     bench = _cached(folder, sources.digest, settings)
@@ -103,11 +104,11 @@ def _build(sources: _Sources, kernel: Kernel, settings: BuildSettings, folder: P
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         shutil.copyfile(kernel.btf, given / "btf")
-        (given / "fixed_seed.c").write_text(_own_source())
+        (given / "fixed_seed.c").write_text(fixed_seed_source())
         with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
             log = worktree.log("bench")
             offered = _make(worktree, sources, log)
-            failure = offered if isinstance(offered, Failure) else _make_fixed_seed(worktree, log)
+            failure = offered if isinstance(offered, Failure) else make_fixed_seed(worktree, log)
             if failure is None and not isinstance(offered, Failure):
                 seconds = round(clock.monotonic() - began, 1)
                 record = _BenchRecord(seconds=seconds, offered=offered, release=sources.revision.release)
@@ -140,7 +141,8 @@ def _source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
     return hashlib.sha256("\0".join([*names, toolchain.bench_identity]).encode()).hexdigest()[:32]
 
 
-def _own_source() -> str:
+def fixed_seed_source() -> str:
+    """The source of the library that fixes random numbers (guest/fixed_seed.c)."""
     return (Path(__file__).parents[1] / "guest" / "fixed_seed.c").read_text()
 
 
@@ -204,8 +206,8 @@ def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
     return offered
 
 
-def _make_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
-    """Builds our own library last, and over whatever the tree left under its name."""
+def make_fixed_seed(worktree: Worktree, log: Path) -> Failure | None:
+    """Builds our own library last, and over whatever was left under its name, from `fixed_seed.c` among what the host handed over."""
     target = f"{worktree.build}/fixed_seed.so"
     clear = ["rm", "-rf", "--", target]
     compiler = ["env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-shared", "-fPIC"]

@@ -43,7 +43,7 @@ INITRAMFS = "initramfs"
 
 
 class KernelRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its kernel; `seconds`, what it took to build, is for whoever looks into the cache."""
+    """What an entry says of its kernel; `seconds` are for whoever looks into the cache. `prebuilt` and `shows_config`: see `Kernel`."""
 
     notes: tuple[str, ...]
     config_digest: str

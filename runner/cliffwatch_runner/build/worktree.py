@@ -91,14 +91,18 @@ class Worktree:
         """Makes the worktree hold a revision, with the way to compile it."""
         failure = check_out(tree.mirror, revision, self._source, self.folder / "index", keep_free=BUILD)
         if failure is None:
-            (self._source / BUILD).mkdir(exist_ok=True)
-            if not self._fixed:
-                self.settings.sandbox.give(self._source / BUILD)
+            self.open_output()
             script = (files("cliffwatch_runner.build") / "config" / "ccache.sh").read_text()
             headers_pull_in = mentions(tree.mirror, revision, "incbin", ("include", "arch/x86/include"))
             (self._given / _COMPILER).write_text(_PLAIN_CCACHE if headers_pull_in else script)
             (self._given / _COMPILER).chmod(0o644)
         return failure
+
+    def open_output(self) -> None:
+        """Makes the build output a folder of the source, that builds may write to."""
+        (self._source / BUILD).mkdir(exist_ok=True)
+        if not self._fixed:
+            self.settings.sandbox.give(self._source / BUILD)
 
     def compiler(self, program: str) -> str:
         """How a Makefile calls a compiler through ccache."""

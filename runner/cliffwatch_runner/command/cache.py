@@ -20,6 +20,7 @@ from cliffwatch_runner.plan.writable_folders import open_cache, owner_name
 _TITLES: dict[EntryKind, str] = {
     "kernel": "kernels",
     "bench": "benches",
+    "program": "suites' programs",
     "root": "guest roots",
     "worktree": "worktrees",
     "ccache": "ccache",

@@ -7,9 +7,10 @@
 #   agent.sh INPUT RESULTS
 #
 # INPUT (read-only): `cases`, one line a case: name <tab> deadline by the clock <tab> CPU seconds that it may use <tab>
-# arguments of bench; `forbidden`, one pattern a line for lines of the configuration; `wanted`, one `name value` a line that
-# the guest must show; `settings`, one file <tab> value a line, written before the first case; `bench`, the folder of the programs;
-# `config`, the configuration of a kernel that does not show its own.
+# program (`bench`, or SUITE/NAME) <tab> its arguments, quoted for a shell; `forbidden`, one pattern a line for lines of the
+# configuration; `wanted`, one `name value` a line that the guest must show; `settings`, one file <tab> value a line, written before
+# the first case; `config`, the configuration of a kernel that does not show its own; `bench`, the folder of bench and what is
+# preloaded; `programs`, with a folder for each suite that has a program of its own; `data`, with the file that programs read.
 # RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
 set -u
 input=$1
@@ -96,6 +97,8 @@ check() {
       rootfs) found=$(awk '$2 == "/" {print $3; exit}' /proc/mounts) ;;
       machine) found=$(cat /sys/bus/pci/devices/0000:00:00.0/device 2> /dev/null) ;;
       cpus) found=$(grep -c '^processor' /proc/cpuinfo) ;;
+      possible) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
+      nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
       *) continue ;;
     esac
     case $found in
@@ -107,13 +110,18 @@ check() {
 
 # Output goes to memory and is copied when the case is done: writing through to the host while a case runs would be measured.
 run_case() {
-  name=$1 deadline=$2 busy=$3 arguments=$4
+  name=$1 deadline=$2 busy=$3 program=$4 arguments=$5
   echo "$name" > "$results/current"
   echo "cliffwatch: case $name" > /dev/kmsg
   out=$scratch/$name.out err=$scratch/$name.err
-  # shellcheck disable=SC2086 # names and values of parameters have no blanks, and no preload is no word
+  case $program in
+    */*) home=$scratch/programs/${program%/*} ;;
+    *) home=$scratch ;;
+  esac
+  eval "set -- $arguments"
+  # shellcheck disable=SC2086 # no preload and no data are no words
   # shellcheck disable=SC3045 # in every shell of note
-  (cd "$scratch" && ulimit -t "$busy" && exec timeout -k 5 "$deadline" env $preload ./bench $arguments) > "$out" 2> "$err" < /dev/null
+  (cd "$home" && ulimit -t "$busy" && exec timeout -k 5 "$deadline" env $preload $data "./${program##*/}" "$@") > "$out" 2> "$err" < /dev/null
   status=$?
   head -c 4194304 "$out" > "$results/cases/$name.out"
   head -c 1048576 "$err" > "$results/cases/$name.err"
@@ -121,24 +129,37 @@ run_case() {
   rm -f "$out" "$err" "$results/current"
 }
 
+# In memory, and read-only there: reading it does not wait for the host, and no case leaves another file to the next.
+mount_data() {
+  data=""
+  [ -d "$input/data" ] || return 0
+  mkdir "$scratch/data"
+  "$scratch/mount" -t tmpfs tmpfs "$scratch/data" || refuse "the guest's folder of data does not mount"
+  cp "$input"/data/* "$scratch/data" || refuse "the guest's data cannot be copied to $scratch/data"
+  "$scratch/mount" -o remount,ro "$scratch/data" || refuse "the guest's folder of data stays writable"
+  data=CLIFFWATCH_DATA=$(echo "$scratch"/data/*)
+}
+
 tab=$(printf '\t')
 prepare
 set_up
 record
 check
+mount_data
 if [ -z "$refused" ]; then
   cp "$input"/bench/* "$scratch"
+  [ -d "$input/programs" ] && cp -r "$input/programs" "$scratch"
   preload=""
   [ -e "$scratch/fixed_seed.so" ] && preload="LD_PRELOAD=$scratch/fixed_seed.so"
   # By processor time: the clock of a guest that waits for a busy host leaps ahead.
   # shellcheck disable=SC3045 # in every shell of note
-  (cd "$scratch" && ulimit -t 60 && exec timeout -k 5 1000000 env $preload ./bench -l) > "$results/bench-list" 2> "$results/bench-list.err" < /dev/null
+  [ ! -e "$scratch/bench" ] || (cd "$scratch" && ulimit -t 60 && exec timeout -k 5 1000000 env $preload ./bench -l) > "$results/bench-list" 2> "$results/bench-list.err" < /dev/null
   # What the start left behind ends within seconds (udev lets idle workers go after three) and would be measured with the
   # first case. A guest that counts instructions sleeps in no time.
   sleep 10
   # The list comes in on descriptor 3: a benchmark that reads its standard input must not eat it.
-  while IFS=$tab read -r name deadline busy arguments <&3; do
-    run_case "$name" "$deadline" "$busy" "$arguments"
+  while IFS=$tab read -r name deadline busy program arguments <&3; do
+    run_case "$name" "$deadline" "$busy" "$program" "$arguments"
   done 3< "$input/cases"
 fi
 cat /proc/stat > "$results/guest/stat-after"

@@ -30,7 +30,7 @@ LARGEST_FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestShape:
-    """What every guest of a run has in common. Results of different shapes are not compared.
+    """A guest's machine. `possible_cpus` may come to be there, None for those that are; memory and CPUs are shared by `numa_nodes`.
 
     `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead of the
     host's own.
@@ -41,10 +41,14 @@ class GuestShape:
     memory_mib: int
     pin: tuple[int, ...] = ()
     root: Path | None = None
+    possible_cpus: int | None = None
+    numa_nodes: int = 1
 
     def wanted(self) -> dict[str, str]:
         """What the guest itself must show before anything is measured in it."""
-        return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus)}
+        possible = {} if self.possible_cpus is None else {"possible": str(self.possible_cpus)}
+        nodes = {} if self.numa_nodes == 1 else {"nodes": str(self.numa_nodes)}
+        return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus), **possible, **nodes}
 
     def record(self) -> dict[str, object]:
         return {
@@ -118,7 +122,8 @@ def vng_argv(
     argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--skip-modules"]
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
-    argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
+    argv += ["--cpus", _processors(shape), "--memory", f"{shape.memory_mib}M", "--user", "root"]
+    argv += _nodes(shape)
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
@@ -128,6 +133,24 @@ def vng_argv(
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
     argv += [f"--qemu-opts={' '.join(options)}"] if options else []
     return [*argv, "--exec", shlex.join(command)]
+
+
+def _processors(shape: GuestShape) -> str:
+    return str(shape.cpus) if shape.possible_cpus is None else f"{shape.cpus},maxcpus={shape.possible_cpus}"
+
+
+def _nodes(shape: GuestShape) -> list[str]:
+    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node."""
+    if shape.numa_nodes == 1:
+        return []
+    total = max(shape.cpus, shape.possible_cpus or 0)
+    share = max(1, total // shape.numa_nodes)
+    words: list[str] = []
+    for node in range(shape.numa_nodes):
+        first, last = node * share, total - 1 if node == shape.numa_nodes - 1 else (node + 1) * share - 1
+        cpus = f",cpus={first}-{last}" if first <= last < total else ""
+        words += ["--numa", f"{shape.memory_mib // shape.numa_nodes}M{cpus}"]
+    return words
 
 
 def guest_argv(

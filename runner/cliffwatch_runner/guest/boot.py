@@ -1,6 +1,7 @@
 """One boot of a guest: started, watched, and what it left."""
 
 import math
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.cache.entries import open_to_read
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file, take_guest_files
+from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
 from cliffwatch_runner.guest.watch import GuestLimits, GuestWatch
@@ -38,9 +40,9 @@ _OF_A_CASE = ("out", "err", "status")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCase:
-    """A case as the agent knows it: a name that is a file name, and bench's arguments.
+    """A case as the agent knows it: a name that is a file name, its program (`bench`, or `SUITE/NAME` of a suite's own) and arguments.
 
-    `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of bench. Under icount the clock of a guest that
+    `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of the program. Under icount the clock of a guest that
     waits for its host runs ahead by hours, so that only the CPU time shows how long a case has worked.
     """
 
@@ -48,17 +50,18 @@ class GuestCase:
     deadline: int
     busy: int
     arguments: tuple[str, ...]
+    program: str = "bench"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmKernel:
-    """What is started for an arm: the folder of its image, further arguments of the kernel, and what is written into which of the
-    guest's files before the first case. `config` is the configuration of a kernel that does not show its own.
+    """What is started for an arm: the folder of its image, the configuration of a kernel that does not show its own, options with which
+    it is refused, further arguments of the kernel, and what is written into which of the guest's files before the first case.
     """
 
     folder: Path
     config: Path | None = None
-    prebuilt: bool = False
+    forbidden: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     writes: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,15 +70,14 @@ class ArmKernel:
 class BootOrder:
     """All that one start of a guest needs.
 
-    `programs` are bench and what is preloaded into it; `argv` gives the call that starts the guest with further arguments of its kernel, isolation and
-    limits on what it writes included; `limits` say when it is ended.
+    `argv` gives the call that starts the guest with further arguments of its kernel, isolation and limits on what it writes included;
+    `limits` say when it is ended.
     """
 
     kernel: ArmKernel
-    programs: tuple[Path, ...]
+    programs: GuestPrograms
     cases: tuple[GuestCase, ...]
     shape: GuestShape
-    forbidden: tuple[str, ...]
     limits: GuestLimits
     sandbox: Sandbox
     argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
@@ -203,19 +205,21 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     folder.mkdir()
     agent = files("cliffwatch_runner.guest") / "agent.sh"
     (folder / "agent.sh").write_text(agent.read_text())
-    rows = [f"{case.name}\t{case.deadline}\t{case.busy}\t{' '.join(case.arguments)}\n" for case in order.cases]
-    (folder / "cases").write_text("".join(rows))
-    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
+    (folder / "cases").write_text("".join(map(_row, order.cases)))
+    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.kernel.forbidden))
     (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
     settings = [f"{path}\t{value}\n" for path, value in order.kernel.writes.items()]
     (folder / "settings").write_text("".join(settings))
     if order.kernel.config is not None:
         shutil.copyfile(order.kernel.config, folder / "config")
-    (folder / "bench").mkdir()
-    for program in order.programs:
-        shutil.copy2(program, folder / "bench" / program.name)
+    order.programs.put_into(folder)
     open_to_read(folder)
     return folder
+
+
+def _row(case: GuestCase) -> str:
+    """A line of the agent's list; arguments are quoted for its shell."""
+    return f"{case.name}\t{case.deadline}\t{case.busy}\t{case.program}\t{shlex.join(case.arguments)}\n"
 
 
 def _end(folder: Path, ended: process.Finished, watch: GuestWatch, left: _LeftBehind) -> BootEnd:

@@ -11,17 +11,18 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
+from cliffwatch_runner.plan.own_suites import chosen_suites, wrong_programs_input
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.selection import choose_suites
 
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
 
 
 def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure, ...]:
     """All that is wrong at once; empty where a run may begin."""
-    suites, fragments = choose_suites(catalogue, request.suites), read_fragments((), request.fragments)
+    suites, fragments = chosen_suites(request, catalogue), read_fragments((), request.fragments)
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
-    return (*first, *platform_problem(request.platform), *_tools(request.tools))
+    given = wrong_programs_input(request, () if isinstance(suites, Failure) else suites)
+    return (*first, *given, *platform_problem(request.platform), *_tools(request.tools))
 
 
 def platform_problem(name: str | None) -> Iterator[Failure]:

@@ -12,12 +12,13 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.samples import Mode
 from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
+from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.arguments import wrong_arguments
+from cliffwatch_runner.plan.own_suites import chosen_suites, read_data
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.plan.subjects import Subject, Subjects, resolve_subjects, wrong_subjects
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
@@ -53,6 +54,19 @@ class ResolvedRequest:
     catalogue: Catalogue
     suites: tuple[Suite, ...]
     notes: tuple[str, ...]
+    data: GuestData | None = None
+    discovers: bool = False
+
+    @property
+    def own_suites(self) -> tuple[Suite, ...]:
+        """Those of the user's own: the catalogue has none of their names."""
+        known = {suite.name for suite in self.catalogue.suites}
+        return tuple(suite for suite in self.suites if suite.name not in known)
+
+    @property
+    def need_bench(self) -> bool:
+        """Whether any case runs the kernel's bench."""
+        return self.discovers or any(suite.program is None for suite in self.suites)
 
     @property
     def revisions(self) -> tuple[Revision, ...]:
@@ -86,8 +100,10 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     """Resolves what was named. Nothing is built; objects may be fetched into the mirror."""
     catalogue = load_catalogue()
     wrong = (*wrong_subjects(request), *wrong_arguments(request, catalogue))
-    suites = choose_suites(catalogue, request.suites)
-    if wrong or isinstance(suites, Failure):
+    suites, data = chosen_suites(request, catalogue), read_data(request.data)
+    if isinstance(data, Failure):
+        wrong = (*wrong, data)
+    if wrong or isinstance(suites, Failure) or isinstance(data, Failure):
         return wrong
     tree = open_tree(request.tree, request.cache, request.tree_access)
     if isinstance(tree, Failure):
@@ -113,6 +129,8 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         catalogue=catalogue,
         suites=suites,
         notes=(*subjects.notes, *notes),
+        data=data,
+        discovers=DISCOVERED in request.suites,
     )
 
 

@@ -20,7 +20,8 @@ class RunRequest:
     """One call of `cliffwatch run`. `notable` is a fraction; None for the defaults, or what an interrupted run was given.
     `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
     `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are the short form
-    of two `arms`, which stand alone where there are any.
+    of two `arms`, which stand alone where there are any. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
+    and `data` is a file that programs read.
     """
 
     tree: str
@@ -54,6 +55,9 @@ class RunRequest:
     series: Path | None = None
     kernel: Path | None = None
     arms: tuple[ArmRequest, ...] = ()
+    own_suites: tuple[Path, ...] = ()
+    bench_args: tuple[str, ...] = ()
+    data: Path | None = None
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

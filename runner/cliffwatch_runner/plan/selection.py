@@ -7,7 +7,7 @@ from cliffwatch.catalogue.discovery import DISCOVERED, Missing, Unsupported, dis
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
 from cliffwatch.failure import Failure
-from cliffwatch.samples import CaseOutcome
+from cliffwatch.samples import CaseOutcome, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ def select_cases(
     *,
     offered: frozenset[str] | None,
     release: tuple[int, int],
+    mode: Mode,
     cpus: int,
     memory_mib: int | None,
 ) -> Selection:
@@ -49,7 +50,7 @@ def select_cases(
     left_out: list[CaseOutcome] = []
     for suite in suites:
         for case in suite.cases(profile):
-            outcome = _cannot_run(suite, case, offered, release, cpus, memory_mib)
+            outcome = _cannot_run(suite, case, offered, release, mode, cpus, memory_mib)
             if outcome is None:
                 cases.append(case)
             else:
@@ -62,15 +63,22 @@ def _cannot_run(
     case: PlannedCase,
     offered: frozenset[str] | None,
     release: tuple[int, int],
+    mode: Mode,
     cpus: int,
     memory_mib: int | None,
 ) -> CaseOutcome | None:
     benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
-    answer = support(benchmark, offered if offered is not None else frozenset({benchmark.name}), release)
+    if offered is None or suite.program is not None:
+        offered = frozenset({benchmark.name})
+    answer = support(benchmark, offered, release)
     if isinstance(answer, Unsupported):
         return CaseOutcome(case=case.key, status="unsupported", reason=answer.reason)
     if isinstance(answer, Missing):
         return CaseOutcome(case=case.key, status="failed", reason=answer.reason)
+    if case.guest.concurrent and mode == "icount":
+        reason = "not measured in icount: CPUs of a guest that counts instructions take turns on one clock"
+        return CaseOutcome(case=case.key, status="unsupported", reason=reason)
+    cpus = case.guest.cpus or cpus
     if case.min_cpus > cpus:
         reason = f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
         return CaseOutcome(case=case.key, status="not-run", reason=reason)
@@ -81,9 +89,13 @@ def _cannot_run(
 
 
 def with_discovered(
-    names: Sequence[str], suites: Sequence[Suite], offered: Sequence[str], catalogue: Catalogue
+    names: Sequence[str],
+    suites: Sequence[Suite],
+    offered: Sequence[str],
+    catalogue: Catalogue,
+    args: Sequence[str] = (),
 ) -> tuple[Suite, ...]:
-    """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for."""
+    """Adds the benchmarks that the tree offers and the catalogue does not know, where `discovered` was asked for, each with `args`."""
     if DISCOVERED not in names:
         return tuple(suites)
-    return (*suites, discovered_suite(offered, catalogue))
+    return (*suites, discovered_suite(offered, catalogue, args))

@@ -11,7 +11,7 @@ from cliffwatch.failure import Failure
 RESULTS_HOME = Path("cliffwatch-results")
 """Where results go that were given no folder."""
 
-_FOLDERS = ("kernels", "benches", "worktrees", "locks", "failures", "ccaches", "mirror.git")
+_FOLDERS = ("kernels", "benches", "programs", "worktrees", "locks", "failures", "ccaches", "mirror.git")
 
 
 def open_cache(cache: Path) -> Failure | None:

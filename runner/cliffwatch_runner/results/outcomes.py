@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
-from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.splats import Splat
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.guest.boot import BootEnd
 from cliffwatch_runner.guest.files import read_guest_file
+from cliffwatch_runner.results.case_output import last_line, parse_case, program_failure
 
 _TIMEOUT_STATUSES = (124, 137)  # what `timeout` answers: the program ended at the deadline, or had to be killed
 
@@ -46,15 +46,12 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
     stderr = read_guest_file(folder, f"cases/{name}.err") or ""
     stdout = read_guest_file(folder, f"cases/{name}.out") or ""
     splat = next((splat for splat in end.splats if splat.case == name), None)
-    parsed = parse_bench(
-        stdout,
-        stderr=stderr,
-        warmup=case.warmup,
-        suite=case.key.suite,
-        benchmark=case.key.benchmark,
-        params=dict(case.key.params),
+    parsed = parse_case(case, stdout, stderr)
+    reason = _ended(status, case, splat) or (
+        _failure(status, parsed, stderr)
+        if case.program is None
+        else program_failure(status, case, parsed, (stdout, stderr))
     )
-    reason = _failure(status, case, parsed, splat, stderr)
     if reason is not None:
         kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
         outcome = CaseOutcome(case=case.key, status=kind, reason=reason)
@@ -84,11 +81,16 @@ def _unfinished(case: PlannedCase, end: BootEnd) -> CaseResult | None:
     return CaseResult(outcome=CaseOutcome(case=case.key, status=status, reason=what + title))
 
 
-def _failure(status: int, case: PlannedCase, parsed: Parsed, splat: Splat | None, stderr: str) -> str | None:
+def _ended(status: int, case: PlannedCase, splat: Splat | None) -> str | None:
+    """What ended the case, or spoiled it, whatever it printed."""
     if status in _TIMEOUT_STATUSES:
         return f"not done after {case.deadline} s of guest time"
     if splat is not None:
         return f"the kernel complained while it ran: {splat.title.strip()}"
+    return None
+
+
+def _failure(status: int, parsed: Parsed, stderr: str) -> str | None:
     if status != 0:
         return _reason(parsed, stderr) or f"bench ended with status {status} and printed nothing"
     if not parsed.found:
@@ -97,10 +99,7 @@ def _failure(status: int, case: PlannedCase, parsed: Parsed, splat: Splat | None
 
 
 def _reason(parsed: Parsed, stderr: str) -> str:
-    if parsed.problems:
-        return parsed.problems[0].reason
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
+    return parsed.problems[0].reason if parsed.problems else last_line(stderr)
 
 
 def _samples(case: PlannedCase, parsed: Parsed) -> tuple[Sample, ...]:

@@ -16,10 +16,13 @@ from cliffwatch.formats.run_record import (
     ArmRecord,
     BenchRecord,
     CaseGuest,
+    DataRecord,
+    DeclaredMetricRecord,
     FailureRecord,
     PlannedBootRecord,
     PlannedCaseRecord,
     PlanRecord,
+    ProgramRecord,
     RunRecord,
     RunStatus,
     SettingsRecord,
@@ -29,10 +32,13 @@ from cliffwatch.formats.values import FreeJson, outcome_record
 from cliffwatch.samples import CaseOutcome, Mode
 from cliffwatch_runner.build.bench import BenchProgram
 from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.guest.argv import GuestShape
+from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmSettings
 from cliffwatch_runner.plan.plan import Plan
+from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.plan.subjects import Subject
 
 
@@ -55,7 +61,7 @@ class RunFacts:
     suites: tuple[str, ...]
     tree: str
     arms: Mapping[str, BuiltArm]
-    bench: BenchProgram
+    bench: BenchProgram | None
     bench_from: str
     config_digest: str
     toolchain: Mapping[str, object]
@@ -65,6 +71,9 @@ class RunFacts:
     left_out: tuple[CaseOutcome, ...]
     host: Mapping[str, object]
     notes: tuple[str, ...]
+    programs: tuple[SuiteProgram, ...] = ()
+    declared: tuple[DeclaredMetricRecord, ...] = ()
+    data: GuestData | None = None
 
 
 def identity(facts: RunFacts) -> str:
@@ -76,7 +85,8 @@ def identity(facts: RunFacts) -> str:
     screen = tuple(boot for boot in facts.plan.boots if boot.stage == "screen")
     content = {
         "arms": {name: _of_arm(arm) for name, arm in facts.arms.items()},
-        "bench": facts.bench.digest,
+        "bench": None if facts.bench is None else facts.bench.digest,
+        **_given(facts),
         "mode": facts.mode,
         "platform": facts.platform,
         "guest": facts.shape.record(),
@@ -89,6 +99,13 @@ def _of_arm(arm: BuiltArm) -> list[object]:
     revision, settings = arm.subject.revision, arm.subject.settings
     named = [None if revision is None else revision.commit, _kernel_digest(arm)]
     return [*named, *([as_json(_settings(settings))] if settings != NO_SETTINGS else [])]
+
+
+def _given(facts: RunFacts) -> dict[str, object]:
+    """What a user's own suites and data add; nothing for a run without them."""
+    programs = {program.suite: program.digest for program in facts.programs}
+    data = None if facts.data is None else facts.data.digest
+    return {**({"programs": programs} if programs else {}), **({"data": data} if data else {})}
 
 
 def _kernel_digest(arm: BuiltArm) -> str:
@@ -114,12 +131,12 @@ def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mappin
         suites=facts.suites,
         tree=facts.tree,
         arms=tuple(_arm(name, arm, failures) for name, arm in facts.arms.items()),
-        bench=BenchRecord(
-            from_=facts.bench_from,
-            digest=facts.bench.digest,
-            source_digest=facts.bench.source_digest,
-            fixed_seed=facts.mode == "icount",
-        ),
+        bench=_bench(facts),
+        programs=tuple(_program(program, facts.mode) for program in facts.programs),
+        declared=facts.declared,
+        data=None
+        if facts.data is None
+        else DataRecord(name=facts.data.name, bytes=len(facts.data.content), sha256=facts.data.digest),
         config_digest=facts.config_digest,
         toolchain=dict(facts.toolchain),
         isolation=facts.isolation,
@@ -128,6 +145,27 @@ def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mappin
         left_out=tuple(map(outcome_record, facts.left_out)),
         host=dict(facts.host),
         notes=facts.notes,
+    )
+
+
+def _bench(facts: RunFacts) -> BenchRecord | None:
+    if facts.bench is None:
+        return None
+    return BenchRecord(
+        from_=facts.bench_from,
+        digest=facts.bench.digest,
+        source_digest=facts.bench.source_digest,
+        fixed_seed=facts.mode == "icount",
+    )
+
+
+def _program(program: SuiteProgram, mode: Mode) -> ProgramRecord:
+    return ProgramRecord(
+        suite=program.suite,
+        name=program.name,
+        digest=program.digest,
+        source_digest=program.source_digest,
+        fixed_seed=program.dynamic if mode == "icount" else False,
     )
 
 
@@ -193,7 +231,6 @@ def _failure(failure: Failure) -> FailureRecord:
 
 
 def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
-    guest = CaseGuest(cpus=shape.cpus, memory_mib=shape.memory_mib)
     return PlanRecord(
         seed=plan.seed,
         notable=plan.notable,
@@ -207,7 +244,7 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
                 warmup=case.warmup,
                 duration=case.duration,
                 deadline=case.deadline,
-                guest=guest,
+                guest=_guest(shape_of_case(shape, case.guest)),
             )
             for case in plan.cases
         ),
@@ -215,6 +252,15 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
             PlannedBootRecord(index=boot.index, block=boot.block, arm=boot.arm, stage=boot.stage, cases=boot.cases)
             for boot in plan.boots
         ),
+    )
+
+
+def _guest(shape: GuestShape) -> CaseGuest:
+    return CaseGuest(
+        cpus=shape.cpus,
+        memory_mib=shape.memory_mib,
+        possible_cpus=shape.possible_cpus,
+        numa_nodes=shape.numa_nodes,
     )
 
 

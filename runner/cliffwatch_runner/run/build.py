@@ -1,6 +1,6 @@
 """Builds what a run needs: the kernel of each arm, and one bench."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.counting import counted
@@ -8,6 +8,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.build.bench import BenchProgram, build_bench
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.prebuilt import prebuilt_kernel
+from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.host.capacity import free_disk
 from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, missing_space
@@ -28,12 +29,15 @@ class BuildOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltRun:
-    """The arms with their kernels, and the bench that serves them all. `bench_from` names the revision it came from."""
+    """The arms with their kernels, the bench that serves them all, and the suites' own programs. `bench_from` names the revision that bench came
+    from; there is no bench where every suite brings a program.
+    """
 
     arms: dict[str, BuiltArm]
-    bench: BenchProgram
+    bench: BenchProgram | None
     bench_from: str
     notes: tuple[str, ...]
+    programs: tuple[SuiteProgram, ...] = ()
 
 
 def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
@@ -46,6 +50,9 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
     new = any(not _in_cache(arm, order) for arm in resolved.arms)
     if short is not None and new:
         return (short,)
+    programs = _programs(order)
+    if isinstance(programs, Failure):
+        return (programs,)
     arms: dict[str, BuiltArm] = {}
     for subject in resolved.arms:
         kernel = _kernel(subject, order)
@@ -54,7 +61,24 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
         arms[subject.arm] = BuiltArm(
             subject=subject, kernel=kernel, toolchain=order.tools.of_arms[subject.arm].toolchain
         )
-    return _with_bench(arms, order)
+    built = _with_bench(arms, order)
+    return replace(built, programs=programs) if isinstance(built, BuiltRun) else built
+
+
+def _programs(order: BuildOrder) -> tuple[SuiteProgram, ...] | Failure:
+    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it."""
+    built: list[SuiteProgram] = []
+    for suite in order.resolved.suites:
+        if suite.program is None:
+            continue
+        order.progress.begin("build program", f"{suite.program.run} of {suite.name}")
+        program = build_program(suite, toolchain=order.tools.toolchain, settings=order.settings)
+        if isinstance(program, Failure):
+            order.progress.end(program.message)
+            return program
+        order.progress.end(f"{program.name} of {suite.name} {'was there' if program.was_there else 'built'}")
+        built.append(program)
+    return tuple(built)
 
 
 def _in_cache(arm: Subject, order: BuildOrder) -> bool:
@@ -68,22 +92,29 @@ def _in_cache(arm: Subject, order: BuildOrder) -> bool:
 def _kernel(arm: Subject, order: BuildOrder) -> Kernel | Failure:
     progress, tools = order.progress, order.tools.of_arms[arm.arm]
     if isinstance(arm.of, Path):
-        progress.begin(f"take {arm.arm}", f"{arm.short}, prebuilt")
-        kernel = prebuilt_kernel(arm.of, order.settings)
-    else:
-        progress.begin(f"build {arm.arm}", f"{arm.short} linux {arm.of.release}")
-        kernel = build_kernel(
-            order.resolved.tree,
-            arm.of,
-            fragments=tools.fragments,
-            toolchain=tools.toolchain,
-            settings=order.settings,
-        )
+        return _prebuilt(arm.arm, arm.of, order)
+    progress.begin(f"build {arm.arm}", f"{arm.short} linux {arm.of.release}")
+    kernel = build_kernel(
+        order.resolved.tree,
+        arm.of,
+        fragments=tools.fragments,
+        toolchain=tools.toolchain,
+        settings=order.settings,
+    )
     if isinstance(kernel, Failure):
         progress.end(f"{arm.short}: {kernel.message}")
     else:
-        how = "taken" if kernel.prebuilt else "built"
-        progress.end(f"{arm.short} {'was there' if kernel.was_there else how}")
+        progress.end(f"{arm.short} {'was there' if kernel.was_there else 'built'}")
+    return kernel
+
+
+def _prebuilt(arm: str, path: Path, order: BuildOrder) -> Kernel | Failure:
+    order.progress.begin(f"unpack {arm}", path.name)
+    kernel = prebuilt_kernel(path, order.settings)
+    if isinstance(kernel, Failure):
+        order.progress.end(f"{path.name}: {kernel.message}")
+    else:
+        order.progress.end(f"linux {kernel.release} {'was there' if kernel.was_there else 'unpacked'}")
     return kernel
 
 
@@ -93,6 +124,8 @@ def _with_bench(arms: dict[str, BuiltArm], order: BuildOrder) -> BuiltRun | tupl
     kernels = {name: arm.kernel for name, arm in arms.items() if isinstance(arm.kernel, Kernel)}
     if not kernels:
         return tuple(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Failure))
+    if not resolved.need_bench:
+        return BuiltRun(arms=arms, bench=None, bench_from="", notes=())
     revisions = {arm.arm: arm.revision for arm in resolved.arms if arm.revision is not None}
     candidates = {resolved.bench_from: resolved.bench, **dict(list(revisions.items())[:1])}
     failures: list[Failure] = []

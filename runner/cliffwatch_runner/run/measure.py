@@ -5,17 +5,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
-from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
+from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -43,11 +45,10 @@ class BootListener(Protocol):
 class GuestSettings:
     """What every boot of the run needs besides its kernel. `argv` puts isolation and limits around the guest's start."""
 
-    programs: tuple[Path, ...]
+    programs: GuestPrograms
     shape: GuestShape
-    forbidden: tuple[str, ...]
     sandbox: Sandbox
-    argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
+    argv: Callable[..., Sequence[str]]
     hang_after: float
 
 
@@ -138,29 +139,32 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
 
 
 def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
-    guest_cases = tuple(_guest_case(index, case, guest.shape) for index, case in cases)
+    data = guest.programs.data
+    shape = shape_of_case(guest.shape, cases[0][1].guest)
+    guest_cases = tuple(_guest_case(index, case, shape, data) for index, case in cases)
     return BootOrder(
         kernel=kernel,
         programs=guest.programs,
         cases=guest_cases,
-        shape=guest.shape,
-        forbidden=forbidden_in_prebuilt() if kernel.prebuilt else guest.forbidden,
+        shape=shape,
         limits=GuestLimits(
             quiet=guest.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
         ),
         sandbox=guest.sandbox,
-        argv=guest.argv,
+        argv=partial(guest.argv, shape=shape),
     )
 
 
-def _guest_case(index: int, case: PlannedCase, shape: GuestShape) -> GuestCase:
-    arguments = (f"-w{case.warmup}", f"-d{case.duration}", *case.argv)
+def _guest_case(index: int, case: PlannedCase, shape: GuestShape, data: GuestData | None = None) -> GuestCase:
+    lengths = (f"-w{case.warmup}", f"-d{case.duration}") if case.program is None else ()
+    path = DATA_WORD if data is None else str(data.guest_path)
     slack = _ICOUNT_CLOCK_SLACK if shape.mode == "icount" else 1
     return GuestCase(
         name=case_name(index, case),
         deadline=case.deadline * slack,
         busy=case.deadline * shape.cpus,
-        arguments=arguments,
+        program="bench" if case.program is None else f"{case.key.suite}/{case.program.run}",
+        arguments=(*lengths, *(word.replace(DATA_WORD, path) for word in case.argv)),
     )
 
 

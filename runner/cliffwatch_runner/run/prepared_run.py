@@ -11,16 +11,20 @@ from cliffwatch.samples import CONTROL
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
+from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.guest.boot import ArmKernel
+from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
+from cliffwatch_runner.plan.arms import ArmSettings
 from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, ResolvedRequest, check_tools
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
+from cliffwatch_runner.results.declared import declared_metrics
 from cliffwatch_runner.results.record import RunFacts
 from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build
 from cliffwatch_runner.run.measure import GuestSettings
@@ -49,16 +53,20 @@ class PreparedRun:
     def kernels(self) -> dict[str, ArmKernel]:
         """The kernel of each arm and how it is started; an arm whose kernel did not build has none."""
         return {
-            name: ArmKernel(
-                folder=arm.kernel.folder,
-                config=arm.kernel.given_config,
-                prebuilt=arm.kernel.prebuilt,
-                arguments=arm.subject.settings.boot,
-                writes=arm.subject.settings.files(),
-            )
+            name: _arm_kernel(arm.kernel, arm.subject.settings)
             for name, arm in self.facts.arms.items()
             if isinstance(arm.kernel, Kernel)
         }
+
+
+def _arm_kernel(kernel: Kernel, settings: ArmSettings) -> ArmKernel:
+    return ArmKernel(
+        folder=kernel.folder,
+        config=kernel.given_config,
+        forbidden=forbidden_in_prebuilt() if kernel.prebuilt else FORBIDDEN,
+        arguments=settings.boot,
+        writes=settings.files(),
+    )
 
 
 def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
@@ -129,7 +137,7 @@ def _with_root_of_image(
 
 def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
     isolation = isolation_sentence(tools.sandbox.level)
-    selection = select_run_cases(request, resolved, built.bench.offered)
+    selection = select_run_cases(request, resolved, built.bench.offered if built.bench is not None else ())
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms = dict(built.arms)
     if resolved.mode == "walltime":
@@ -139,11 +147,14 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         mode=resolved.mode,
         platform=resolved.platform,
         profile=request.profile,
-        suites=request.suites,
+        suites=(*request.suites, *(suite.name for suite in resolved.own_suites)),
         tree=request.tree,
         arms=arms,
         bench=built.bench,
         bench_from=built.bench_from,
+        programs=built.programs,
+        declared=declared_metrics(resolved.own_suites, resolved.mode),
+        data=resolved.data,
         config_digest=kernel.config_digest,
         toolchain=tools.toolchain.record(),
         isolation=isolation,
@@ -166,14 +177,22 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 
 def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandbox: Sandbox) -> GuestSettings:
-    programs = (built.bench.program, built.bench.fixed_seed) if facts.mode == "icount" else (built.bench.program,)
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
-    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=facts.shape, cpus=housekeeping)
+    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), cpus=housekeeping)
     return GuestSettings(
-        programs=programs,
+        programs=_guest_programs(facts, built),
         shape=facts.shape,
-        forbidden=FORBIDDEN,
         sandbox=sandbox,
         argv=start,
         hang_after=request.hang_after,
+    )
+
+
+def _guest_programs(facts: RunFacts, built: BuiltRun) -> GuestPrograms:
+    """Random numbers are fixed in dynamic programs alone, which the library can be preloaded into."""
+    bench = [] if built.bench is None else [built.bench.program]
+    seeds = [each.fixed_seed for each in ([built.bench] if built.bench is not None else built.programs)]
+    of_suites = {program.suite: program.files for program in built.programs}
+    return GuestPrograms(
+        bench=(*bench, *(seeds[:1] if facts.mode == "icount" else ())), of_suites=of_suites, data=facts.data
     )

@@ -45,5 +45,5 @@ def _prune(request: RunRequest, progress: Progress) -> None:
         pruned = prune_built(request.cache, request.cache_size, clock.now())
         if not pruned.removed:
             return
-        what = f"{counted(len(pruned.removed), 'kernel, bench or guest root', 'kernels, benches and guest roots')}, {size_text(pruned.bytes)}"
+        what = f"{counted(len(pruned.removed), 'kernel, bench, program or guest root', 'kernels, benches, programs and guest roots')}, {size_text(pruned.bytes)}"
         progress.note(f"removed from the cache, least recently used first: {what} (see `cliffwatch cache`)")

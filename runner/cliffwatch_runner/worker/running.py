@@ -7,7 +7,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
-from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder
+from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder, suite_names
 from cliffwatch_runner.worker.builder.collecting import collect
 from cliffwatch_runner.worker.host import LeasedJob, WorkerHost
 
@@ -22,7 +22,7 @@ def run_argv(host: WorkerHost, offer: Work, results: Path) -> list[str]:
         "run",
         *("--tree", offer.tree, "--tree-access", _access(offer)),
         *("--base", offer.base, "--head", offer.head),
-        *("--suite", ",".join(offer.suites), "--profile", offer.profile, "--mode", offer.mode),
+        *("--suite", suite_names(offer), "--profile", offer.profile, "--mode", offer.mode),
         *("--platform", offer.platform, "--boots", offer.boots, "--seed", str(offer.seed)),
         *("--out", str(results), "--cache", str(host.cache)),
         *("--trust", _trust(offer)),

@@ -11,13 +11,19 @@ from typing import Literal, get_args
 from cliffwatch_runner.build.cache.uses import MARK, is_used, last_used
 from cliffwatch_runner.sandbox.untrusted_files import disk_bytes
 
-EntryKind = Literal["kernel", "bench", "root", "worktree", "ccache", "mirror", "failure", "leftover"]
+EntryKind = Literal["kernel", "bench", "program", "root", "worktree", "ccache", "mirror", "failure", "leftover"]
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 
-_FOLDERS: Mapping[EntryKind, str] = {"kernel": "kernels", "bench": "benches", "root": "guest-roots"}
+_FOLDERS: Mapping[EntryKind, str] = {
+    "kernel": "kernels",
+    "bench": "benches",
+    "program": "programs",
+    "root": "guest-roots",
+}
 LOCKS: Mapping[EntryKind, str] = {
     "kernel": MARK,
     "bench": MARK,
+    "program": MARK,
     "root": MARK,
     "worktree": "lock",
     "ccache": MARK,
@@ -82,7 +88,7 @@ def list_cache(cache: Path, kinds: Sequence[EntryKind] = KINDS) -> Listing:
 
 def _paths(cache: Path, kind: EntryKind) -> Iterator[Path]:
     match kind:
-        case "kernel" | "bench" | "root":
+        case "kernel" | "bench" | "program" | "root":
             yield from _children(cache / _FOLDERS[kind], hidden=False)
         case "worktree":
             yield from _children(cache / "worktrees", hidden=False)
@@ -121,9 +127,10 @@ def _entry(kind: EntryKind, path: Path) -> CacheEntry:
 
 
 def _about(record: Path) -> str:
-    """The kernel release that an entry was built from; empty for one of an older Cliffwatch."""
+    """The kernel release that an entry was built from, or the suite whose program it is; empty for one of an older Cliffwatch."""
     try:
-        release = json.loads(record.read_text()).get("release")
+        known = json.loads(record.read_text())
+        named = {name: known.get(key) for name, key in (("linux", "release"), ("suite", "suite"))}
     except (OSError, ValueError, AttributeError):
         return ""
-    return f"linux {release}" if isinstance(release, str) else ""
+    return next((f"{name} {value}" for name, value in named.items() if isinstance(value, str)), "")

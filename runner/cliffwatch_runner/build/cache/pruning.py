@@ -13,7 +13,7 @@ KEEP_BYTES = 20 << 30
 """What `cliffwatch cache prune` leaves of a cache."""
 
 KEEP_BUILT_BYTES = 5 << 30
-"""What the end of a run leaves of kernels, benches and guest roots: some four hundred kernels, or five roots."""
+"""What the end of a run leaves of kernels, benches, programs and guest roots: some four hundred kernels, or five roots."""
 
 _LEFTOVER_AGE = timedelta(days=1)
 """No build takes so long: what it had begun to store is nobody's by then."""
@@ -77,6 +77,6 @@ def _removed(entry: CacheEntry) -> bool:
 
 
 def prune_built(cache: Path, keep: int, now: datetime) -> Pruned:
-    """What the end of a run does: kernels, benches and guest roots beyond `keep` bytes go. Those of runs under way, its own too, stay."""
-    listed = list_cache(cache, ("kernel", "bench", "root"))
+    """What the end of a run does: kernels, benches, programs and guest roots beyond `keep` bytes go. Those of runs under way, its own too, stay."""
+    listed = list_cache(cache, ("kernel", "bench", "program", "root"))
     return remove(to_remove(listed.entries, keep=keep, unused_since=None, now=now))

@@ -47,6 +47,11 @@ class Builders:
         return self.exchanges.get(trust, self.exchanges["outside"])
 
 
+def suite_names(offer: Work) -> str:
+    """The suites of a job. With a slash in it a name would be a folder of this host's: jobs name suites of the catalogue alone."""
+    return ",".join(offer.suites).replace("/", "_")
+
+
 def builder_job(offer: Work, access: TreeAccess, trees: Path, *, resume: bool) -> BuilderJob | Failure:
     """A job as a builder takes it, its revisions fetched. `resume`: it was that builder's last one."""
     tree = open_tree(offer.tree, trees, access)
@@ -62,7 +67,7 @@ def builder_job(offer: Work, access: TreeAccess, trees: Path, *, resume: bool) -
         tree=str(tree.mirror),
         base=base.commit,
         head=head.commit,
-        suites=",".join(offer.suites),
+        suites=suite_names(offer),
         profile=offer.profile,
         mode=offer.mode,
         platform=offer.platform,

@@ -1,0 +1,154 @@
+"""The form of a suite.toml with a `[program]` (docs/suites.md, "Your own suite"), and what its tables are made into."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, MetricSpec, OutputForm, Program, Suite
+from cliffwatch.catalogue.suite_file import (
+    ConfigLine,
+    IcountTable,
+    LengthTable,
+    Params,
+    ProfilesTable,
+    SweepTable,
+    Table,
+    Word,
+    option,
+    shown,
+)
+from cliffwatch.samples import Better
+
+FileName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?![\s\S])",
+        description="it must be the name of a file, without folders and blanks",
+    ),
+]
+BenchmarkName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:+=-]{0,99}(?![\s\S])",
+        description="a benchmark's name is made of letters, digits and . _ : + = -",
+    ),
+]
+Unit = Annotated[
+    str, Meta(pattern=r"^[!-~µ]+( [!-~µ]+)*(?![\s\S])", max_length=100, description="it must be a unit, such as ns/op")
+]
+
+_PROFILES = ProfilesTable(
+    smoke=LengthTable(warmup=1, duration=1),
+    standard=LengthTable(warmup=1, duration=2),
+    full=LengthTable(warmup=1, duration=5),
+)
+_NOISY = IcountTable(assume="nothing")
+_ONE_CASE = SweepTable(profiles=["smoke", "standard", "full"])
+
+
+class ProgramTable(Table, frozen=True, kw_only=True):
+    """What the suite's cases run: how it is built, its file, what it needs beside it, and the form of its lines."""
+
+    build: str = ""
+    run: FileName
+    files: list[FileName] = field(default_factory=list)
+    output: OutputForm
+
+    @property
+    def program(self) -> Program:
+        return Program(build=self.build.strip(), run=self.run, files=tuple(self.files), output=self.output)
+
+
+class DeclaredMetricTable(Table, frozen=True, kw_only=True):
+    """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do."""
+
+    unit: Unit
+    better: Better
+    primary: bool = False
+
+
+class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
+    """A benchmark of the program; `args` and `min_cpus` are of all its cases, and without a sweep it is one case. Seconds in `deadline`."""
+
+    name: BenchmarkName
+    about: str = ""
+    deadline: int = 60
+    args: list[Word] = field(default_factory=list)
+    min_cpus: int = 1
+    icount: IcountTable = _NOISY
+    sweep: list[SweepTable] = field(default_factory=list)
+
+    @property
+    def sweeps(self) -> list[SweepTable]:
+        return self.sweep or [_ONE_CASE]
+
+    @property
+    def benchmark(self) -> Benchmark:
+        return Benchmark(
+            name=self.name,
+            kind=None,
+            about=self.about,
+            since=(0, 0),
+            since_uncertain=True,
+            until=None,
+            until_reason="",
+            deadline=self.deadline,
+            primary=None,
+            icount=IcountTraits(assume=self.icount.assume, repeatability=self.icount.repeatability),
+            cases=tuple(case for sweep in self.sweeps for case in self._cases(sweep)),
+        )
+
+    def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:
+        for params, guest in product(sweep.combinations(), sweep.guest.guests):
+            yield CaseSpec(
+                params=(*shown(params), *guest.params),
+                argv=arguments([str(word) for word in (*self.args, *sweep.args)], params),
+                profiles=tuple(sweep.profiles),
+                memory_mib=sweep.memory_mib,
+                min_cpus=self.min_cpus if sweep.min_cpus is None else sweep.min_cpus,
+                guest=guest,
+            )
+
+
+class ProgramSuiteFile(Table, frozen=True, kw_only=True):
+    """A suite.toml with a program. Its name is that of the folder that it stands in."""
+
+    title: str
+    about: str = ""
+    config: list[ConfigLine] = field(default_factory=list)
+    profiles: ProfilesTable = _PROFILES
+    program: ProgramTable
+    metrics: dict[str, DeclaredMetricTable]
+    benchmark: list[ProgramBenchmarkTable]
+
+    def suite(self, file: Path) -> Suite:
+        """The suite, as it stands in a file; of a document that has faults it cannot be made."""
+        return Suite(
+            name=file.parent.name,
+            title=self.title,
+            about=self.about,
+            config=tuple(self.config),
+            metrics=self._metrics(),
+            lengths=self.profiles.lengths,
+            benchmarks=tuple(each.benchmark for each in self.benchmark),
+            source_file=file,
+            program=self.program.program,
+        )
+
+    def _metrics(self) -> Mapping[str, MetricSpec]:
+        return {
+            name: MetricSpec(unit=each.unit, better=each.better, primary=each.primary)
+            for name, each in self.metrics.items()
+        }
+
+
+def arguments(words: list[str], params: Params) -> tuple[str, ...]:
+    """The words with `{PARAM}` for parameters; those that no word names follow as options, `--PARAM VALUE`."""
+    values = dict(shown(params))
+    named = {name for name in values for word in words if f"{{{name}}}" in word}
+    for name in named:
+        words = [word.replace(f"{{{name}}}", values[name]) for word in words]
+    return (*words, *(word for param, value in params if param not in named for word in option(param, value, {})))

@@ -1,0 +1,89 @@
+"""Whose fault it is that a run did not give what it was made for, and what the exit code of its report says of it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cliffwatch.failure import Exit, Failure
+from cliffwatch.samples import CaseKey, CaseOutcome
+
+if TYPE_CHECKING:
+    from cliffwatch.formats.result_directory import Run
+
+_GAVE_NOTHING = ("failed", "timeout")
+
+
+def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
+    """The exit code of a run's report where an arm or a suite's own program gave nothing: the host's fault first, then the kernel's."""
+    whose = {arm.failure.whose for arm in run.record.arms if arm.failure is not None} | {
+        each.whose for each in failures
+    }
+    if "host" in whose:
+        return Exit.HOST_FAILED
+    if any(arm.failure is not None and arm.failure.whose == "usage" for arm in run.record.arms):
+        return Exit.USAGE
+    own = {program.suite for program in run.record.programs}
+    died = any(
+        outcome.status == "panic" or (outcome.status == "timeout" and outcome.case.suite not in own)
+        for arm in run.arms.values()
+        for boot in arm.boots
+        for outcome in boot.outcomes
+    )
+    if "kernel" in whose or died:
+        return Exit.KERNEL_FAILED
+    return Exit.USAGE if failures or "usage" in whose else None
+
+
+def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
+    """What suites' own programs did not give: the suite's fault where no arm has it, the kernel's where it fails on some arms alone."""
+    own = {program.suite for program in run.record.programs}
+    cases = [case.key for case in run.record.plan.cases if case.suite in own]
+    return tuple(failure for case in cases for failure in (*_failed(run, case), *_not_printed(run, case)))
+
+
+def _failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
+    outcomes = {name: list(_outcomes(run, name, case)) for name in run.arms}
+    measured = {name: found for name, found in outcomes.items() if found}
+    failed = {
+        name: found[0] for name, found in measured.items() if all(outcome.status in _GAVE_NOTHING for outcome in found)
+    }
+    if not failed:
+        return
+    reason = next(iter(failed.values())).reason
+    if len(failed) == len(measured):
+        yield Failure(
+            whose="usage",
+            message=f"{case.suite}: {case}: {reason}",
+            next_step=f"see what it printed in {run.path}/boots/*/*/cases, and fix the program or its suite.toml",
+        )
+    else:
+        yield Failure(
+            whose="kernel",
+            message=f"{case.suite}: {case} fails on {' and '.join(failed)} alone: {reason}",
+            next_step=f"see what it printed in {run.path}/boots/*/*/cases",
+        )
+
+
+def _outcomes(run: "Run", arm: str, case: CaseKey) -> Iterator[CaseOutcome]:
+    for boot in run.arms[arm].boots:
+        for outcome in boot.outcomes:
+            if outcome.case == case and outcome.status not in ("not-run", "unsupported", "panic"):
+                yield outcome
+
+
+def _not_printed(run: "Run", case: CaseKey) -> Iterator[Failure]:
+    """A deciding metric that no boot of any arm has, although its case ran."""
+    printed = {
+        sample.metric
+        for arm in run.arms.values()
+        for boot in arm.boots
+        for sample in boot.samples
+        if sample.case == case
+    }
+    for each in run.record.declared if printed else ():
+        if (each.suite, each.benchmark) == (case.suite, case.benchmark) and each.primary and each.metric not in printed:
+            yield Failure(
+                whose="usage",
+                message=f"{case.suite}: {case} printed no {each.metric} in {each.unit}, which its suite declares as deciding;"
+                f" it printed {', '.join(sorted(printed))}",
+                next_step="fix the program or its suite.toml; what it printed is compared all the same",
+            )

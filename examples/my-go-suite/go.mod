@@ -1,0 +1,3 @@
+module example.org/my-go-suite
+
+go 1.22

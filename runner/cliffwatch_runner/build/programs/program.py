@@ -1,0 +1,195 @@
+"""Builds the program of a suite that brings its own, in the isolation of a tree's builds: without network, and without the user's home."""
+
+import hashlib
+import re
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import Program, Suite
+from cliffwatch.failure import Failure
+from cliffwatch.formats.values import Part
+from cliffwatch_runner import clock, process
+from cliffwatch_runner.build.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
+from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
+from cliffwatch_runner.build.programs.errors import of_suite
+from cliffwatch_runner.build.toolchain import Toolchain
+from cliffwatch_runner.build.worktree import BuildSettings, Worktree
+from cliffwatch_runner.build.worktree_pool import locked_worktree
+from cliffwatch_runner.sandbox.sandbox import HOME
+from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
+
+_RECIPE = "1"
+_ARCHIVE = "suite.tar"
+_RECORD = "program.json"
+_STORED = "file-"
+"""Before the names of a program's files in the cache, where the record and the log lie beside them."""
+
+_LARGEST_FILE = 256 * MIB
+_UNPACK_AND_BUILD = """
+rm -rf suite
+mkdir suite
+tar -xf "$1" -C suite --no-same-owner
+cd suite
+export GOCACHE="$CCACHE_DIR/go"
+exec sh -ec "$2"
+"""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/lib/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_WITHOUT_NETWORK = {"GOPROXY": "off", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
+_GO = re.compile(r"(?<![\w./-])go(?![\w-])")
+_ASK_SECONDS = 300.0
+
+
+class _ProgramRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its build; `seconds` and `suite` are for whoever looks into the cache."""
+
+    seconds: float
+    suite: str
+    dynamic: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteProgram:
+    """A built program in the cache. `files` are it and what it needs beside it, by their names.
+
+    `source_digest` is of what it was built from and with, part of a series' identity. `dynamic` says whether the loader preloads into
+    it, None of a script.
+    """
+
+    suite: str
+    name: str
+    digest: str
+    source_digest: str
+    files: Mapping[str, Path]
+    fixed_seed: Path
+    dynamic: bool | None
+    was_there: bool
+
+
+def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings) -> SuiteProgram | Failure:
+    """The program of a suite that has one, from the cache or built now. Raises Stopped, OSError."""
+    assert suite.program is not None
+    assert suite.source_file is not None
+    program = suite.program
+    packed = pack_folder(suite.source_file.parent, made=(program.run, *program.files) if program.build else ())
+    if isinstance(packed, Failure):
+        return packed
+    made_with = [toolchain.bench_identity, toolchain.image or "", _go_version(program, settings)]
+    parts = [_RECIPE, packed.digest, program.build, program.run, *program.files, *made_with, fixed_seed_source()]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    folder = settings.cache / "programs" / digest
+    built = _cached(suite, folder, settings)
+    if built is not None:
+        return built
+
+    def waiting() -> None:
+        settings.report_progress(None, "waiting for another process that builds the same program")
+
+    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+        built = _cached(suite, folder, settings)
+        if built is not None:
+            return built
+        failure = _build(suite.name, program, packed, settings, folder)
+        if failure is not None:
+            return of_suite(failure, suite.name, program)
+        built = _cached(suite, folder, settings, was_there=False)
+        assert built is not None
+        return built
+
+
+def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSettings, folder: Path) -> Failure | None:
+    """Builds into the entry `folder` of the cache."""
+    began = clock.monotonic()
+    recipe = _recipe(program)
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+        given = Path(temporary)
+        (given / _ARCHIVE).write_bytes(packed.archive)
+        (given / "fixed_seed.c").write_text(fixed_seed_source())
+        with locked_worktree("program", settings, given) as worktree:
+            worktree.open_output()
+            log = worktree.log("program")
+            failure = worktree.make(_command(worktree, program), log) or make_fixed_seed(worktree, log)
+            if failure is None:
+
+                def describe(copies: Path) -> _ProgramRecord:
+                    dynamic = _is_dynamic(copies / f"{_STORED}{program.run}")
+                    return _ProgramRecord(seconds=round(clock.monotonic() - began, 1), suite=suite, dynamic=dynamic)
+
+                failure = recipe.store(folder, worktree.output, log, describe)
+                if failure is not None:
+                    worktree.distrust_output()
+            if failure is not None:
+                save_failure_log(failure, log, settings.cache, folder.name)
+            return failure
+
+
+def _recipe(program: Program) -> CacheRecipe[_ProgramRecord]:
+    names = (program.run, *program.files)
+    outputs = tuple(
+        Output(path=f"suite/{name}", name=f"{_STORED}{name}", bytes=_LARGEST_FILE, mode=0o755) for name in names
+    )
+    return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD, kind=_ProgramRecord)
+
+
+def _cached(suite: Suite, folder: Path, settings: BuildSettings, *, was_there: bool = True) -> SuiteProgram | None:
+    assert suite.program is not None
+    record = _recipe(suite.program).read(folder, settings.uses)
+    if record is None:
+        return None
+    names = (suite.program.run, *suite.program.files)
+    return SuiteProgram(
+        suite=suite.name,
+        name=suite.program.run,
+        digest=folder.name,
+        source_digest=folder.name,
+        files={name: folder / f"{_STORED}{name}" for name in names},
+        fixed_seed=folder / FIXED_SEED.name,
+        dynamic=record.dynamic,
+        was_there=was_there,
+    )
+
+
+def _command(worktree: Worktree, program: Program) -> list[str]:
+    """Unpacks the folder into the build output and builds there."""
+    script = f"cd {worktree.build}\n{_UNPACK_AND_BUILD}"
+    environment = {**_environment(worktree.settings), **_WITHOUT_NETWORK}
+    words = [f"{name}={value}" for name, value in environment.items()]
+    return ["env", *words, "sh", "-ec", script, "sh", str(worktree.given(_ARCHIVE)), program.build or "true"]
+
+
+def _environment(settings: BuildSettings) -> dict[str, str]:
+    """Where tools are that a kernel's build does not need; an image has its own PATH."""
+    return {} if settings.sandbox.image is not None else {"PATH": _PATH}
+
+
+def _go_version(program: Program, settings: BuildSettings) -> str:
+    """What go says of itself where it is, in the isolation of the build; empty of a program that is not built with it."""
+    if not _GO.search(program.build):
+        return ""
+    sandbox = settings.sandbox
+    environment = {"HOME": str(HOME), **_environment(settings), **_WITHOUT_NETWORK}
+    argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=(), workdir=HOME)
+    ended = process.run(argv, deadline=_ASK_SECONDS, env=sandbox.environment())
+    return ended.output.strip()[:200] if ended.ok else ""
+
+
+_ELF64 = b"\x7fELF\x02\x01"
+_INTERPRETER = 3
+"""The segment that names a program's loader (PT_INTERP)."""
+
+
+def _is_dynamic(program: Path) -> bool | None:
+    """Whether a loader starts the program; None of what is no ELF file of this machine, such as a script."""
+    with program.open("rb") as file:
+        header = file.read(64)
+        if len(header) < 64 or not header.startswith(_ELF64):
+            return None
+        (offset,) = struct.unpack_from("<Q", header, 32)
+        size, count = struct.unpack_from("<HH", header, 54)
+        file.seek(min(offset, _LARGEST_FILE))
+        table = file.read(size * count)
+    kinds = [struct.unpack_from("<I", table, place)[0] for place in range(0, len(table) - 3, max(size, 4))]
+    return _INTERPRETER in kinds

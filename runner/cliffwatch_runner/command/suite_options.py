@@ -1,0 +1,64 @@
+"""The options of `cliffwatch run` that say what is measured: suites of the catalogue, folders of the user's, and what their programs get."""
+
+import shlex
+from collections.abc import Callable, MutableMapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from cliffwatch.failure import Failure, wrong_usage
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _words(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(value or ""))
+    except ValueError as error:
+        raise click.BadParameter(f"{error}: quote it as for a shell") from None
+
+
+_OPTIONS = (
+    click.option(
+        "--suite",
+        "suites",
+        default="local-storage",
+        show_default=True,
+        help="Suites, with commas between them; `discovered` for what only this tree has; with a slash (./my-suite) a folder of yours.",
+    ),
+    click.option(
+        "--bench-args",
+        callback=_words,
+        metavar="LINE",
+        help="Arguments of what `discovered` finds, one line quoted as for a shell; {data} in it stands for the file of --data.",
+    ),
+    click.option(
+        "--data",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="File that programs read, shown read-only in the guest: CLIFFWATCH_DATA has its path there. At most 64 MiB.",
+    ),
+)
+
+
+def suite_options(command: F) -> F:
+    """Adds the options, in their order; a command gets `suites` as text, `bench_args` and `data`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def take_suites(options: MutableMapping[str, object]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Takes `suites` from the options: names of suites, and of those with a slash the folders."""
+    named = dict.fromkeys(name.strip() for name in str(options.pop("suites")).split(",") if name.strip())
+    return tuple(name for name in named if "/" not in name), tuple(Path(name) for name in named if "/" in name)
+
+
+def wrong_upload(url: str | None, own_suites: tuple[Path, ...]) -> Failure | None:
+    """Why the results of a run could not be uploaded, said before anything is done."""
+    if url is None or not own_suites:
+        return None
+    return wrong_usage(
+        "--upload: a service takes results of its own catalogue's suites and of what only a tree has",
+        "leave --upload out for a suite of your own",
+    )

@@ -1,0 +1,48 @@
+"""The programs that a guest runs, and the data that they read, as they lie in its input."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+GUEST_DATA = Path("/tmp/cliffwatch/data")  # noqa: S108 - in the guest's memory, where agent.sh mounts it read-only
+DATA_WORD = "{data}"
+"""What stands in a case's arguments for the path of the data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestData:
+    """A file of the user's, as it was when the run began."""
+
+    name: str
+    content: bytes
+    digest: str
+
+    @property
+    def guest_path(self) -> Path:
+        return GUEST_DATA / self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestPrograms:
+    """`bench` is bench with what is preloaded into programs; `of_suites` has those of suites' own by suite, each with the files that
+    it needs beside it.
+    """
+
+    bench: tuple[Path, ...] = ()
+    of_suites: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    data: GuestData | None = None
+
+    def put_into(self, folder: Path) -> None:
+        """Copies all into an input folder: bench/, programs/SUITE/, data/."""
+        (folder / "bench").mkdir()
+        for program in self.bench:
+            shutil.copy2(program, folder / "bench" / program.name)
+        for suite, files in self.of_suites.items():
+            home = folder / "programs" / suite
+            home.mkdir(parents=True)
+            for name, path in files.items():
+                shutil.copy2(path, home / name)
+        if self.data is not None:
+            (folder / "data").mkdir()
+            (folder / "data" / self.data.name).write_bytes(self.data.content)

@@ -1,0 +1,114 @@
+"""What a user brings to a run besides its tree: folders with suites, arguments of what only the tree has, and a file of data."""
+
+import hashlib
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cliffwatch.catalogue.discovery import DISCOVERED
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.catalogue.read import read_suite
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.counting import counted, size_text
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.guest.programs import DATA_WORD, GuestData
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.selection import choose_suites
+
+LARGEST_DATA_BYTES = 64 << 20
+"""It lies in the guest's memory while its programs read it."""
+
+_LONGEST_ARGUMENTS = 200
+"""They are a parameter of the case, by which its series is known."""
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+
+
+def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...] | Failure:
+    """The named suites of the catalogue, then those of the user's folders."""
+    named = () if request.own_suites and not request.suites else choose_suites(catalogue, request.suites)
+    if isinstance(named, Failure):
+        return named
+    chosen = list(named)
+    taken = {suite.name for suite in catalogue.suites} | {DISCOVERED}
+    for folder in request.own_suites:
+        suite = _own_suite(folder)
+        if isinstance(suite, Failure):
+            return suite
+        if suite.name in taken:
+            return wrong_usage(
+                f"--suite {folder}: there is a suite '{suite.name}' already, and results are known by that name",
+                "give the folder another name",
+            )
+        taken.add(suite.name)
+        chosen.append(suite)
+    return tuple(chosen)
+
+
+def _own_suite(folder: Path) -> Suite | Failure:
+    """The suite of a folder, with all that is wrong in its suite.toml as evidence."""
+    home = folder.expanduser().resolve()
+    if not (home / "suite.toml").is_file():
+        what = f"has no suite.toml in {home}" if home.is_dir() else "is no folder"
+        return wrong_usage(f"--suite {folder} {what}", 'docs/suites.md, "Your own suite", shows what one is made of')
+    if not _NAME.fullmatch(home.name):
+        return wrong_usage(
+            f"--suite {folder}: '{home.name}' cannot be the name of a suite",
+            "call the folder by letters, digits, '-', '_' and '.'",
+        )
+    suite = read_suite(home / "suite.toml")
+    if isinstance(suite, Suite):
+        return suite
+    more = f", and {counted(len(suite) - 1, 'fault')} more" if len(suite) > 1 else ""
+    return Failure(
+        whose="usage",
+        message=f"{suite[0]}{more}",
+        next_step=f"fix the file: `cliffwatch suites check {folder}` says when nothing is wrong any more",
+        evidence="\n".join(map(str, suite[1:20])),
+    )
+
+
+def wrong_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterator[Failure]:
+    """What is wrong with arguments and data that were given to programs, before anything is fetched."""
+    discovers = DISCOVERED in request.suites
+    args = request.bench_args
+    if args and not discovers:
+        yield wrong_usage(
+            "--bench-args is for what only the tree has: suites have their own arguments",
+            f"add --suite {DISCOVERED}, or write a suite of your own (docs/suites.md)",
+        )
+    if any(not word.isprintable() for word in args) or sum(map(len, args)) + len(args) > _LONGEST_ARGUMENTS:
+        yield wrong_usage(
+            f"--bench-args takes at most {_LONGEST_ARGUMENTS} letters that print", "put the rest into a file: --data"
+        )
+    words = [*args, *(word for suite in suites for case in suite.cases(request.profile) for word in case.argv)]
+    if request.data is None and any(DATA_WORD in word for word in words):
+        yield wrong_usage(f"{DATA_WORD} stands for a file, and there is none", "name it with --data FILE")
+    if request.data is not None and not discovers and not request.own_suites:
+        yield wrong_usage(
+            "--data is for programs of your own and for what only the tree has, and this run has neither",
+            f"leave it out, or add --suite {DISCOVERED} or --suite ./FOLDER",
+        )
+
+
+def read_data(path: Path | None) -> GuestData | Failure | None:
+    """The file as it is now: every boot of the run is given this content, whatever becomes of the file."""
+    if path is None:
+        return None
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            return wrong_usage(f"--data: {path} is no regular file", "name a file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_DATA_BYTES + 1)
+    except OSError as error:
+        return wrong_usage(f"--data: {path} cannot be read: {error.strerror}", "check the path")
+    if len(content) > LARGEST_DATA_BYTES:
+        size = size_text(max(about.st_size, len(content)))
+        return wrong_usage(
+            f"--data: {path} has {size}, more than the {size_text(LARGEST_DATA_BYTES)} that a guest is given",
+            "give a part of it: the guest keeps it in its memory",
+        )
+    name = path.name if _NAME.fullmatch(path.name) else "data"
+    return GuestData(name=name, content=content, digest=hashlib.sha256(content).hexdigest())

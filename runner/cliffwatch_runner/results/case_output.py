@@ -1,0 +1,150 @@
+"""What the output of a case says: that of bench by the kinds of its lines, that of a suite's own program as its suite declares it."""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from cliffwatch.catalogue.suite import PlannedCase, Program
+from cliffwatch.parsers.bench.parse import parse_bench
+from cliffwatch.parsers.go_bench import parse_go_bench, unit_of
+from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.samples import Sample
+
+_MOST_PROBLEMS = 100
+"""Of a program's output: it may print whatever it likes beside its results."""
+
+_MOST_READINGS = 10_000
+_MOST_UNDECLARED = 100
+_LONGEST_UNIT = 100
+"""Of what a program prints besides the metrics of its suite: a record holds no more (cliffwatch.formats.values)."""
+
+
+def parse_case(case: PlannedCase, stdout: str, stderr: str) -> Parsed:
+    """Values and problems of one case's output. Of a suite's own program the values are the case's whatever its lines are named, where all
+    lines have one name; of several names, those of the case's benchmark.
+
+    Several lines of one name are readings, and the value is their median.
+    """
+    if case.program is None:
+        return _of_bench(case, stdout, stderr, case.warmup)
+    parsed = parse_go_bench(stdout) if case.program.output == "go-bench" else _of_bench(case, stdout, stderr, None)
+    problems = list(parsed.problems[:_MOST_PROBLEMS])
+    samples = _as_declared(case, _summarised(_of_case(case, case.program, parsed.samples, problems)))
+    problems += _undeclared(case, case.program, samples)
+    return replace(parsed, found=tuple(map(Found, samples)), problems=tuple(problems))
+
+
+def _of_bench(case: PlannedCase, stdout: str, stderr: str, warmup: int | None) -> Parsed:
+    return parse_bench(
+        stdout,
+        stderr=stderr,
+        warmup=warmup,
+        suite=case.key.suite,
+        benchmark=case.key.benchmark,
+        params=dict(case.key.params),
+    )
+
+
+def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[str, str]) -> str | None:
+    """Why the output of a suite's own program cannot be believed; None where it can. `said` is its standard output and error."""
+    assert case.program is not None
+    name, last = case.program.run, next((line for text in reversed(said) if (line := last_line(text))), "")
+    if status != 0:
+        return f"{name} ended with status {status}" + (f": {last}" if last else " and printed nothing")
+    whole = next((problem.reason for problem in parsed.problems if problem.line == 0), None)
+    if parsed.found:
+        printed = {(sample.metric, sample.unit) for sample in parsed.samples}
+        return None if any((metric, spec.unit) in printed for metric, spec in case.metrics.items()) else whole
+    if not last:
+        return f"{name} printed nothing"
+    form = (
+        "line of the Go benchmark format" if case.program.output == "go-bench" else "line that bench is known to print"
+    )
+    return whole or f"{name} printed no {form}; its last line: {last}"
+
+
+def last_line(text: str) -> str:
+    """The last line that says something: Go ends with PASS or FAIL, whatever the matter is."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", "PASS", "FAIL")]
+    return lines[-1][:300] if lines else ""
+
+
+def _of_case(
+    case: PlannedCase, program: Program, samples: Sequence[Sample], problems: list[Problem]
+) -> Sequence[Sample]:
+    """The samples of lines that are the case's."""
+    names = dict.fromkeys(_line_name(sample) for sample in samples)
+    if len(names) <= 1:
+        return samples
+    wanted = _names_of(case)
+    others = [name for name in names if name not in wanted]
+    if len(others) < len(names):
+        return [sample for sample in samples if _line_name(sample) in wanted]
+    shown = ", ".join(others[:10])
+    reason = (
+        f"{program.run} printed lines of {shown}, and none of '{case.key.benchmark}': let `args` choose one of them,"
+        " or name the benchmark as its line is"
+    )
+    problems.insert(0, problem_at(0, "", reason))
+    return ()
+
+
+def _line_name(sample: Sample) -> str:
+    """A line's name as it was printed, without the number of processors."""
+    params = [f"/{name}={text}" for name, text in sample.case.params if name != "procs"]
+    return sample.case.benchmark + "".join(params)
+
+
+def _names_of(case: PlannedCase) -> frozenset[str]:
+    """What a line of the case may be called: its benchmark, with Go's prefix or without, alone or with the case's parameters."""
+    bare = case.key.benchmark.removeprefix("Benchmark")
+    params = "".join(f"/{name}={text}" for name, text in case.key.params)
+    return frozenset({bare, case.key.benchmark, bare + params, case.key.benchmark + params})
+
+
+def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
+    """One value of each metric; of several lines the median, with what each line says as a reading."""
+    rows: dict[tuple[str, str], list[Sample]] = {}
+    for sample in samples:
+        rows.setdefault((sample.metric, sample.unit), []).append(sample)
+    for of_metric in rows.values():
+        if len(of_metric) == 1:
+            yield of_metric[0]
+            continue
+        readings = tuple(sample.value for sample in of_metric)
+        resolution = max(sample.resolution for sample in of_metric)
+        yield of_metric[0]._replace(value=statistics.median(readings), readings=readings, resolution=resolution)
+
+
+def _as_declared(case: PlannedCase, samples: Iterator[Sample]) -> list[Sample]:
+    """The samples with the metrics' names of the suite; what it does not declare keeps its own."""
+    known = _declared_as(case)
+    found = []
+    for sample in samples:
+        name = known.get(unit_of(sample.metric, sample.unit))
+        found.append(sample if name is None else sample._replace(metric=name, unit=case.metrics[name].unit))
+    return found
+
+
+def _declared_as(case: PlannedCase) -> Mapping[str, str]:
+    """Declared metrics by what is printed for them: `METRIC-UNIT`, in the Go benchmark format also the unit alone where one metric has it."""
+    known = {unit_of(name, spec.unit): name for name, spec in case.metrics.items()}
+    if case.program is None or case.program.output != "go-bench":
+        return known
+    units = [spec.unit.replace(" ", "") for spec in case.metrics.values()]
+    alone = {unit: name for name, unit in zip(case.metrics, units, strict=True) if units.count(unit) == 1}
+    return {**alone, **known}
+
+
+def _undeclared(case: PlannedCase, program: Program, samples: Sequence[Sample]) -> Iterator[Problem]:
+    """A problem for each metric that the suite declares and the output has not, with what it has instead."""
+    printed = {(sample.metric, sample.unit) for sample in samples}
+    shown = ", ".join(dict.fromkeys(unit_of(sample.metric, sample.unit) for sample in samples))
+    for name, spec in case.metrics.items() if samples else ():
+        if (name, spec.unit) not in printed:
+            reason = f"{program.run} printed no {_shown(name, spec.unit)}, which its suite declares; it printed {shown}"
+            yield problem_at(0, "", reason)
+
+
+def _shown(name: str, unit: str) -> str:
+    return f"'{unit}'" if name == unit else f"'{name}' in '{unit}'"

@@ -1,0 +1,31 @@
+"""What suites of the user's own say of their metrics, for run.json: no catalogue will know them when the run is compared."""
+
+from collections.abc import Sequence
+
+from cliffwatch.catalogue.load import Catalogue
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.formats.run_record import DeclaredMetricRecord
+from cliffwatch.samples import CaseKey, Mode
+
+
+def declared_metrics(suites: Sequence[Suite], mode: Mode) -> tuple[DeclaredMetricRecord, ...]:
+    """Every metric of every benchmark, as it is judged in this mode."""
+    records: list[DeclaredMetricRecord] = []
+    for suite in suites:
+        catalogue = Catalogue((suite,))
+        for benchmark in suite.benchmarks:
+            for metric, shape in suite.shapes(benchmark).items():
+                traits = catalogue.traits(CaseKey(suite.name, benchmark.name), metric, shape.unit, mode)
+                records.append(
+                    DeclaredMetricRecord(
+                        suite=suite.name,
+                        benchmark=benchmark.name,
+                        metric=metric,
+                        unit=shape.unit,
+                        better=shape.better,
+                        primary=traits.primary,
+                        assume=traits.assume,
+                        repeatability=traits.repeatability,
+                    )
+                )
+    return tuple(records)
