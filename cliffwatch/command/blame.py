@@ -30,7 +30,7 @@ def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
     )
     if "kernel" in whose or died:
         return Exit.KERNEL_FAILED
-    return Exit.USAGE if failures or "usage" in whose else None
+    return Exit.USAGE if failures else None
 
 
 def failures_of_programs(run: "Run") -> tuple[Failure, ...]:

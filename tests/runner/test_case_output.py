@@ -37,7 +37,7 @@ def problems(parsed: Parsed) -> list[str]:
 def test_lines_of_one_benchmark_are_readings_and_their_median_is_the_value() -> None:
     parsed = parse_case(PIPE, RECORDED.read_text(), "")
 
-    found = {value.metric: value for value in parsed.samples}
+    found = {sample.metric: sample for sample in parsed.samples}
     assert found.keys() == {"ns/op", "syscalls/op", "B/op", "allocs/op"}
     assert len(found["ns/op"].readings) == 5
     assert found["ns/op"].value == sorted(found["ns/op"].readings)[2]
@@ -61,7 +61,7 @@ def test_where_no_name_is_the_cases_nothing_is_guessed() -> None:
     case = replace(PIPE, key=CaseKey("my-go-suite", "Socket"))
     parsed = parse_case(case, "BenchmarkPipe 100 5 ns/op\nBenchmarkGetppid 100 7 ns/op\n", "")
 
-    assert list(parsed.samples) == []
+    assert parsed.samples == ()
     reason = program_failure(0, case, parsed, ("BenchmarkPipe 100 5 ns/op\n", ""))
     assert reason is not None
     assert reason.startswith("pipes.test printed lines of Pipe, Getppid, and none of 'Socket'")
@@ -120,7 +120,7 @@ def test_an_output_that_cannot_be_believed_says_why(status: int, stdout: str, st
 def test_a_program_may_print_what_it_likes_beside_its_results() -> None:
     parsed = parse_case(PIPE, "chatter of mine\n" * 1000 + "BenchmarkPipe 1 5 ns/op\n", "")
 
-    assert [value.value for value in parsed.samples] == [5]
+    assert [sample.value for sample in parsed.samples] == [5]
     assert len(parsed.problems) < 200
 
 

@@ -73,7 +73,7 @@ def _of_case(
     case: PlannedCase, program: Program, samples: Sequence[Sample], problems: list[Problem]
 ) -> Sequence[Sample]:
     """The samples of lines that are the case's."""
-    names = dict.fromkeys(_line_name(sample) for sample in samples)
+    names = dict.fromkeys(map(_line_name, samples))
     if len(names) <= 1:
         return samples
     wanted = _names_of(case)
@@ -103,7 +103,7 @@ def _names_of(case: PlannedCase) -> frozenset[str]:
 
 
 def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
-    """One value of each metric; of several lines the median, with what each line says as a reading."""
+    """One sample of each metric; of several lines the median, with what each line says as a reading."""
     rows: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
         rows.setdefault((sample.metric, sample.unit), []).append(sample)
@@ -111,19 +111,24 @@ def _summarised(samples: Sequence[Sample]) -> Iterator[Sample]:
         if len(of_metric) == 1:
             yield of_metric[0]
             continue
-        readings = tuple(sample.value for sample in of_metric)
+        values = [sample.value for sample in of_metric]
         resolution = max(sample.resolution for sample in of_metric)
-        yield of_metric[0]._replace(value=statistics.median(readings), readings=readings, resolution=resolution)
+        yield of_metric[0]._replace(
+            value=statistics.median(values), readings=tuple(values[:_MOST_READINGS]), resolution=resolution
+        )
 
 
 def _as_declared(case: PlannedCase, samples: Iterator[Sample]) -> list[Sample]:
-    """The samples with the metrics' names of the suite; what it does not declare keeps its own."""
+    """The samples with the metrics' names of the suite; what it does not declare keeps its own, as far as a record can hold it."""
     known = _declared_as(case)
-    found = []
+    declared, others = [], []
     for sample in samples:
         name = known.get(unit_of(sample.metric, sample.unit))
-        found.append(sample if name is None else sample._replace(metric=name, unit=case.metrics[name].unit))
-    return found
+        if name is not None:
+            declared.append(sample._replace(metric=name, unit=case.metrics[name].unit))
+        elif len(sample.metric) <= _LONGEST_UNIT and sample.metric.isprintable():
+            others.append(sample)
+    return [*declared, *others[:_MOST_UNDECLARED]]
 
 
 def _declared_as(case: PlannedCase) -> Mapping[str, str]:
