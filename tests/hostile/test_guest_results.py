@@ -76,7 +76,7 @@ class Left:
 
 def plan_of() -> Plan:
     suites = tuple(suite for suite in load_catalogue().suites if suite.name == "local-storage")
-    selection = select_cases(suites, "smoke", offered=None, release=(6, 12), cpus=1, memory_mib=None)
+    selection = select_cases(suites, "smoke", offered=None, release=(6, 12), mode="walltime", cpus=1, memory_mib=None)
     return make_plan(selection.cases[:2], arms=("base", "head"), boots=1, seed=1, notable=None)
 
 

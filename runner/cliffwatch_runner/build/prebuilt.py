@@ -5,13 +5,13 @@ files of limited size out of it and follows no link (cliffwatch_runner.sandbox.u
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import written
 from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.build.images.bz_image import BzImage
 from cliffwatch_runner.build.images.config import modules_wanted, refused_config, stated_differences, without_btf
@@ -20,7 +20,7 @@ from cliffwatch_runner.build.images.initramfs import initramfs
 from cliffwatch_runner.build.images.modules import take_modules
 from cliffwatch_runner.build.images.refused import Refused, refused, said
 from cliffwatch_runner.build.images.workshop import Packed, Workshop, workshop
-from cliffwatch_runner.build.kernel import INITRAMFS, RECORD, Kernel, cached_kernel, trust_names
+from cliffwatch_runner.build.kernel import INITRAMFS, RECORD, Kernel, KernelRecord, cached_kernel, trust_names
 from cliffwatch_runner.build.kernel_config import parse_config
 from cliffwatch_runner.build.outputs import MIB
 from cliffwatch_runner.build.worktree import BuildSettings
@@ -55,7 +55,7 @@ class _Parts:
     config: bytes
     btf: bytes
     initramfs: bytes | None
-    record: Mapping[str, object]
+    record: KernelRecord
 
 
 def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
@@ -155,13 +155,14 @@ def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
         config=config,
         btf=btf,
         initramfs=initramfs(_compiled_init(shop), modules) if modules else None,
-        record={
-            "release": release,
-            "notes": [f"prebuilt: {found.name}", *whence, *loaded, *stated_differences(values)],
-            "config_digest": hashlib.sha256(config).hexdigest(),
-            "prebuilt": True,
-            "shows_config": shows,
-        },
+        record=KernelRecord(
+            release=release,
+            notes=(f"prebuilt: {found.name}", *whence, *loaded, *stated_differences(values)),
+            config_digest=hashlib.sha256(config).hexdigest(),
+            seconds=0.0,
+            prebuilt=True,
+            shows_config=shows,
+        ),
     )
 
 
@@ -222,4 +223,4 @@ def _store(folder: Path, parts: _Parts) -> None:
         (entry / "btf").write_bytes(parts.btf)
         if parts.initramfs is not None:
             (entry / INITRAMFS).write_bytes(parts.initramfs)
-        (entry / RECORD).write_text(json.dumps(dict(parts.record)) + "\n")
+        (entry / RECORD).write_bytes(written(parts.record))

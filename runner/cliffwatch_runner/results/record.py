@@ -206,7 +206,7 @@ def _facts(subject: Subject, kernel: Kernel | None) -> ArmFacts:
     config = kernel.config_digest if kernel else None
     revision = subject.revision
     if revision is None:
-        return ArmFacts(subject=subject.short, kernel=image, config=config)
+        return ArmFacts(subject=subject.short, release=kernel.release if kernel else None, kernel=image, config=config)
     return ArmFacts(
         kernel=image,
         config=config,
