@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_run_command import run
+from test_run_command import cliffwatch, run
 from toy import TESTS, change, git
 
 from cliffwatch.catalogue.suite import Program
@@ -55,6 +55,19 @@ def test_each_metric_that_decides_has_a_verdict_of_its_own(repository: Path, cou
         "20 bytes": ("inconclusive", "bytes", False),
     }
     assert found["10 states"]["change"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("form", ["go-bench", "csv"])
+def test_an_exported_file_has_the_verdicts_of_its_run(repository: Path, counter: Path, form: str) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Visit more states")
+    of_run = rows(run(repository, "--suite", counter, "--format", "json").stdout)
+    file = repository.parent / "exported"
+    cliffwatch("export", repository.parent / "results", "--format", form, "--out", file)
+    of_file = rows(cliffwatch("compare", file, "--format", "json").stdout)
+
+    assert {name: (row["verdict"], row["primary"], row["threshold"]) for name, row in of_file.items()} == {
+        name: (row["verdict"], row["primary"], row["threshold"]) for name, row in of_run.items()
+    }
 
 
 def test_the_record_says_which_program_measured_and_needs_no_bench(repository: Path, counter: Path) -> None:
