@@ -20,6 +20,10 @@ CONTROL = "control"
 """The arm that boots base under a second name, so that base against control shows what no change looks like."""
 
 
+GUEST_CPUS = "guest-cpus"
+"""The parameter of a case that asks its guest for a number of CPUs."""
+
+
 class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 
@@ -105,8 +109,8 @@ class Arm:
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
-    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported file says of metrics,
-    by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric.
+    processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported
+    file says of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric.
     """
 
     name: str

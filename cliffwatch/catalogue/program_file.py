@@ -1,6 +1,7 @@
 """The form of a suite.toml with a `[program]` (docs/suites.md, "Your own suite"), and what its tables are made into."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -101,13 +102,14 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
         )
 
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:
-        for params in sweep.combinations():
+        for params, guest in product(sweep.combinations(), sweep.guest.guests):
             yield CaseSpec(
-                params=shown(params),
+                params=(*shown(params), *guest.params),
                 argv=arguments([str(word) for word in (*self.args, *sweep.args)], params),
                 profiles=tuple(sweep.profiles),
                 memory_mib=sweep.memory_mib,
                 min_cpus=self.min_cpus if sweep.min_cpus is None else sweep.min_cpus,
+                guest=guest,
             )
 
 

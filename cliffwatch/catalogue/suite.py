@@ -7,7 +7,7 @@ from typing import Literal
 
 from cliffwatch.parsers.bench.kind import MetricShape
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.samples import Assume, Better, CaseKey
+from cliffwatch.samples import GUEST_CPUS, Assume, Better, CaseKey
 
 Profile = Literal["smoke", "standard", "full"]
 PROFILES: tuple[Profile, ...] = ("smoke", "standard", "full")
@@ -63,6 +63,29 @@ class IcountTraits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuestNeeds:
+    """What a case needs of its guest besides memory: CPUs, CPUs that may come to be there, NUMA nodes; None leaves it to the run.
+
+    `concurrent` says that its threads are to run at the same time, which a guest that counts instructions cannot do: its CPUs take
+    turns on one clock.
+    """
+
+    cpus: int | None = None
+    possible_cpus: int | None = None
+    numa_nodes: int | None = None
+    concurrent: bool = False
+
+    @property
+    def params(self) -> tuple[tuple[str, str], ...]:
+        """As parameters of the case: the guest that a case asks for belongs to what it is."""
+        named = {GUEST_CPUS: self.cpus, "possible-cpus": self.possible_cpus, "numa-nodes": self.numa_nodes}
+        return tuple((name, str(value)) for name, value in named.items() if value is not None)
+
+
+ANY_GUEST = GuestNeeds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSpec:
     """One set of parameters of a benchmark, and the profiles that run it."""
 
@@ -71,6 +94,7 @@ class CaseSpec:
     profiles: tuple[Profile, ...]
     memory_mib: int
     min_cpus: int
+    guest: GuestNeeds = ANY_GUEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +144,7 @@ class PlannedCase:
     icount: IcountTraits
     program: Program | None = None
     metrics: Mapping[str, MetricSpec] = field(default_factory=dict, hash=False)
+    guest: GuestNeeds = ANY_GUEST
 
     @property
     def guest_seconds(self) -> int:
@@ -179,6 +204,7 @@ def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length)
         icount=benchmark.icount,
         program=suite.program,
         metrics={} if suite.program is None else suite.metrics,
+        guest=case.guest,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, Length, MetricSpec, Profile, Suite
+from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, IcountTraits, Length, MetricSpec, Profile, Suite
 from cliffwatch.catalogue.suite import Release as KernelRelease
 from cliffwatch.samples import Assume, Better
 
@@ -75,14 +75,36 @@ class IcountTable(Table, frozen=True, kw_only=True):
     repeatability: float = 0.0
 
 
+Cpus = Annotated[int, Meta(ge=1, le=256)]
+Nodes = Annotated[int, Meta(ge=1, le=16)]
+
+
+class GuestTable(Table, frozen=True, kw_only=True):
+    """The guests that cases run in, in all combinations; what is left out is the run's. `concurrent`: see `GuestNeeds`."""
+
+    cpus: Cpus | list[Cpus] | None = None
+    possible_cpus: Cpus | list[Cpus] | None = None
+    numa_nodes: Nodes | list[Nodes] | None = None
+    concurrent: bool = False
+
+    @property
+    def guests(self) -> Iterator[GuestNeeds]:
+        chosen = (self.cpus, self.possible_cpus, self.numa_nodes)
+        for cpus, possible, nodes in itertools.product(
+            *(each if isinstance(each, list) else [each] for each in chosen)
+        ):
+            yield GuestNeeds(cpus=cpus, possible_cpus=possible, numa_nodes=nodes, concurrent=self.concurrent)
+
+
 class SweepTable(Table, frozen=True, kw_only=True):
-    """Cases of a benchmark: all combinations of the parameters' values. `args` follow the benchmark's."""
+    """Cases of a benchmark: all combinations of the parameters' values and of guests. `args` follow the benchmark's."""
 
     params: dict[str, Choice | list[Choice]] = {}
     args: list[Word] = []
     profiles: list[Profile]
     memory_mib: int = 1024
     min_cpus: int | None = None
+    guest: GuestTable = GuestTable()
 
     def combinations(self) -> Iterator[Params]:
         """The parameters of each case, the last changing fastest; those that are false are left out."""
@@ -129,13 +151,14 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
         fixed = tuple(str(word) for word in (*self.args, *sweep.args))
         profiles = tuple(sweep.profiles)
         min_cpus = self.min_cpus if sweep.min_cpus is None else sweep.min_cpus
-        for params in sweep.combinations():
+        for params, guest in itertools.product(sweep.combinations(), sweep.guest.guests):
             yield CaseSpec(
-                params=shown(params),
+                params=(*shown(params), *guest.params),
                 argv=(*fixed, *(word for param, value in params for word in option(param, value, _SHORT)), self.name),
                 profiles=profiles,
                 memory_mib=sweep.memory_mib,
                 min_cpus=min_cpus,
+                guest=guest,
             )
 
 

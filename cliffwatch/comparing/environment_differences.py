@@ -6,7 +6,7 @@ from dataclasses import replace
 from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import SEVERAL_CPUS_REPEATABILITY
-from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+from cliffwatch.samples import GUEST_CPUS, Arm, CaseKey, MetricTraits, Mode
 
 
 def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
@@ -36,6 +36,8 @@ def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
 def case_traits(catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: str, mode: Mode | None) -> MetricTraits:
     """The catalogue's traits; its repeatabilities are of guests with one CPU."""
     traits = catalogue(case, metric, unit, mode)
+    own = dict(case.params).get(GUEST_CPUS, "")
+    cpus = int(own) if own.isdecimal() else cpus
     if cpus == 1 or traits.assume != "exact":
         return traits
     repeatability = max(traits.repeatability, SEVERAL_CPUS_REPEATABILITY)

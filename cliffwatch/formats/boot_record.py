@@ -120,7 +120,9 @@ class SamplesRecord(Measured, frozen=True, kw_only=True):
 
 
 class EnvironmentRecord(Part, frozen=True, kw_only=True):
-    """environment.json: what the guest said of itself; null is what it did not show. `parts` are its starts in this boot."""
+    """environment.json: what the guest said of itself; null is what it did not show. `parts` are its starts in this boot;
+    `config_from` says who showed the configuration: the kernel itself or, where it shows none, the package that it came in.
+    """
 
     format_version: Version = 1
     parts: Count
@@ -144,4 +146,5 @@ class EnvironmentRecord(Part, frozen=True, kw_only=True):
     load_average: str | None
     vulnerabilities: dict[str, str]
     config_sha256: str | None
+    config_from: Literal["kernel", "package"] | None = None
     steal_seconds: float | None

@@ -84,8 +84,8 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
         facts=about.facts.texts(),
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
-        declared=declared_of(record.declared),
         meant=meant_to_differ(about),
+        declared=declared_of(record.declared),
     )
 
 
@@ -104,13 +104,6 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _programs(record: RunRecord) -> str:
-    """What measured: the source of bench, those of suites' own programs, and the data that they read."""
-    bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
-    programs = [f"{each.suite} {each.source_digest}" for each in record.programs]
-    return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
-
-
 def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
     """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and comes of its own compiler."""
     settings = arm.settings
@@ -119,6 +112,13 @@ def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
     if settings is None:
         return frozenset()
     return frozenset((*(("config",) if settings.config else ()), *(("compiler", "config") if settings.cc else ())))
+
+
+def _programs(record: RunRecord) -> str:
+    """What measured: the source of bench, those of suites' own programs, and the data that they read."""
+    bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
+    programs = [f"{each.suite} {each.source_digest}" for each in record.programs]
+    return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
 
 
 def plan_order(record: RunRecord) -> dict[CaseKey, int]:

@@ -38,10 +38,12 @@ RunStatus = Literal["running", "incomplete", "complete"]
 
 
 class CaseGuest(Part, frozen=True, kw_only=True):
-    """The shape of the guest that a case ran in."""
+    """The shape of the guest that a case ran in; `possible_cpus` null: those that are there."""
 
     cpus: Annotated[int, Meta(ge=1, le=4096)]
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None
+    possible_cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
+    numa_nodes: Annotated[int, Meta(ge=1, le=1024)] = 1
 
 
 class PlannedCaseRecord(OfCase, frozen=True, kw_only=True):

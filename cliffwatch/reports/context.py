@@ -1,6 +1,6 @@
 """What a report says besides the numbers: where they come from and what went wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
     """The context of a run.json; what it lacks is left out."""
     return ReportContext(
         setting=_setting(record),
-        notes=record.notes,
+        notes=(*record.notes, *_config_differences(record)),
         failures=_failures(record),
         folder=folder,
     )
@@ -70,6 +70,17 @@ def _setting(record: "RunRecord") -> tuple[str, ...]:
         f"bench of {bench.from_ or '?'} ({bench.source_digest[:12]})" if bench and bench.source_digest else "",
     ]
     return tuple(fact for fact in facts if fact)
+
+
+def _config_differences(record: "RunRecord") -> Iterator[str]:
+    """What is noted of the configurations of some arms and not of all, where arms have different ones."""
+    arms = [arm for arm in record.arms if arm.facts.config is not None]
+    if len({arm.facts.config for arm in arms}) < 2:
+        return
+    for note in dict.fromkeys(note for arm in arms for note in arm.config_notes):
+        names = [arm.name for arm in arms if note in arm.config_notes]
+        if len(names) < len(arms):
+            yield f"{', '.join(names)}: {note}"
 
 
 def _failures(record: "RunRecord") -> tuple[ArmFailure, ...]:

@@ -190,14 +190,26 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 def _wait_for_group(group: int) -> None:
     """Waits for what a killed group has beside its leader: a signal is delivered, not obeyed, when killpg(2) returns.
 
-    Not for longer than the grace: a process that has ended stays in its group until its parent, or the first process of a
-    container, takes notice.
+    Not for those that have ended and stay in their group until their parent takes notice, which the first process of a container
+    may never do.
     """
     until = clock.monotonic() + _GRACE_SECONDS
     with suppress(ProcessLookupError):
         while clock.monotonic() < until:
             os.killpg(group, 0)
+            if not _lives(group):
+                return
             clock.pause(_GROUP_POLL_SECONDS)
+
+
+def _lives(group: int) -> bool:
+    """Whether a process of the group has not ended."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, of = stat.read_bytes().rpartition(b") ")[2].split(maxsplit=3)[:3]
+            if state not in (b"Z", b"X") and int(of) == group:
+                return True
+    return False
 
 
 class Conversation:

@@ -21,7 +21,7 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch_runner.guest import boot as boot_module
 from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest.boot import BootEnd, BootOrder, boot_guest
+from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, boot_guest
 from cliffwatch_runner.guest.files import beyond_limits, escaped
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
@@ -42,6 +42,7 @@ cd "$1"
 mkdir guest cases
 echo '==> /proc/version <==' > guest/facts
 echo CONFIG_BPF=y > guest/config
+echo kernel > guest/config-from
 echo 'cpu 1 2 3' > guest/stat-after
 echo bench > bench-list
 : > bench-list.err
@@ -84,18 +85,17 @@ CASES: dict[str, PlannedCase] = {case_name(index, case): case for index, case in
 NAMES = boot_module.guest_file_names([_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)])
 
 
-def boot(folder: Path, script: str) -> Left:
+def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     """Boots the shell script, as the plan's first boot, up to its files and its archive."""
     home = folder / "boots" / "001-base"
     order = BootOrder(
-        kernel=folder,
+        kernel=ArmKernel(folder=folder, config=config),
         programs=GuestPrograms(),
         cases=tuple(_guest_case(index, case, SHAPE) for index, case in enumerate(PLAN.cases)),
         shape=GuestShape(mode="walltime", cpus=1, memory_mib=2048),
-        forbidden=(),
         limits=GuestLimits(quiet=120.0, cases={}, host=240.0),
         sandbox=Sandbox(level="none", user=None),
-        argv=lambda folders: argv_of(folders, script),
+        argv=lambda folders, _: argv_of(folders, script),
     )
     began = datetime.now(UTC)
     end = boot_guest(order, home / "1", on_case=lambda _: None, should_stop=lambda: False)
@@ -123,6 +123,19 @@ def test_a_guest_that_means_well_is_taken_whole(tmp_path: Path) -> None:
     assert set(left.status_of().values()) == {"ok"}
     assert {f"1/{name}" for name in NAMES} - left.archive.keys() == {"1/current", "1/refused"}
     assert sorted(path.name for path in left.home.iterdir()) == ["1", "boot.json", "environment.json", "samples.json"]
+
+
+def test_a_guest_is_given_the_configuration_of_a_kernel_that_shows_none(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("CONFIG_BPF=y\n# of the package\n")
+
+    given = boot(
+        tmp_path / "given", 'cp "$2/config" guest/config; echo package > guest/config-from', tmp_path / "config"
+    )
+    own = boot(tmp_path / "own", '[ ! -e "$2/config" ] || echo package > guest/config-from')
+
+    assert given.archive["1/guest/config"] == (tmp_path / "config").read_bytes()
+    says = [json.loads((left.home / "environment.json").read_text())["config_from"] for left in (given, own)]
+    assert says == ["package", "kernel"]
 
 
 KINDS = {

@@ -28,7 +28,7 @@ Mitigation: PTI
 
 
 def test_facts_become_a_record() -> None:
-    record = guest_environment(FACTS, "CONFIG_BPF=y\n", "cpu  200 0 80 1900 0 0 0 45 0 0\n", parts=1)
+    record = guest_environment(FACTS, "CONFIG_BPF=y\n", "kernel\n", "cpu  200 0 80 1900 0 0 0 45 0 0\n", parts=1)
 
     assert record.kernel == "Linux version 6.12.117 (gcc 12.2.0)"
     assert record.cpu_model == "QEMU Virtual CPU"
@@ -36,18 +36,20 @@ def test_facts_become_a_record() -> None:
     assert record.cpus == 2
     assert record.root_file_system == "9p"
     assert record.vulnerabilities == {"meltdown": "Mitigation: PTI"}
+    assert record.config_from == "kernel"
     assert record.steal_seconds == 0.25
 
 
 def test_what_the_guest_did_not_show_is_null() -> None:
-    record = guest_environment("", "", "", parts=1)
+    record = guest_environment("", "", "", "", parts=1)
 
     assert record.kernel is None
     assert record.config_sha256 is None
+    assert record.config_from is None
     assert record.steal_seconds is None
 
 
-@given(st.text(), st.text(), st.text())
-def test_any_text_is_read(facts: str, config: str, stat: str) -> None:
+@given(st.text(), st.text(), st.text(), st.text())
+def test_any_text_is_read(facts: str, config: str, config_from: str, stat: str) -> None:
     parse_facts(facts)
-    guest_environment(facts, config, stat, parts=1)
+    guest_environment(facts, config, config_from, stat, parts=1)

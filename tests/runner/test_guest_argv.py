@@ -102,3 +102,23 @@ def test_only_the_results_and_the_emulators_socket_can_be_written() -> None:
 def test_what_a_guest_writes_is_limited_in_size() -> None:
     assert limited(["vng"], cpus=[0, 1])[:3] == ["taskset", "--cpu-list", "0,1"]
     assert any(word.startswith("--fsize=") for word in limited(["vng"]))
+
+
+def test_drivers_that_are_modules_come_in_the_kernels_own_initial_file_system(tmp_path: Path) -> None:
+    folders = GuestFolders(kernel=tmp_path, input=Path("/i"), results=Path("/r"), monitor=Path("/m"))
+
+    def options(shape: GuestShape) -> list[str]:
+        argv = guest_argv(folders, sandbox=OURS, programs=[], shape=shape, cpus=())
+        return [word for word in argv if "-initrd" in word]
+
+    assert options(ICOUNT) == options(WALLTIME) == []
+    (tmp_path / "initramfs").touch()
+    assert options(WALLTIME) == ["--qemu-opts=-initrd /cliffwatch/kernel/initramfs"]
+    (both,) = options(ICOUNT)
+    assert both.startswith("--qemu-opts=-icount ")
+    assert both.endswith(" -initrd /cliffwatch/kernel/initramfs")
+
+
+def test_modules_of_the_host_are_not_looked_for() -> None:
+    for shape in (ICOUNT, WALLTIME):
+        assert "--skip-modules" in call(shape)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -149,3 +150,36 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+
+
+LEAVES_A_ZOMBIE = """
+import os, signal
+ready, write = os.pipe()
+child = os.fork()
+if child == 0:
+    if os.fork() == 0:
+        os._exit(0)
+    os.setpgid(0, 0)
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    os.close(1)
+    os.close(2)
+    os.write(write, b"x")
+    signal.alarm(60)
+    signal.pause()
+os.read(ready, 1)
+print(child)
+"""
+
+
+def test_what_has_ended_and_is_not_yet_reaped_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in the child's group whose parent, outside of it, takes no notice that it has ended."""
+
+    def no_pause(seconds: float) -> None:
+        pytest.fail("it was waited for")
+
+    monkeypatch.setattr(process.clock, "pause", no_pause)
+
+    finished = process.run([sys.executable, "-c", LEAVES_A_ZOMBIE], deadline=60)
+    os.kill(int(finished.output), signal.SIGKILL)
+
+    assert finished.ok

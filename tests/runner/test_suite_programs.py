@@ -47,11 +47,11 @@ def test_each_metric_that_decides_has_a_verdict_of_its_own(repository: Path, cou
     assert {name: (row["verdict"], row["unit"], row["primary"]) for name, row in found.items()} == {
         "10 insns": ("unchanged", "insns", True),
         "10 states": ("regression", "states", True),
-        "10 misses": ("unchanged", "misses/op", False),
+        "10 misses/op": ("unchanged", "misses/op", False),
         "10 bytes": ("inconclusive", "bytes", False),
         "20 insns": ("unchanged", "insns", True),
         "20 states": ("regression", "states", True),
-        "20 misses": ("unchanged", "misses/op", False),
+        "20 misses/op": ("unchanged", "misses/op", False),
         "20 bytes": ("inconclusive", "bytes", False),
     }
     assert found["10 states"]["change"] == pytest.approx(0.2)
@@ -141,12 +141,12 @@ def test_what_a_tree_alone_has_gets_its_arguments_and_its_data(repository: Path,
         (
             "fewer",
             2,
-            "printed no states in states, which its suite declares as deciding; it printed bytes, insns, misses",
+            "printed no states in states, which its suite declares as deciding; it printed bytes, insns, misses/op",
         ),
         (
             "other-unit",
             2,
-            "printed no insns in insns, which its suite declares as deciding; it printed bytes, cycles, misses",
+            "printed no insns in insns, which its suite declares as deciding; it printed bytes, cycles, misses/op",
         ),
     ],
 )

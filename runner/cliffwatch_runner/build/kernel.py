@@ -37,32 +37,55 @@ OUTPUTS = (
 )
 """Several times the bytes that those of any kernel have."""
 
+RECORD = "kernel.json"
+INITRAMFS = "initramfs"
+"""Its name in the entry of a kernel that needs one."""
 
-class _KernelRecord(Part, frozen=True, kw_only=True):
-    """What an entry says of its build; `seconds` and `release` are for whoever looks into the cache."""
+
+class KernelRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its kernel; `seconds` are for whoever looks into the cache. `prebuilt` and `shows_config`: see `Kernel`."""
 
     notes: tuple[str, ...]
     config_digest: str
     seconds: float
     release: str
+    prebuilt: bool = False
+    shows_config: bool = True
 
 
-_ENTRY = CacheRecipe(outputs=OUTPUTS, record="kernel.json", kind=_KernelRecord)
+_ENTRY = CacheRecipe(outputs=OUTPUTS, record=RECORD, kind=KernelRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A built kernel in the cache: `folder` holds bzImage, config, btf, System.map, build.log and kernel.json."""
+    """A kernel in the cache: `folder` holds bzImage, config, btf and kernel.json; build.log and System.map of one that was built here.
+
+    `prebuilt` is one that somebody else built (cliffwatch_runner.build.prebuilt), with an initramfs where its drivers are modules.
+    `release` is the source's, of a prebuilt one what `uname -r` says; `shows_config` whether the guest can read its configuration.
+    """
 
     digest: str
     folder: Path
     was_there: bool
     notes: tuple[str, ...]
     config_digest: str
+    release: str
+    prebuilt: bool
+    shows_config: bool
 
     @property
     def btf(self) -> Path:
         return self.folder / "btf"
+
+    @property
+    def given_config(self) -> Path | None:
+        """The configuration of a kernel that shows none itself, for its guest to be checked by."""
+        return None if self.shows_config else self.folder / "config"
+
+    @property
+    def initramfs(self) -> Path | None:
+        path = self.folder / INITRAMFS
+        return path if path.exists() else None
 
 
 def kernel_digest(revision: Revision, fragments: Fragments, toolchain: Toolchain, trust: Trust) -> str:
@@ -93,7 +116,7 @@ def build_kernel(
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
     folder = settings.cache / "kernels" / digest
-    kernel = _cached(folder, settings)
+    kernel = cached_kernel(folder, settings)
     if kernel is not None:
         return kernel
 
@@ -101,10 +124,11 @@ def build_kernel(
         settings.report_progress(None, "waiting for another process that builds the same kernel")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        return _cached(folder, settings) or _build(tree, revision, fragments, toolchain, settings, folder)
+        return cached_kernel(folder, settings) or _build(tree, revision, fragments, toolchain, settings, folder)
 
 
-def _cached(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
+def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
+    """The kernel of an entry, which is in use from now on; None where there is none."""
     record = _ENTRY.read(folder, settings.uses)
     if record is None:
         return None
@@ -114,6 +138,9 @@ def _cached(folder: Path, settings: BuildSettings, *, was_there: bool = True) ->
         was_there=was_there,
         notes=record.notes,
         config_digest=record.config_digest,
+        release=record.release,
+        prebuilt=record.prebuilt,
+        shows_config=record.shows_config,
     )
 
 
@@ -144,17 +171,17 @@ def _build(
             if failure is not None:
                 save_failure_log(failure, log, settings.cache, folder.name)
                 return failure
-    kernel = _cached(folder, settings, was_there=False)
+    kernel = cached_kernel(folder, settings, was_there=False)
     assert kernel is not None
     return kernel
 
 
-def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> _KernelRecord | Failure:
+def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> KernelRecord | Failure:
     config = (copies / "config").read_bytes()
     failure, notes = check_config(fragments.wanted, config.decode(errors="replace"))
     if failure is not None:
         return failure
-    return _KernelRecord(
+    return KernelRecord(
         seconds=round(seconds, 1),
         notes=tuple(notes),
         config_digest=hashlib.sha256(config).hexdigest(),

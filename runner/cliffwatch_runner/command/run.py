@@ -21,10 +21,10 @@ from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.command.arm_options import arm_options, take_arms
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
-from cliffwatch_runner.command.suite_options import named_suites, suite_options, wrong_upload
-from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms
+from cliffwatch_runner.command.suite_options import suite_options, take_suites, wrong_upload
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -55,14 +55,6 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     return int(value)
 
 
-def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[ArmRequest, ...]:
-    arms = [parse_arm(value) for value in values]
-    for arm in arms:
-        if isinstance(arm, Failure):
-            raise click.BadParameter(f"{arm.message}; {arm.next_step}")
-    return tuple(arm for arm in arms if isinstance(arm, ArmRequest))
-
-
 @click.command()
 @click.option(
     "--tree", required=True, help="Kernel tree: git repository, URL, unpacked source folder or source archive."
@@ -77,36 +69,7 @@ def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
         " where an administrator allows; public: the same, from public addresses alone."
     ),
 )
-@click.option("--base", help="Revision to compare with: branch, tag or hash; default of --series: its base-commit.")
-@click.option("--head", help="Revision with the change.")
-@click.option(
-    "--series",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
-)
-@click.option(
-    "--kernel",
-    type=click.Path(path_type=Path, exists=True),
-    help="Prebuilt kernel as head: a distribution's package, an image with its config, or a folder with these.",
-)
-@click.option(
-    "--arm",
-    "arms",
-    multiple=True,
-    metavar="NAME=SUBJECT…",
-    callback=_arms,
-    help=(
-        "Arm of a run of any number of them, in place of --base and --head; the first is what the others are compared with: "
-        "'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'."
-    ),
-)
-@click.option(
-    "--arms",
-    "arms_file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="TOML file of arms, a table [[arm]] each.",
-)
-@click.option("--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Patch on top of head.")
+@arm_options
 @suite_options
 @click.option(
     "--profile",
@@ -281,15 +244,21 @@ def _upload(folder: Path, url: str, token: str | None, console: Console) -> Exit
 
 def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
     tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
-    options["suites"], options["own_suites"] = named_suites(options["suites"])
-    arms_file = options.pop("arms_file")
-    if arms_file is not None:
-        of_file = read_arms(arms_file)
-        if isinstance(of_file, Failure):
-            return of_file
-        options["arms"] = (*of_file, *options["arms"])
+    arms = take_arms(options)
+    if isinstance(arms, Failure):
+        return arms
+    suites, own_suites = take_suites(options)
     jobs = options.pop("jobs") or os.cpu_count() or 1
-    return RunRequest(tools=tools, jobs=jobs, notable=report.notable, explain=report.explain, **options)
+    return RunRequest(
+        tools=tools,
+        suites=suites,
+        own_suites=own_suites,
+        arms=arms,
+        jobs=jobs,
+        notable=report.notable,
+        explain=report.explain,
+        **options,
+    )
 
 
 @contextmanager

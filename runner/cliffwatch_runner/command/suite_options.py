@@ -1,7 +1,7 @@
 """The options of `cliffwatch run` that say what is measured: suites of the catalogue, folders of the user's, and what their programs get."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,9 +48,9 @@ def suite_options(command: F) -> F:
     return command
 
 
-def named_suites(text: str) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """Of what --suite names: suites and, of those with a slash, folders."""
-    named = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+def take_suites(options: MutableMapping[str, object]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Takes `suites` from the options: names of suites, and of those with a slash the folders."""
+    named = dict.fromkeys(name.strip() for name in str(options.pop("suites")).split(",") if name.strip())
     return tuple(name for name in named if "/" not in name), tuple(Path(name) for name in named if "/" in name)
 
 

@@ -14,7 +14,6 @@ def boot_checks(facts: HostFacts) -> Iterator[Check]:
     yield qemu(facts)
     yield virtme_ng(facts)
     yield udev(facts)
-    yield busybox(facts)
     yield lock(facts)
 
 
@@ -54,18 +53,6 @@ def udev(facts: HostFacts) -> Check:
         finding=facts.udev or "not installed",
         why="The guest runs the host's udev. Without it the guest's output is lost and every boot ends with 255.",
         fixes=() if facts.udev is not None else ("sudo apt install udev",),
-    )
-
-
-def busybox(facts: HostFacts) -> Check:
-    """Only a kernel whose drivers are modules needs it; ours have them built in."""
-    return Check(
-        name="busybox",
-        group="boot",
-        status="ok" if facts.busybox is not None else "warn",
-        finding=facts.busybox or "not installed",
-        why="virtme-ng boots kernels that need an initial RAM disk with it.",
-        fixes=() if facts.busybox is not None else ("sudo apt install busybox-static",),
     )
 
 

@@ -48,7 +48,6 @@ class HostFacts:
     llvms: tuple[Llvm, ...]
     virtme_run: str | None
     udev: str | None
-    busybox: str | None
     missing_headers: tuple[str, ...]
     bwrap_refusal: str | None
     namespace_switches: Mapping[str, str | None]
@@ -96,7 +95,6 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
         llvms=installed_llvms(),
         virtme_run=_named(find_virtme_run()),
         udev=_named(find_udev(root)),
-        busybox=shutil.which("busybox"),
         missing_headers=missing_headers(root),
         bwrap_refusal=bubblewrap_refusal(),
         namespace_switches={name: read_word(root / "proc/sys" / name) for name in NAMESPACE_SWITCHES},

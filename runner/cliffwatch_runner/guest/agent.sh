@@ -9,8 +9,8 @@
 # INPUT (read-only): `cases`, one line a case: name <tab> deadline by the clock <tab> CPU seconds that it may use <tab>
 # program (`bench`, or SUITE/NAME) <tab> its arguments, quoted for a shell; `forbidden`, one pattern a line for lines of the
 # configuration; `wanted`, one `name value` a line that the guest must show; `settings`, one file <tab> value a line, written before
-# the first case; `bench`, the folder of bench and what is preloaded; `programs`, with a folder for each suite that has a program of
-# its own; `data`, with the file that programs read.
+# the first case; `config`, the configuration of a kernel that does not show its own; `bench`, the folder of bench and what is
+# preloaded; `programs`, with a folder for each suite that has a program of its own; `data`, with the file that programs read.
 # RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
 set -u
 input=$1
@@ -52,7 +52,14 @@ record() {
     [ -r "$path" ] && set -- "$@" "$path"
   done
   head -c 65536 "$@" > "$results/guest/facts" 2> /dev/null
-  [ -e /proc/config.gz ] && zcat /proc/config.gz > "$results/guest/config"
+  # A kernel that shows its configuration is believed before the package that it came in.
+  if [ -e /proc/config.gz ]; then
+    zcat /proc/config.gz > "$results/guest/config"
+    echo kernel > "$results/guest/config-from"
+  elif [ -e "$input/config" ]; then
+    cp "$input/config" "$results/guest/config"
+    echo package > "$results/guest/config-from"
+  fi
 }
 
 # What the arm sets itself is meant to be so.
@@ -90,6 +97,8 @@ check() {
       rootfs) found=$(awk '$2 == "/" {print $3; exit}' /proc/mounts) ;;
       machine) found=$(cat /sys/bus/pci/devices/0000:00:00.0/device 2> /dev/null) ;;
       cpus) found=$(grep -c '^processor' /proc/cpuinfo) ;;
+      possible) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
+      nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
       *) continue ;;
     esac
     case $found in

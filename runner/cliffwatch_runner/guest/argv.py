@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.samples import Mode
+from cliffwatch_runner.build.kernel import INITRAMFS
 from cliffwatch_runner.guest.qemu_clock import SOCKET
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 
@@ -29,7 +30,7 @@ LARGEST_FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestShape:
-    """What every guest of a run has in common. Results of different shapes are not compared.
+    """A guest's machine. `possible_cpus` may come to be there, None for those that are; memory and CPUs are shared by `numa_nodes`.
 
     `pin` names the host CPU of each vCPU (walltime only). `root` is a root file system to boot on instead of the
     host's own.
@@ -40,10 +41,14 @@ class GuestShape:
     memory_mib: int
     pin: tuple[int, ...] = ()
     root: Path | None = None
+    possible_cpus: int | None = None
+    numa_nodes: int = 1
 
     def wanted(self) -> dict[str, str]:
         """What the guest itself must show before anything is measured in it."""
-        return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus)}
+        possible = {} if self.possible_cpus is None else {"possible": str(self.possible_cpus)}
+        nodes = {} if self.numa_nodes == 1 else {"nodes": str(self.numa_nodes)}
+        return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus), **possible, **nodes}
 
     def record(self) -> dict[str, object]:
         return {
@@ -100,21 +105,52 @@ _SANDBOX_ROOT = Path("/cliffwatch/root")
 
 
 def vng_argv(
-    shape: GuestShape, folders: GuestFolders, root: Path | None, command: Sequence[str], arguments: Sequence[str] = ()
+    shape: GuestShape,
+    folders: GuestFolders,
+    root: Path | None,
+    command: Sequence[str],
+    arguments: Sequence[str] = (),
+    *,
+    initramfs: bool = False,
 ) -> list[str]:
     """The `vng` call for one guest, with folders and root file system under their paths for vng; the kernel's own `arguments` come last,
     where the kernel takes them over earlier ones.
+
+    With an `initramfs` the kernel's folder has one. vng itself is to look for no modules: it would take those that this host has of
+    the same release, and make an initramfs of them at every boot.
     """
-    argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--disable-microvm", "--force-9p", "--verbose"]
+    argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--skip-modules"]
+    argv += ["--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
-    argv += ["--cpus", str(shape.cpus), "--memory", f"{shape.memory_mib}M", "--user", "root"]
+    argv += ["--cpus", _processors(shape), "--memory", f"{shape.memory_mib}M", "--user", "root"]
+    argv += _nodes(shape)
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(), *arguments))]
+    options = [_icount(folders.monitor)] if shape.mode == "icount" else []
+    options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
-    argv += [f"--qemu-opts={_icount(folders.monitor)}"] if shape.mode == "icount" else []
+    argv += [f"--qemu-opts={' '.join(options)}"] if options else []
     return [*argv, "--exec", shlex.join(command)]
+
+
+def _processors(shape: GuestShape) -> str:
+    return str(shape.cpus) if shape.possible_cpus is None else f"{shape.cpus},maxcpus={shape.possible_cpus}"
+
+
+def _nodes(shape: GuestShape) -> list[str]:
+    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node."""
+    if shape.numa_nodes == 1:
+        return []
+    total = max(shape.cpus, shape.possible_cpus or 0)
+    share = max(1, total // shape.numa_nodes)
+    words: list[str] = []
+    for node in range(shape.numa_nodes):
+        first, last = node * share, total - 1 if node == shape.numa_nodes - 1 else (node + 1) * share - 1
+        cpus = f",cpus={first}-{last}" if first <= last < total else ""
+        words += ["--numa", f"{shape.memory_mib // shape.numa_nodes}M{cpus}"]
+    return words
 
 
 def guest_argv(
@@ -147,7 +183,9 @@ def guest_argv(
         Mount(source=folders.results, target=SANDBOX_FOLDERS.results, writable=True),
         Mount(source=folders.monitor, target=SANDBOX_FOLDERS.monitor, writable=True),
     ]
-    command = vng_argv(shape, inside, None if shape.root is None else root, agent_command(), arguments)
+    rooted = None if shape.root is None else root
+    initramfs = (folders.kernel / INITRAMFS).exists()
+    command = vng_argv(shape, inside, rooted, agent_command(), arguments, initramfs=initramfs)
     sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
     return limited(sandboxed, cpus=cpus)
 

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -32,7 +33,7 @@ _EMULATOR_BYTES = 2 << 30
 _GUEST_DISK_BYTES = 1 << 30
 _FILES = (
     *("current", "refused", "dmesg", "done", "bench-list", "bench-list.err"),
-    *("guest/facts", "guest/config", "guest/stat-after"),
+    *("guest/facts", "guest/config", "guest/config-from", "guest/stat-after"),
 )
 _OF_A_CASE = ("out", "err", "status")
 
@@ -54,11 +55,13 @@ class GuestCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmKernel:
-    """What is started for an arm: the folder of its image, further arguments of the kernel, and what is written into which of the
-    guest's files before the first case.
+    """What is started for an arm: the folder of its image, the configuration of a kernel that does not show its own, options with which
+    it is refused, further arguments of the kernel, and what is written into which of the guest's files before the first case.
     """
 
     folder: Path
+    config: Path | None = None
+    forbidden: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     writes: Mapping[str, str] = field(default_factory=dict)
 
@@ -75,7 +78,6 @@ class BootOrder:
     programs: GuestPrograms
     cases: tuple[GuestCase, ...]
     shape: GuestShape
-    forbidden: tuple[str, ...]
     limits: GuestLimits
     sandbox: Sandbox
     argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
@@ -204,10 +206,12 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     agent = files("cliffwatch_runner.guest") / "agent.sh"
     (folder / "agent.sh").write_text(agent.read_text())
     (folder / "cases").write_text("".join(map(_row, order.cases)))
-    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.forbidden))
+    (folder / "forbidden").write_text("".join(f"{symbol}=[ym]\n" for symbol in order.kernel.forbidden))
     (folder / "wanted").write_text("".join(f"{what} {value}\n" for what, value in order.shape.wanted().items()))
     settings = [f"{path}\t{value}\n" for path, value in order.kernel.writes.items()]
     (folder / "settings").write_text("".join(settings))
+    if order.kernel.config is not None:
+        shutil.copyfile(order.kernel.config, folder / "config")
     order.programs.put_into(folder)
     open_to_read(folder)
     return folder

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from cliffwatch.formats.boot_record import EnvironmentRecord
 
@@ -23,10 +24,13 @@ def parse_facts(text: str) -> Mapping[str, str]:
     return {path: "\n".join(lines).strip() for path, lines in facts.items()}
 
 
-def guest_environment(facts_text: str, config: str, stat_after: str, *, parts: int) -> EnvironmentRecord:
+def guest_environment(
+    facts_text: str, config: str, config_from: str, stat_after: str, *, parts: int
+) -> EnvironmentRecord:
     """The environment record of one boot (docs/formats.md); what the guest did not show is null.
 
-    `parts` are the starts of the guest in it; `config` is the kernel's own /proc/config.gz, unpacked; `stat_after` its /proc/stat after the last case.
+    `parts` are the starts of the guest in it; `config` is the kernel's configuration and `config_from` who showed it: the kernel itself
+    (/proc/config.gz), or the package that it came in; `stat_after` its /proc/stat after the last case.
     """
     facts = parse_facts(facts_text)
     cpu = _first_processor(facts.get("/proc/cpuinfo", ""))
@@ -52,8 +56,17 @@ def guest_environment(facts_text: str, config: str, stat_after: str, *, parts: i
         load_average=facts.get("/proc/loadavg"),
         vulnerabilities=_vulnerabilities(facts),
         config_sha256=hashlib.sha256(config.encode()).hexdigest() if config else None,
+        config_from=_config_from(config_from.strip()),
         steal_seconds=_steal(facts.get("/proc/stat", ""), stat_after),
     )
+
+
+def _config_from(text: str) -> Literal["kernel", "package"] | None:
+    match text:
+        case "kernel" | "package":
+            return text
+        case _:
+            return None
 
 
 def _first_processor(cpuinfo: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ class PlannedBoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Blocks of boots: every block boots each arm once. `stages` is when boots are added; None means never.
+    """Blocks of boots: every block boots each arm once for each shape that its cases ask of the guest. `stages` is when boots are added; None means never.
 
     `notable` is the smallest change that is reported, as a fraction, which the stages decide by; None is each row's default.
     """
@@ -74,13 +74,23 @@ def _with_blocks(plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blo
     # An order that can be repeated, not a secret; a stage's order depends on where it begins, so that a resumed run gets it too.
     rng = random.Random(f"{plan.seed}/{first}" if first else plan.seed)  # noqa: S311
     planned = list(plan.boots)
+    groups = _by_guest(plan, cases)
     for block in range(first, first + blocks):
-        order = list(cases)
-        rng.shuffle(order)
-        arms_of_block = list(arms)
-        rng.shuffle(arms_of_block)
-        planned += [
-            PlannedBoot(index=len(planned) + offset, block=block, arm=arm, cases=tuple(order), stage=stage)
-            for offset, arm in enumerate(arms_of_block, start=1)
-        ]
+        for group in groups:
+            order = list(group)
+            rng.shuffle(order)
+            arms_of_block = list(arms)
+            rng.shuffle(arms_of_block)
+            planned += [
+                PlannedBoot(index=len(planned) + offset, block=block, arm=arm, cases=tuple(order), stage=stage)
+                for offset, arm in enumerate(arms_of_block, start=1)
+            ]
     return replace(plan, boots=tuple(planned))
+
+
+def _by_guest(plan: Plan, cases: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The cases that can share a guest, in the order in which they first come."""
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for case in cases:
+        groups.setdefault(plan.cases[case].guest.params, []).append(case)
+    return tuple(map(tuple, groups.values()))

@@ -1,8 +1,9 @@
 """The plan of a run, from what was asked and what the tree offers: its arms, the guest's shape, its cases and its boots."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CONTROL, Mode
 from cliffwatch_runner.guest.argv import GuestShape
@@ -57,6 +58,7 @@ def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tu
         request.profile,
         offered=frozenset(offered) if offered is not None else None,
         release=resolved.bench.major_minor,
+        mode=resolved.mode,
         cpus=shape.cpus,
         memory_mib=request.memory_mib,
     )
@@ -68,8 +70,22 @@ def guest_shape(request: RunRequest, mode: Mode, memory_mib: int) -> GuestShape:
     In walltime each virtual CPU gets a core of its own, from the last ones down: interrupts prefer the first.
     """
     cpus = request.cpus or (1 if mode == "icount" else 4)
-    pin = request.pin
-    if mode == "walltime" and not pin:
-        cores = sorted(primary_threads())
-        pin = tuple(cores[-cpus:]) if len(cores) > cpus else ()
+    pin = request.pin or _pinned(mode, cpus)
     return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)
+
+
+def _pinned(mode: Mode, cpus: int) -> tuple[int, ...]:
+    cores = sorted(primary_threads()) if mode == "walltime" else []
+    return tuple(cores[-cpus:]) if len(cores) > cpus else ()
+
+
+def shape_of_case(shape: GuestShape, needs: GuestNeeds) -> GuestShape:
+    """The run's guest with what a case asks for itself."""
+    cpus = needs.cpus or shape.cpus
+    return replace(
+        shape,
+        cpus=cpus,
+        pin=shape.pin if cpus == shape.cpus else _pinned(shape.mode, cpus),
+        possible_cpus=needs.possible_cpus,
+        numa_nodes=needs.numa_nodes or 1,
+    )

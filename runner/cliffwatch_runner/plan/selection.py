@@ -7,7 +7,7 @@ from cliffwatch.catalogue.discovery import DISCOVERED, Missing, Unsupported, dis
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
 from cliffwatch.failure import Failure
-from cliffwatch.samples import CaseOutcome
+from cliffwatch.samples import CaseOutcome, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ def select_cases(
     *,
     offered: frozenset[str] | None,
     release: tuple[int, int],
+    mode: Mode,
     cpus: int,
     memory_mib: int | None,
 ) -> Selection:
@@ -49,7 +50,7 @@ def select_cases(
     left_out: list[CaseOutcome] = []
     for suite in suites:
         for case in suite.cases(profile):
-            outcome = _cannot_run(suite, case, offered, release, cpus, memory_mib)
+            outcome = _cannot_run(suite, case, offered, release, mode, cpus, memory_mib)
             if outcome is None:
                 cases.append(case)
             else:
@@ -62,6 +63,7 @@ def _cannot_run(
     case: PlannedCase,
     offered: frozenset[str] | None,
     release: tuple[int, int],
+    mode: Mode,
     cpus: int,
     memory_mib: int | None,
 ) -> CaseOutcome | None:
@@ -73,6 +75,10 @@ def _cannot_run(
         return CaseOutcome(case=case.key, status="unsupported", reason=answer.reason)
     if isinstance(answer, Missing):
         return CaseOutcome(case=case.key, status="failed", reason=answer.reason)
+    if case.guest.concurrent and mode == "icount":
+        reason = "not measured in icount: CPUs of a guest that counts instructions take turns on one clock"
+        return CaseOutcome(case=case.key, status="unsupported", reason=reason)
+    cpus = case.guest.cpus or cpus
     if case.min_cpus > cpus:
         reason = f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
         return CaseOutcome(case=case.key, status="not-run", reason=reason)

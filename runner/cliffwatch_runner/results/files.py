@@ -82,7 +82,8 @@ def write_boot(
 
 
 def _environment(home: Path, parts: int) -> EnvironmentRecord:
-    texts = [read_guest_file(home / "1", f"guest/{name}") or "" for name in ("facts", "config", "stat-after")]
+    names = ("facts", "config", "config-from", "stat-after")
+    texts = [read_guest_file(home / "1", f"guest/{name}") or "" for name in names]
     return guest_environment(*texts, parts=parts)
 
 

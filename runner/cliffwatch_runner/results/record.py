@@ -38,6 +38,7 @@ from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmSettings
 from cliffwatch_runner.plan.plan import Plan
+from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.plan.subjects import Subject
 
 
@@ -94,17 +95,17 @@ def identity(facts: RunFacts) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def _of_arm(arm: BuiltArm) -> list[object]:
+    revision, settings = arm.subject.revision, arm.subject.settings
+    named = [None if revision is None else revision.commit, _kernel_digest(arm)]
+    return [*named, *([as_json(_settings(settings))] if settings != NO_SETTINGS else [])]
+
+
 def _given(facts: RunFacts) -> dict[str, object]:
     """What a user's own suites and data add; nothing for a run without them."""
     programs = {program.suite: program.digest for program in facts.programs}
     data = None if facts.data is None else facts.data.digest
     return {**({"programs": programs} if programs else {}), **({"data": data} if data else {})}
-
-
-def _of_arm(arm: BuiltArm) -> list[object]:
-    revision, settings = arm.subject.revision, arm.subject.settings
-    named = [None if revision is None else revision.commit, _kernel_digest(arm)]
-    return [*named, *([as_json(_settings(settings))] if settings != NO_SETTINGS else [])]
 
 
 def _kernel_digest(arm: BuiltArm) -> str:
@@ -230,7 +231,6 @@ def _failure(failure: Failure) -> FailureRecord:
 
 
 def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
-    guest = CaseGuest(cpus=shape.cpus, memory_mib=shape.memory_mib)
     return PlanRecord(
         seed=plan.seed,
         notable=plan.notable,
@@ -244,7 +244,7 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
                 warmup=case.warmup,
                 duration=case.duration,
                 deadline=case.deadline,
-                guest=guest,
+                guest=_guest(shape_of_case(shape, case.guest)),
             )
             for case in plan.cases
         ),
@@ -252,6 +252,15 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
             PlannedBootRecord(index=boot.index, block=boot.block, arm=boot.arm, stage=boot.stage, cases=boot.cases)
             for boot in plan.boots
         ),
+    )
+
+
+def _guest(shape: GuestShape) -> CaseGuest:
+    return CaseGuest(
+        cpus=shape.cpus,
+        memory_mib=shape.memory_mib,
+        possible_cpus=shape.possible_cpus,
+        numa_nodes=shape.numa_nodes,
     )
 
 

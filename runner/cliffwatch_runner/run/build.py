@@ -1,11 +1,13 @@
 """Builds what a run needs: the kernel of each arm, and one bench."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cliffwatch.counting import counted
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.bench import BenchProgram, build_bench
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
+from cliffwatch_runner.build.prebuilt import prebuilt_kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.host.capacity import free_disk
@@ -13,8 +15,6 @@ from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, missin
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.results.record import BuiltArm
 from cliffwatch_runner.run.progress import Progress
-
-_NO_PREBUILT = wrong_usage("prebuilt kernels are not measured yet", "name a revision")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ def _in_cache(arm: Subject, order: BuildOrder) -> bool:
 
 def _kernel(arm: Subject, order: BuildOrder) -> Kernel | Failure:
     progress, tools = order.progress, order.tools.of_arms[arm.arm]
-    if arm.revision is None:
-        return _NO_PREBUILT
-    progress.begin(f"build {arm.arm}", f"{arm.short} linux {arm.revision.release}")
+    if isinstance(arm.of, Path):
+        return _prebuilt(arm.arm, arm.of, order)
+    progress.begin(f"build {arm.arm}", f"{arm.short} linux {arm.of.release}")
     kernel = build_kernel(
         order.resolved.tree,
-        arm.revision,
+        arm.of,
         fragments=tools.fragments,
         toolchain=tools.toolchain,
         settings=order.settings,
@@ -105,6 +105,16 @@ def _kernel(arm: Subject, order: BuildOrder) -> Kernel | Failure:
         progress.end(f"{arm.short}: {kernel.message}")
     else:
         progress.end(f"{arm.short} {'was there' if kernel.was_there else 'built'}")
+    return kernel
+
+
+def _prebuilt(arm: str, path: Path, order: BuildOrder) -> Kernel | Failure:
+    order.progress.begin(f"unpack {arm}", path.name)
+    kernel = prebuilt_kernel(path, order.settings)
+    if isinstance(kernel, Failure):
+        order.progress.end(f"{path.name}: {kernel.message}")
+    else:
+        order.progress.end(f"linux {kernel.release} {'was there' if kernel.was_there else 'unpacked'}")
     return kernel
 
 

@@ -5,17 +5,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
+from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -45,9 +47,8 @@ class GuestSettings:
 
     programs: GuestPrograms
     shape: GuestShape
-    forbidden: tuple[str, ...]
     sandbox: Sandbox
-    argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
+    argv: Callable[..., Sequence[str]]
     hang_after: float
 
 
@@ -139,18 +140,18 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
 
 def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
     data = guest.programs.data
-    guest_cases = tuple(_guest_case(index, case, guest.shape, data) for index, case in cases)
+    shape = shape_of_case(guest.shape, cases[0][1].guest)
+    guest_cases = tuple(_guest_case(index, case, shape, data) for index, case in cases)
     return BootOrder(
         kernel=kernel,
         programs=guest.programs,
         cases=guest_cases,
-        shape=guest.shape,
-        forbidden=guest.forbidden,
+        shape=shape,
         limits=GuestLimits(
             quiet=guest.hang_after, cases={case.name: float(case.busy) for case in guest_cases}, host=_HOST_SECONDS
         ),
         sandbox=guest.sandbox,
-        argv=guest.argv,
+        argv=partial(guest.argv, shape=shape),
     )
 
 

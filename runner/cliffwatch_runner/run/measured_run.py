@@ -112,7 +112,8 @@ def _measured_on_locked_host(run: PreparedRun, written: _Record) -> RunFacts | F
 def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failure:
     """Boots the plan, and whatever boots the plan's stages add to it."""
     facts, progress, stop = run.facts, run.progress, run.stop
-    at_once = guests_at_once(facts.mode, facts.shape.cpus)
+    cpus = max(case.guest.cpus or facts.shape.cpus for case in facts.plan.cases)
+    at_once = guests_at_once(facts.mode, cpus)
     while True:
         plan = facts.plan
         written.write(facts)

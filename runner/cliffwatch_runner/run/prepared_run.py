@@ -11,6 +11,7 @@ from cliffwatch.samples import CONTROL
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
+from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
 from cliffwatch_runner.build.worktree import BuildSettings
@@ -18,6 +19,7 @@ from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.guest.boot import ArmKernel
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
+from cliffwatch_runner.plan.arms import ArmSettings
 from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, ResolvedRequest, check_tools
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
@@ -51,14 +53,20 @@ class PreparedRun:
     def kernels(self) -> dict[str, ArmKernel]:
         """The kernel of each arm and how it is started; an arm whose kernel did not build has none."""
         return {
-            name: ArmKernel(
-                folder=arm.kernel.folder,
-                arguments=arm.subject.settings.boot,
-                writes=arm.subject.settings.files(),
-            )
+            name: _arm_kernel(arm.kernel, arm.subject.settings)
             for name, arm in self.facts.arms.items()
             if isinstance(arm.kernel, Kernel)
         }
+
+
+def _arm_kernel(kernel: Kernel, settings: ArmSettings) -> ArmKernel:
+    return ArmKernel(
+        folder=kernel.folder,
+        config=kernel.given_config,
+        forbidden=forbidden_in_prebuilt() if kernel.prebuilt else FORBIDDEN,
+        arguments=settings.boot,
+        writes=settings.files(),
+    )
 
 
 def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
@@ -170,11 +178,10 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
 
 def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandbox: Sandbox) -> GuestSettings:
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
-    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), shape=facts.shape, cpus=housekeeping)
+    start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), cpus=housekeeping)
     return GuestSettings(
         programs=_guest_programs(facts, built),
         shape=facts.shape,
-        forbidden=FORBIDDEN,
         sandbox=sandbox,
         argv=start,
         hang_after=request.hang_after,

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from cliffwatch_runner import process
@@ -50,14 +51,29 @@ class UntrustedFolder:
         except _Unreadable as error:
             return UnfitFile(name=name, reason=_why(error.cause))
 
+    def below(self, name: str) -> "UntrustedFolder":
+        """A folder in it, which is followed as little if it is a link."""
+        assert name not in ("", ".", "..")
+        assert "/" not in name
+        return UntrustedFolder(self.mount_source / name)
+
+    def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
+        """The names in a folder, sorted, of the first `limit` that there are; none where there is no such folder."""
+        try:
+            with self._opened(folder, end=_FOLDER) as descriptor, os.scandir(descriptor) as entries:
+                return tuple(sorted(entry.name for entry in islice(entries, limit)))
+        except OSError:
+            return ()
+
     @contextmanager
-    def _opened(self, name: str) -> Iterator[int]:
-        """A descriptor of the file under a relative name, reached folder by folder without following a link."""
+    def _opened(self, name: str, end: int = _FILE) -> Iterator[int]:
+        """A descriptor of what lies under a relative name, reached folder by folder without following a link."""
         parts = PurePosixPath(name).parts
-        assert parts, name
         assert not {"..", "/"} & set(parts), name
         try:
-            descriptor = open_below(self.mount_source, parts, way=_FOLDER, end=_FILE)
+            descriptor = (
+                open_below(self.mount_source, parts, way=_FOLDER, end=end) if parts else os.open(self.mount_source, end)
+            )
         except OSError as error:
             raise _Unreadable(error) from error
         try:

@@ -1,0 +1,62 @@
+"""The header of an x86 kernel image, as the boot protocol has it (Documentation/arch/x86/boot.rst): its release and its payload."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_MAGIC = slice(0x202, 0x206)
+_BOOT_FLAG = slice(0x1FE, 0x200)
+_SETUP_SECTORS = 0x1F1
+_PROTOCOL, _RELEASE, _PAYLOAD, _PAYLOAD_LENGTH = 0x206, 0x20E, 0x248, 0x24C
+_SECTOR = 512
+_WITH_PAYLOAD = 0x0208
+"""The protocol that says where the payload lies: linux 2.6.26."""
+
+_FORM = re.compile(rb"([0-9A-Za-z][\w.+~-]{0,63})(?: |\0)")
+_SIZE_BEHIND = 4
+"""Behind the payload stands how large it was, but for gzip, which says so itself."""
+
+COMPRESSIONS: Mapping[str, bytes] = {
+    "gzip": b"\x1f\x8b",
+    "xz": b"\xfd7zXZ\0",
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "lz4": b"\x02\x21\x4c\x18",
+    "bzip2": b"BZh",
+    "lzma": b"\x5d\0\0",
+}
+"""What a payload begins with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BzImage:
+    """`release` is what `uname -r` will say; `payload` is vmlinux, compressed with `compression`."""
+
+    release: str
+    compression: str
+    payload: bytes
+
+
+def read_bz_image(image: bytes) -> BzImage | str:
+    """The parts of an image, or why it is none, in words that come after its name. Total."""
+    if image[_MAGIC] != b"HdrS" or image[_BOOT_FLAG] != b"\x55\xaa":
+        return "is no x86 kernel image (bzImage)"
+    if _number(image, _PROTOCOL, 2) < _WITH_PAYLOAD:
+        return "is of a kernel before linux 2.6.26"
+    at = _number(image, _RELEASE, 2) + _SECTOR
+    release = _FORM.match(image[at : at + 65])
+    if release is None:
+        return "names no release in its header"
+    begin = (image[_SETUP_SECTORS] + 1) * _SECTOR + _number(image, _PAYLOAD, 4)
+    length = _number(image, _PAYLOAD_LENGTH, 4)
+    payload = image[begin : begin + length]
+    if not length or len(payload) != length:
+        return "is cut off: its header names more than there is"
+    compression = next((name for name, start in COMPRESSIONS.items() if payload.startswith(start)), None)
+    if compression is None:
+        return f"is compressed in a way that is not known here (it is none of {', '.join(COMPRESSIONS)})"
+    kept = payload if compression == "gzip" else payload[:-_SIZE_BEHIND]
+    return BzImage(release=release[1].decode(), compression=compression, payload=kept)
+
+
+def _number(image: bytes, at: int, width: int) -> int:
+    return int.from_bytes(image[at : at + width], "little")

@@ -1,0 +1,76 @@
+"""Where an image, its configuration and its modules lie: in an unpacked package, in a folder like one, or beside each other.
+
+No link is followed below what the user named: a folder of his may be a package that he unpacked.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch_runner.build.images.bz_image import BzImage, read_bz_image
+from cliffwatch_runner.build.images.refused import refused
+from cliffwatch_runner.build.outputs import MIB
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile, UntrustedFolder
+
+LARGEST_IMAGE, LARGEST_CONFIG = 128 * MIB, 4 * MIB
+MODULE_FOLDERS = ("lib/modules", "usr/lib/modules")
+_MOST_NAMES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKernel:
+    """An image with the configuration that lies beside it. Its modules lie in one of `folders`."""
+
+    folders: tuple[UntrustedFolder, ...]
+    name: str
+    image: bytes
+    header: BzImage
+    config: bytes | None
+
+
+def find_named(path: Path) -> FoundKernel:
+    """The image that the user named, or the only one of a folder. Raises Refused."""
+    if not path.exists():
+        raise refused("there is no such file", "name a package, an image or a folder that has one")
+    named = path.resolve()
+    if named.is_dir():
+        return find_in(UntrustedFolder(named))
+    return _found((UntrustedFolder(named.parent), UntrustedFolder(named.parent.parent)), named.name)
+
+
+def find_in(top: UntrustedFolder) -> FoundKernel:
+    """The only image of a folder in which things lie as a package has them, or side by side. Raises Refused."""
+    images = [name for name in top.names(".", limit=_MOST_NAMES) if name.startswith(("vmlinuz", "bzImage"))]
+    images += [f"boot/{name}" for name in top.names("boot", limit=_MOST_NAMES) if name.startswith("vmlinuz")]
+    for modules in MODULE_FOLDERS:
+        below = [f"{modules}/{release}" for release in top.names(modules, limit=_MOST_NAMES)]
+        images += [f"{each}/vmlinuz" for each in below if "vmlinuz" in top.names(each, limit=_MOST_NAMES)]
+    if not images:
+        raise refused(
+            "it holds no kernel image (vmlinuz)",
+            "name the package of the image itself; a `-dbg`, a `-headers` or a meta-package has none",
+        )
+    if len(images) > 1:
+        raise refused(f"it holds more than one kernel image: {', '.join(images[:8])}", "name one of them")
+    return _found((top,), images[0])
+
+
+def _found(folders: tuple[UntrustedFolder, ...], image: str) -> FoundKernel:
+    content = folders[0].read(image, limit=LARGEST_IMAGE)
+    if isinstance(content, UnfitFile):
+        raise refused(f"its image {image} {content.reason}", "name the image itself, as a user who may read it")
+    header = read_bz_image(content)
+    if isinstance(header, str):
+        raise refused(f"its image {header}", "name a kernel image for x86-64 machines (vmlinuz, bzImage)")
+    config = _config_beside(folders, header.release)
+    return FoundKernel(folders=folders, name=image.rsplit("/", 1)[-1], image=content, header=header, config=config)
+
+
+def _config_beside(folders: tuple[UntrustedFolder, ...], release: str) -> bytes | None:
+    """The configuration in a file of its own; a plain name counts beside the image alone."""
+    names = [f"boot/config-{release}", f"config-{release}", *(f"{each}/{release}/config" for each in MODULE_FOLDERS)]
+    for index, folder in enumerate(folders):
+        for name in (*names, "config") if index == 0 else names:
+            config = folder.read(name, limit=LARGEST_CONFIG)
+            if not isinstance(config, UnfitFile):
+                return config
+    return None

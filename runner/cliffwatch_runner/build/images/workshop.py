@@ -1,0 +1,141 @@
+"""The sandbox in which somebody else's package is unpacked and what is compressed in it is decompressed."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.build.outputs import MIB
+from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.sandbox.limits import SandboxLimits
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+
+_SECONDS = 1800.0
+_DISK_BYTES = 8192 * MIB
+_FILE_BYTES = 1024 * MIB
+"""Several times what any kernel has: its package, and its vmlinux without debug information."""
+
+_EVIDENCE = 1000
+
+_UNPACK = """
+mkdir -p "$2" || exit
+member=$(ar t "$1" | grep '^data\\.tar') || { echo 'it has no data.tar: it is no Debian package'; exit 1; }
+case $member in
+  data.tar.xz) how='xz -dc' ;;
+  data.tar.zst) how='zstd -q -dc' ;;
+  data.tar.gz) how='gzip -dc' ;;
+  data.tar) how=cat ;;
+  *) echo "it is packed as $member, which is not known here"; exit 1 ;;
+esac
+ar p "$1" "$member" | $how | tar --extract --file - --directory "$2" --no-same-owner --no-same-permissions
+"""
+
+_DECOMPRESS = """
+while [ $# -gt 0 ]; do
+  case $1 in
+    none) cat < "$2" > "$3" ;;
+    gzip) gzip -dc < "$2" > "$3" ;;
+    xz) xz -dc --single-stream < "$2" > "$3" ;;
+    zstd) zstd -q -dc < "$2" > "$3" ;;
+    lz4) lz4 -q -dc < "$2" > "$3" ;;
+    bzip2) bzip2 -dc < "$2" > "$3" ;;
+    lzma) xz --format=lzma -dc < "$2" > "$3" ;;
+  esac || { echo "$1 does not decompress $(basename "$2")"; exit 1; }
+  shift 3
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Something compressed, and how; "none" is a way too."""
+
+    compression: str
+    content: bytes
+
+
+class Workshop:
+    """`output` is what its commands write; they read what they are given."""
+
+    def __init__(self, worktree: Worktree, given: Path, settings: BuildSettings) -> None:
+        self.settings = settings
+        self.output = worktree.output
+        self.log = worktree.log("prebuilt")
+        self._worktree = worktree
+        self._given = given
+
+    def give(self, name: str, content: bytes | Path) -> str:
+        """A file for the commands to read, with this content or that of a file; its path as they see it."""
+        path = self._given / name
+        if isinstance(content, Path):
+            shutil.copyfile(content, path)
+        else:
+            path.write_bytes(content)
+        path.chmod(0o644)
+        return str(self._worktree.given(name))
+
+    def path(self, name: str) -> str:
+        """What a command writes, as it sees it."""
+        return f"{self._worktree.build}/{name}"
+
+    def unpack_package(self, given: str, name: str) -> Failure | None:
+        return self.run(["sh", "-c", _UNPACK, "sh", given, self.path(name)])
+
+    def decompress(self, packed: Mapping[str, Packed]) -> Failure | None:
+        """Makes files of these names, all in one go: to begin and end a sandbox takes longer than what is done in it."""
+        words = [
+            word
+            for name, each in packed.items()
+            for word in (each.compression, self.give(f"{name}.packed", each.content), self.path(name))
+        ]
+        return self.run(["sh", "-c", _DECOMPRESS, "sh", *words])
+
+    def run(self, command: Sequence[str]) -> Failure | None:
+        """Why a command failed, with the end of what it said. Raises Stopped."""
+        self.log.unlink(missing_ok=True)
+        failure = self._worktree.make(command, self.log)
+        if failure is None or failure.whose == "host":
+            return failure
+        said = self.log.read_text(errors="replace")[-_EVIDENCE:] if self.log.exists() else ""
+        return replace(failure, evidence="\n".join(filter(None, (_reached(failure), said))))
+
+
+def _reached(failure: Failure) -> str:
+    """The limit at which a command was ended."""
+    return failure.message if failure.message.startswith("the build") else ""
+
+
+@contextmanager
+def workshop(settings: BuildSettings) -> Iterator[Workshop]:
+    """A workshop that leaves nothing. What one that was killed left is listed with the cache's leftovers."""
+    kernels = settings.cache / "kernels"
+    kernels.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".prebuilt-", dir=kernels))
+    try:
+        folder.chmod(0o755)
+        for name in ("source", "output", "ccache", "given", f"source/{BUILD}"):
+            (folder / name).mkdir()
+            (folder / name).chmod(0o755)
+        for written in ("output", "ccache", f"source/{BUILD}"):
+            settings.sandbox.give(folder / written)
+        limited = replace(settings, limits=_limits(settings))
+        worktree = Worktree(folder, folder / "ccache", folder / "given", limited)
+        try:
+            yield Workshop(worktree, folder / "given", settings)
+        finally:
+            worktree.discard()
+    finally:
+        remove_tree(folder)
+
+
+def _limits(settings: BuildSettings) -> SandboxLimits:
+    of = settings.limits
+    return replace(
+        of,
+        seconds=min(of.seconds, _SECONDS),
+        disk_bytes=min(of.disk_bytes, _DISK_BYTES),
+        file_bytes=min(of.file_bytes, _FILE_BYTES),
+    )

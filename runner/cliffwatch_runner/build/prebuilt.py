@@ -1,0 +1,225 @@
+"""Kernels that somebody else built: a distribution's package, an image with its configuration, or a folder that has these.
+
+A package is hostile input: it is unpacked, and what is compressed in it is decompressed, in the sandbox. The host takes named
+files of limited size out of it and follows no link (cliffwatch_runner.sandbox.untrusted_files).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.build.cache.entries import locked, new_entry
+from cliffwatch_runner.build.images.bz_image import BzImage
+from cliffwatch_runner.build.images.config import modules_wanted, refused_config, stated_differences, without_btf
+from cliffwatch_runner.build.images.finding import LARGEST_CONFIG, FoundKernel, find_in, find_named
+from cliffwatch_runner.build.images.initramfs import initramfs
+from cliffwatch_runner.build.images.modules import take_modules
+from cliffwatch_runner.build.images.refused import Refused, refused, said
+from cliffwatch_runner.build.images.workshop import Packed, Workshop, workshop
+from cliffwatch_runner.build.kernel import INITRAMFS, RECORD, Kernel, cached_kernel, trust_names
+from cliffwatch_runner.build.kernel_config import parse_config
+from cliffwatch_runner.build.outputs import MIB
+from cliffwatch_runner.build.worktree import BuildSettings
+from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
+
+_RECIPE = "1"
+"""Raised when the way of taking a kernel changes what comes out."""
+
+_LARGEST_PACKAGE, _LARGEST_BTF, _LARGEST_INIT = 4096 * MIB, 128 * MIB, 1 * MIB
+_UNPACKED = "unpacked"
+
+_LOOK_INTO = """
+rm -rf -- "$1/config" "$1/btf" || exit
+at=$(LC_ALL=C grep -abo -m 1 IKCFG_ST "$1/vmlinux" | head -n 1 | cut -d : -f 1)
+[ -z "$at" ] || tail -c "+$((at + 9))" "$1/vmlinux" | gzip -dcq > "$1/config"
+objcopy --dump-section ".BTF=$1/btf" "$1/vmlinux" /dev/null
+exit 0
+"""
+"""What CONFIG_IKCONFIG puts into a kernel, its configuration packed with gzip between two marks, and its types."""
+
+_COMPILE = (
+    *("env", "CCACHE_DISABLE=1", "gcc", "-O2", "-Wall", "-static", "-nostdlib", "-ffreestanding"),
+    *("-fno-stack-protector", "-fno-tree-loop-distribute-patterns"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What of a kernel goes into the cache."""
+
+    image: bytes
+    config: bytes
+    btf: bytes
+    initramfs: bytes | None
+    record: Mapping[str, object]
+
+
+def prebuilt_kernel(path: Path, settings: BuildSettings) -> Kernel | Failure:
+    """The kernel of a package (.deb), of an image with its configuration beside it, or of a folder that has both.
+
+    From the cache, by its content, or taken now. A Failure says why it cannot be measured: no types, a debug configuration, drivers
+    that it does not have. Raises Stopped where the user asked to stop; OSError where the cache cannot be written.
+    """
+    try:
+        found = None if _is_package(path) else find_named(path)
+        return _kernel(path, found, settings)
+    except Refused as refusal:
+        return replace(refusal.failure, message=f"{path.name or path}: {refusal.failure.message}")
+
+
+def _is_package(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            archive = file.read(8) == b"!<arch>\n"
+    except PermissionError:
+        raise refused("you may not read it", "give yourself a copy that you may read") from None
+    if archive and path.stat().st_size > _LARGEST_PACKAGE:
+        raise refused("it is larger than any kernel's package", "name the package of the kernel image alone")
+    return archive
+
+
+def _kernel(path: Path, found: FoundKernel | None, settings: BuildSettings) -> Kernel:
+    digest = _digest(path, found, settings)
+    folder = settings.cache / "kernels" / digest
+    kernel = cached_kernel(folder, settings)
+    if kernel is not None:
+        return kernel
+
+    def waiting() -> None:
+        settings.report_progress(None, "waiting for another process that takes the same kernel")
+
+    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+        kernel = cached_kernel(folder, settings)
+        if kernel is not None:
+            return kernel
+        with workshop(settings) as shop:
+            parts = _taken(shop, found or _unpacked(shop, path))
+        _store(folder, parts)
+    kernel = cached_kernel(folder, settings, was_there=False)
+    assert kernel is not None
+    return kernel
+
+
+def _digest(path: Path, found: FoundKernel | None, settings: BuildSettings) -> str:
+    """A package's name is of its bytes; an image's of its own and its configuration's, as it takes no modules but those built with it."""
+    content = hashlib.sha256()
+    if found is None:
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256")
+    else:
+        content.update(hashlib.sha256(found.image).digest() + hashlib.sha256(found.config or b"").digest())
+    parts = (_RECIPE, _own_init(), content.hexdigest(), *trust_names(settings.trust))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _own_init() -> str:
+    return (files("cliffwatch_runner.guest") / "initramfs_init.c").read_text()
+
+
+def _unpacked(shop: Workshop, package: Path) -> FoundKernel:
+    shop.settings.report_progress(None, f"unpacking {package.name}")
+    failure = shop.unpack_package(shop.give("package", package), _UNPACKED)
+    if failure is not None:
+        raise said(failure, "it does not unpack", "fetch it once more, and see that it is a Debian package (.deb)")
+    return find_in(shop.output.below(_UNPACKED))
+
+
+def _taken(shop: Workshop, found: FoundKernel) -> _Parts:
+    """Everything of the kernel. Raises Refused with why it cannot be measured, as soon as that is known."""
+    release = found.header.release
+    if found.config is not None:
+        _check(found.config)
+    shop.settings.report_progress(None, f"types of {release}")
+    _look_into(shop, found.header)
+    config = _config_inside(shop) or found.config
+    if config is None:
+        raise refused(
+            f"there is no configuration of it: no config-{release} beside it, and none in the image",
+            "put it beside the image under that name (Ubuntu's comes in linux-modules: unpack both packages into one folder, and name that)",
+        )
+    values = _check(config)
+    btf = _types(shop)
+    shop.settings.report_progress(None, f"modules of {release}")
+    modules = take_modules(shop, found, modules_wanted(values))
+    loaded = (f"drivers from an initial file system: {', '.join(modules)}",) if modules else ()
+    shows = values.get("CONFIG_IKCONFIG_PROC") == "y"
+    whence = () if shows else ("its configuration is the package's, as the kernel itself shows none",)
+    return _Parts(
+        image=found.image,
+        config=config,
+        btf=btf,
+        initramfs=initramfs(_compiled_init(shop), modules) if modules else None,
+        record={
+            "release": release,
+            "notes": [f"prebuilt: {found.name}", *whence, *loaded, *stated_differences(values)],
+            "config_digest": hashlib.sha256(config).hexdigest(),
+            "prebuilt": True,
+            "shows_config": shows,
+        },
+    )
+
+
+def _check(config: bytes) -> Mapping[str, str]:
+    values = parse_config(config.decode(errors="replace"))
+    failure = refused_config(values)
+    if failure is not None:
+        raise Refused(failure)
+    return values
+
+
+def _look_into(shop: Workshop, header: BzImage) -> None:
+    """Leaves what the image holds in the workshop: vmlinux, and of it `config` and `btf` where it has them."""
+    failure = shop.decompress({"vmlinux": Packed(header.compression, header.payload)})
+    if failure is not None:
+        raise said(
+            failure,
+            f"what its image holds does not decompress ({header.compression})",
+            f"install {header.compression}, or fetch the kernel once more",
+        )
+    failure = shop.run(["sh", "-c", _LOOK_INTO, "sh", shop.path(".")])
+    if failure is not None:
+        raise said(failure, "what its image holds cannot be looked into", "fetch the kernel once more")
+
+
+def _config_inside(shop: Workshop) -> bytes | None:
+    """The configuration that the image itself holds; where it has one, no other counts."""
+    config = shop.output.read("config", limit=LARGEST_CONFIG)
+    return None if isinstance(config, UnfitFile) else config or None
+
+
+def _types(shop: Workshop) -> bytes:
+    btf = shop.output.read("btf", limit=_LARGEST_BTF)
+    if isinstance(btf, UnfitFile) or not btf:
+        raise Refused(without_btf("its image has no section .BTF"))
+    return btf
+
+
+def _compiled_init(shop: Workshop) -> bytes:
+    failure = shop.run([*_COMPILE, "-o", shop.path("init"), shop.give("init.c", _own_init().encode())])
+    init = shop.output.read("init", limit=_LARGEST_INIT)
+    if failure is None and isinstance(init, bytes):
+        return init
+    raise Refused(
+        Failure(
+            whose="host",
+            message="the first program of its guests does not compile",
+            next_step="install gcc (`cliffwatch doctor` says what builds need)",
+            evidence="" if failure is None else failure.evidence,
+        )
+    )
+
+
+def _store(folder: Path, parts: _Parts) -> None:
+    with new_entry(folder) as entry:
+        (entry / "bzImage").write_bytes(parts.image)
+        (entry / "config").write_bytes(parts.config)
+        (entry / "btf").write_bytes(parts.btf)
+        if parts.initramfs is not None:
+            (entry / INITRAMFS).write_bytes(parts.initramfs)
+        (entry / RECORD).write_text(json.dumps(dict(parts.record)) + "\n")

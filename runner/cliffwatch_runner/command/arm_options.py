@@ -1,0 +1,69 @@
+"""The options of `cliffwatch run` that say what is compared: base and head, or arms."""
+
+from collections.abc import Callable, MutableMapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[ArmRequest, ...]:
+    arms = [parse_arm(value) for value in values]
+    for arm in arms:
+        if isinstance(arm, Failure):
+            raise click.BadParameter(f"{arm.message}; {arm.next_step}")
+    return tuple(arm for arm in arms if isinstance(arm, ArmRequest))
+
+
+_OPTIONS = (
+    click.option("--base", help="Revision to compare with: branch, tag or hash; default of --series: its base-commit."),
+    click.option("--head", help="Revision with the change."),
+    click.option(
+        "--series",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Mailbox with a patch series, as b4 and lore give it; head is the series on base.",
+    ),
+    click.option(
+        "--kernel",
+        type=click.Path(path_type=Path, exists=True),
+        help="Prebuilt kernel as head: a distribution's package, an image with its config, or a folder with these.",
+    ),
+    click.option(
+        "--arm",
+        "arms",
+        multiple=True,
+        metavar="NAME=SUBJECT…",
+        callback=_arms,
+        help=(
+            "Arm of a run of any number of them, in place of --base and --head; the first is what the others are compared with: "
+            "'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'."
+        ),
+    ),
+    click.option(
+        "--arms",
+        "arms_file",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="TOML file of arms, a table [[arm]] each.",
+    ),
+    click.option("--patch", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Patch on top of head."),
+)
+
+
+def arm_options(command: F) -> F:
+    """Adds the options, in their order; a command gets `base`, `head`, `series`, `kernel`, `patch`, `arms` and `arms_file`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | Failure:
+    """Takes `arms` and `arms_file` from the options: those of the file come first."""
+    file, arms = options.pop("arms_file"), options.pop("arms")
+    assert isinstance(arms, tuple)
+    of_file = read_arms(file) if isinstance(file, Path) else ()
+    return of_file if isinstance(of_file, Failure) else (*of_file, *arms)

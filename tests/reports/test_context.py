@@ -1,0 +1,31 @@
+"""What a report says of a run besides its numbers."""
+
+from made_documents import made_record
+
+from cliffwatch.formats.run_record import ArmFacts, ArmRecord
+from cliffwatch.reports.context import context_of_record
+
+OURS, DEBIANS = "a" * 64, "d" * 64
+
+
+def arm(name: str, config: str, *notes: str) -> ArmRecord:
+    return ArmRecord(name=name, label=name, facts=ArmFacts(config=config), config_notes=notes)
+
+
+def test_configurations_that_differ_are_in_the_report_and_what_all_have_in_common_is_not() -> None:
+    arms = (
+        arm("base", OURS, "CONFIG_BASE_FULL is unknown to this tree, not y"),
+        arm("control", OURS, "CONFIG_BASE_FULL is unknown to this tree, not y"),
+        arm("head", DEBIANS, "CONFIG_BASE_FULL is unknown to this tree, not y", "CONFIG_HZ_1000 is n, not y"),
+        arm("other", DEBIANS, "CONFIG_BASE_FULL is unknown to this tree, not y", "CONFIG_HZ_1000 is n, not y"),
+    )
+
+    notes = context_of_record(made_record(arms=arms, notes=("booted at noon",)), None).notes
+
+    assert notes == ("booted at noon", "head, other: CONFIG_HZ_1000 is n, not y")
+
+
+def test_arms_of_one_configuration_say_nothing_of_it() -> None:
+    arms = (arm("base", OURS, "CONFIG_HZ_1000 is n, not y"), arm("head", OURS))
+
+    assert context_of_record(made_record(arms=arms), None).notes == ()

@@ -1,0 +1,120 @@
+"""What cases ask of their guest: read from suites, planned by shape, and started as asked."""
+
+from pathlib import Path
+
+import pytest
+
+from cliffwatch.catalogue.read import read_suite
+from cliffwatch.catalogue.suite import ANY_GUEST, GuestNeeds, Suite
+from cliffwatch_runner.guest.argv import SANDBOX_FOLDERS, GuestShape, vng_argv
+from cliffwatch_runner.plan.plan import make_plan
+from cliffwatch_runner.plan.run_plan import shape_of_case
+from cliffwatch_runner.plan.selection import Selection, select_cases
+
+SUITE = """
+title = "Shapes"
+about = "Cases of several guests"
+[profiles]
+smoke = { warmup = 1, duration = 1 }
+standard = { warmup = 1, duration = 1 }
+full = { warmup = 1, duration = 1 }
+[metrics]
+hits-throughput = { unit = "M ops/s", better = "higher" }
+hits-latency = { unit = "ns/op", better = "lower" }
+important-hits-throughput = { unit = "M ops/s", better = "higher" }
+[[benchmark]]
+name = "local-storage-cache-seq-get"
+kind = "local-storage"
+since = "6.0"
+about = "Gets the storage of each map in turn"
+deadline = 60
+icount = { assume = "exact" }
+[[benchmark.sweep]]
+params = { nr_maps = [1, 16] }
+profiles = ["smoke"]
+[[benchmark.sweep]]
+params = { nr_maps = 17 }
+profiles = ["smoke"]
+guest = GUEST
+"""
+
+
+def suite(folder: Path, guest: str) -> Suite:
+    (folder / "shapes").mkdir()
+    file = folder / "shapes" / "suite.toml"
+    file.write_text(SUITE.replace("GUEST", guest))
+    read = read_suite(file)
+    assert isinstance(read, Suite), read
+    return read
+
+
+def selected(of: Suite, mode: str = "icount") -> Selection:
+    return select_cases([of], "smoke", offered=None, release=(6, 12), mode=mode, cpus=1, memory_mib=None)  # type: ignore[arg-type]
+
+
+def test_a_sweep_runs_over_guests_whose_shape_is_a_parameter_of_the_case(tmp_path: Path) -> None:
+    cases = selected(suite(tmp_path, "{ possible_cpus = [1, 16], numa_nodes = 2 }")).cases
+
+    assert [str(case.key) for case in cases] == [
+        "local-storage-cache-seq-get/nr_maps=1",
+        "local-storage-cache-seq-get/nr_maps=16",
+        "local-storage-cache-seq-get/nr_maps=17/possible-cpus=1/numa-nodes=2",
+        "local-storage-cache-seq-get/nr_maps=17/possible-cpus=16/numa-nodes=2",
+    ]
+    assert [case.argv for case in cases][2:] == [("--nr_maps", "17", "local-storage-cache-seq-get")] * 2
+    assert [case.guest for case in cases][:2] == [ANY_GUEST, ANY_GUEST]
+
+
+def test_a_block_boots_every_arm_once_in_each_shape(tmp_path: Path) -> None:
+    cases = selected(suite(tmp_path, "{ cpus = [2, 4] }")).cases
+    plan = make_plan(cases, arms=("base", "head"), boots=2, seed=7)
+
+    for block in range(2):
+        boots = [boot for boot in plan.boots if boot.block == block]
+        assert len(boots) == 3 * 2
+        for arm in ("base", "head"):
+            shapes = [{plan.cases[case].guest.params for case in boot.cases} for boot in boots if boot.arm == arm]
+            assert all(len(each) == 1 for each in shapes)
+            assert sorted(next(iter(each)) for each in shapes) == [(), (("guest-cpus", "2"),), (("guest-cpus", "4"),)]
+
+
+def test_threads_that_run_at_the_same_time_are_not_measured_where_instructions_are_counted(tmp_path: Path) -> None:
+    of = suite(tmp_path, "{ cpus = 4, concurrent = true }")
+
+    (outcome,) = selected(of).left_out
+    assert outcome.status == "unsupported"
+    assert outcome.reason.startswith("not measured in icount: CPUs of a guest that counts instructions take turns")
+    assert selected(of, "walltime").left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("needs", "words"),
+    [
+        (GuestNeeds(cpus=4), ["--cpus", "4"]),
+        (GuestNeeds(possible_cpus=16), ["--cpus", "1,maxcpus=16"]),
+        (GuestNeeds(cpus=4, numa_nodes=2), ["--numa", "1024M,cpus=0-1", "--numa", "1024M,cpus=2-3"]),
+        (GuestNeeds(cpus=1, numa_nodes=2), ["--numa", "1024M,cpus=0-0", "--numa", "1024M"]),
+        (GuestNeeds(cpus=5, numa_nodes=2), ["--numa", "1024M,cpus=0-1", "--numa", "1024M,cpus=2-4"]),
+    ],
+)
+def test_a_guest_is_started_as_its_cases_ask(needs: GuestNeeds, words: list[str]) -> None:
+    shape = shape_of_case(GuestShape(mode="icount", cpus=1, memory_mib=2048), needs)
+    argv = vng_argv(shape, SANDBOX_FOLDERS, None, ["true"])
+
+    assert any(argv[index : index + len(words)] == words for index in range(len(argv)))
+    assert shape.wanted()["cpus"] == str(needs.cpus or 1)
+    assert shape.wanted().get("possible") == (str(needs.possible_cpus) if needs.possible_cpus else None)
+    assert shape.wanted().get("nodes") == (str(needs.numa_nodes) if needs.numa_nodes else None)
+
+
+@pytest.mark.parametrize(
+    "guest", ["{ cpus = 0 }", "{ cpus = [] , colour = 1 }", "{ numa_nodes = 17 }", '{ cpus = "4" }']
+)
+def test_a_guest_that_cannot_be_is_refused_with_its_line(guest: str, tmp_path: Path) -> None:
+    (tmp_path / "shapes").mkdir()
+    file = tmp_path / "shapes" / "suite.toml"
+    file.write_text(SUITE.replace("GUEST", guest))
+    errors = read_suite(file)
+
+    assert not isinstance(errors, Suite)
+    assert errors[0].line == file.read_text().splitlines().index(f"guest = {guest}") + 1
