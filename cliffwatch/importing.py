@@ -18,6 +18,7 @@ from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, Mode, Sample
 from cliffwatch.stats.stages import Stages
 
 if TYPE_CHECKING:
+    from cliffwatch.formats.declared_metrics import Declared
     from cliffwatch.parsers.table.reading import Table
 
 LARGEST_FILE_BYTES = 64 << 20
@@ -110,8 +111,11 @@ def import_file(path: Path) -> ImportedFile | Failure:
 def _of_table(table: "Table", path: Path) -> ImportedFile | Failure:
     if not any(boot.samples or boot.outcomes for arm in table.arms.values() for boot in arm.boots):
         return _no_result(path, table.problems)
+    declared = _declared(table.settings)
     arms = {
-        name: replace(arm, name=name or path.name, label=arm.label or (f"{path}:{name}" if name else str(path)))
+        name: replace(
+            arm, declared=declared, name=name or path.name, label=arm.label or (f"{path}:{name}" if name else str(path))
+        )
         for name, arm in table.arms.items()
     }
     one_run = table.one_run and table.settings.get("one-run") != "no"
@@ -151,6 +155,14 @@ def _fraction(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _declared(settings: Mapping[str, str]) -> "Declared":
+    if "declared" not in settings:
+        return {}
+    from cliffwatch.formats.declared_metrics import read_declared  # noqa: PLC0415 - for suites of the user's own
+
+    return read_declared(settings)
 
 
 def _stages(settings: Mapping[str, str]) -> Stages | None:
@@ -207,6 +219,7 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         environment={key: settings[key] for key in COMPARED if key in settings} if known_mode else {},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
         assumed={} if known_mode else parsed.assumed,
+        declared=_declared(settings),
     )
 
 

@@ -174,7 +174,7 @@ def _exported(sides: Sides) -> str:
         arms = [sides.base, sides.head, *sides.further]
     if sides.control is not None:
         arms.append(replace(sides.control, name="control"))
-    settings = run_settings(sides.notable, sides.stages, one_run=sides.one_run)
+    settings = run_settings(sides.notable, sides.stages, one_run=sides.one_run, arms=arms)
     return go_bench_report(arms, sides.traits(), settings=settings)
 
 

@@ -87,12 +87,13 @@ def _read(path: Path) -> _Source | Failure:
         imported = import_file(path)
         if isinstance(imported, Failure):
             return imported
-        settings = run_settings(imported.notable, imported.stages, one_run=imported.one_run or len(imported.arms) == 1)
+        arms, one_run = imported.arms.values(), imported.one_run or len(imported.arms) == 1
+        settings = run_settings(imported.notable, imported.stages, one_run=one_run, arms=arms)
         return _Source(name=path, arms=imported.arms, settings=settings, run=imported.run, record=None)
     read = read_run(path)
     if isinstance(read, Failure):
         return read
-    settings = run_settings(read.record.plan.notable, read.stages)
+    settings = run_settings(read.record.plan.notable, read.stages, arms=read.arms.values())
     return _Source(name=path, arms=read.arms, settings=settings, run=read.record.identity, record=read.record)
 
 

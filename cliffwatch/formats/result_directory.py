@@ -11,11 +11,12 @@ from typing import TypeVar
 
 from cliffwatch.failure import Failure
 from cliffwatch.formats.boot_record import BootRecord, Measured, SamplesRecord
+from cliffwatch.formats.declared_metrics import declared_of
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import ArmRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
-from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits
+from cliffwatch.samples import Arm, Boot, CaseKey
 from cliffwatch.stats.stages import Stages
 
 _LARGEST_JSON_BYTES = 64 << 20
@@ -84,18 +85,8 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) ->
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
         meant=meant_to_differ(about),
-        declared=_declared(record),
+        declared=declared_of(record.declared),
     )
-
-
-def _declared(record: RunRecord) -> dict[tuple[str, str, str], MetricTraits]:
-    """What suites of the user's own say of their metrics."""
-    return {
-        (each.suite, each.benchmark, each.metric): MetricTraits(
-            better=each.better, assume=each.assume, repeatability=each.repeatability, primary=each.primary
-        )
-        for each in record.declared
-    }
 
 
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from cliffwatch.formats.declared_metrics import DeclaredMetricRecord
 from cliffwatch.formats.values import (
     LARGEST_PLAN,
     MOST_ARMS,
@@ -27,7 +28,7 @@ from cliffwatch.formats.values import (
     Stage,
     Text,
 )
-from cliffwatch.samples import Assume, Better, Mode
+from cliffwatch.samples import Mode
 from cliffwatch.stats.stages import Look, Stages
 
 FORMAT: Final = "cliffwatch-run"
@@ -174,19 +175,6 @@ class ProgramRecord(Part, frozen=True, kw_only=True):
     digest: Digest
     source_digest: Digest
     fixed_seed: bool | None
-
-
-class DeclaredMetricRecord(Part, frozen=True, kw_only=True):
-    """What a suite of the user's own says of a metric of one of its benchmarks, in the run's mode."""
-
-    suite: Name
-    benchmark: Name
-    metric: Name
-    unit: Name
-    better: Better
-    primary: bool
-    assume: Assume
-    repeatability: Share = 0.0
 
 
 class DataRecord(Part, frozen=True, kw_only=True):

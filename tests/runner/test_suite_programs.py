@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_run_command import run
+from test_run_command import cliffwatch, run
 from toy import TESTS, change, git
 
 from cliffwatch.catalogue.suite import Program
@@ -47,14 +47,27 @@ def test_each_metric_that_decides_has_a_verdict_of_its_own(repository: Path, cou
     assert {name: (row["verdict"], row["unit"], row["primary"]) for name, row in found.items()} == {
         "10 insns": ("unchanged", "insns", True),
         "10 states": ("regression", "states", True),
-        "10 misses": ("unchanged", "misses/op", False),
+        "10 misses/op": ("unchanged", "misses/op", False),
         "10 bytes": ("inconclusive", "bytes", False),
         "20 insns": ("unchanged", "insns", True),
         "20 states": ("regression", "states", True),
-        "20 misses": ("unchanged", "misses/op", False),
+        "20 misses/op": ("unchanged", "misses/op", False),
         "20 bytes": ("inconclusive", "bytes", False),
     }
     assert found["10 states"]["change"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("form", ["go-bench", "csv"])
+def test_an_exported_file_has_the_verdicts_of_its_run(repository: Path, counter: Path, form: str) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Visit more states")
+    of_run = rows(run(repository, "--suite", counter, "--format", "json").stdout)
+    file = repository.parent / "exported"
+    cliffwatch("export", repository.parent / "results", "--format", form, "--out", file)
+    of_file = rows(cliffwatch("compare", file, "--format", "json").stdout)
+
+    assert {name: (row["verdict"], row["primary"], row["threshold"]) for name, row in of_file.items()} == {
+        name: (row["verdict"], row["primary"], row["threshold"]) for name, row in of_run.items()
+    }
 
 
 def test_the_record_says_which_program_measured_and_needs_no_bench(repository: Path, counter: Path) -> None:
@@ -128,12 +141,12 @@ def test_what_a_tree_alone_has_gets_its_arguments_and_its_data(repository: Path,
         (
             "fewer",
             2,
-            "printed no states in states, which its suite declares as deciding; it printed bytes, insns, misses",
+            "printed no states in states, which its suite declares as deciding; it printed bytes, insns, misses/op",
         ),
         (
             "other-unit",
             2,
-            "printed no insns in insns, which its suite declares as deciding; it printed bytes, cycles, misses",
+            "printed no insns in insns, which its suite declares as deciding; it printed bytes, cycles, misses/op",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from cliffwatch.formats.declared_metrics import declared_setting
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import stages_record
 from cliffwatch.parsers.go_bench import unit_of
@@ -33,11 +34,16 @@ def go_bench_report(
     return visible(format_go_bench(arms, exported, settings=settings, of_run=of_run))
 
 
-def run_settings(notable: float | None, stages: Stages | None, *, one_run: bool = True) -> dict[str, str]:
-    """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see `Method`."""
+def run_settings(
+    notable: float | None, stages: Stages | None, *, one_run: bool = True, arms: Iterable[Arm] = ()
+) -> dict[str, str]:
+    """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see `Method`. Of `arms` it is what suites
+    of the user's own declare.
+    """
     settings = {} if one_run else {"one-run": "no"}
     if notable is not None:
         settings["notable"] = repr(notable)
     if stages is not None:
         settings["stages"] = json.dumps(as_json(stages_record(stages)))
-    return settings
+    declared = declared_setting(arms)
+    return {**settings, **({"declared": declared} if declared else {})}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import cliffwatch
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.declared_metrics import DeclaredMetricRecord
 from cliffwatch.formats.reading import Wrong, as_json, written
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.formats.run_record import (
@@ -17,7 +18,6 @@ from cliffwatch.formats.run_record import (
     BenchRecord,
     CaseGuest,
     DataRecord,
-    DeclaredMetricRecord,
     FailureRecord,
     PlannedBootRecord,
     PlannedCaseRecord,

@@ -1,0 +1,72 @@
+"""What suites of the user's own say of their metrics: a part of run.json, and a setting of exported files."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from msgspec import Meta
+
+from cliffwatch.formats.reading import Wrong, as_json, read_as
+from cliffwatch.formats.values import LARGEST_PLAN, Name, Part, Share
+from cliffwatch.samples import Arm, Assume, Better, MetricTraits
+
+Declared = dict[tuple[str, str, str], MetricTraits]
+"""By suite, benchmark and metric."""
+
+
+class DeclaredTraits(Part, frozen=True, kw_only=True):
+    """What is declared of a metric of a benchmark, in the mode in which it was measured."""
+
+    suite: Name
+    benchmark: Name
+    metric: Name
+    better: Better | None
+    primary: bool
+    assume: Assume
+    repeatability: Share = 0.0
+
+    @property
+    def traits(self) -> MetricTraits:
+        return MetricTraits(
+            better=self.better, assume=self.assume, repeatability=self.repeatability, primary=self.primary
+        )
+
+
+class DeclaredMetricRecord(DeclaredTraits, frozen=True, kw_only=True):
+    """The same with the unit, as run.json has it."""
+
+    unit: Name
+
+
+class _Setting(Part, frozen=True, kw_only=True):
+    metrics: Annotated[tuple[DeclaredTraits, ...], Meta(max_length=LARGEST_PLAN)]
+
+
+def declared_of(records: Iterable[DeclaredTraits]) -> Declared:
+    return {(each.suite, each.benchmark, each.metric): each.traits for each in records}
+
+
+def declared_setting(arms: Iterable[Arm]) -> str:
+    """What the arms' suites declare, as one line of JSON; empty where they declare nothing."""
+    declared = {key: traits for arm in arms for key, traits in arm.declared.items()}
+    metrics = tuple(
+        DeclaredTraits(
+            suite=suite,
+            benchmark=benchmark,
+            metric=metric,
+            better=traits.better,
+            primary=traits.primary,
+            assume=traits.assume,
+            repeatability=traits.repeatability,
+        )
+        for (suite, benchmark, metric), traits in declared.items()
+    )
+    return json.dumps(as_json(_Setting(metrics=metrics))) if metrics else ""
+
+
+def read_declared(settings: Mapping[str, str]) -> Declared:
+    """What the setting `declared` says; nothing where there is none that can be read."""
+    if "declared" not in settings:
+        return {}
+    read = read_as(settings["declared"].encode(), _Setting)
+    return {} if isinstance(read, Wrong) else declared_of(read.metrics)
