@@ -101,7 +101,9 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         )
         if stored is None:
             raise Refusal(
-                404, "not compared", "this run is not compared yet: its last boots are not here, or it has one arm"
+                404,
+                "not compared",
+                "this run is not compared yet: its last boots are not here, or it has no arms that are called base and head",
             )
         body = run_document(connection, stored, row.platform, row.mode)
     return answer_bytes(request, body, JSON, tag=stored.digest)

@@ -201,7 +201,12 @@ def _pair(connection: Connection[Any], target: TargetBase | None, head: Revision
 def _own_arms(connection: Connection[Any], run: RunRow) -> Paired:
     arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
     if not {"base", "head"} <= set(arms):
-        raise Refusal(422, "one arm", f"run {run.digest[:12]} has one arm: name two runs, as RUN...RUN")
+        raise Refusal(
+            422,
+            "no base and head",
+            f"run {run.digest[:12]} has no arms that are called base and head: name two runs, as RUN...RUN, or compare"
+            " its arms where it was measured (cliffwatch compare)",
+        )
     return _of_arms(connection, run, arms["base"], run, arms["head"])
 
 
