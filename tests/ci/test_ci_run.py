@@ -16,7 +16,7 @@ from cliffwatch.pull_request.policy import DEFAULT, EMULATED, Target
 from cliffwatch_runner.ci import measuring
 from cliffwatch_runner.ci.job_plan import JobPlan, planned, read_job_plan
 
-pytestmark = pytest.mark.usefixtures("stand_in_guest")
+pytestmark = [pytest.mark.usefixtures("stand_in_guest"), pytest.mark.namespaces]
 
 BENCH_HOST = Target(platform="amd-rome", mode="walltime", runs_on=("self-hosted",))
 

@@ -25,7 +25,7 @@ from cliffwatch_runner.run import prepared_run
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.namespaces]
 
 SECRET = "the-secret-of-the-host"
 BENCH_MAKEFILE = "tools/testing/selftests/bpf/Makefile"

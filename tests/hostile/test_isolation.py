@@ -45,6 +45,7 @@ def toy_run(folder: Path, isolation: str, prefix: list[str]) -> str:
     return ended.stdout.strip()
 
 
+@pytest.mark.namespaces
 def test_without_namespaces_a_run_ends_before_anything_is_built_and_says_what_to_do(tmp_path: Path) -> None:
     text = toy_run(tmp_path, "auto", in_a_namespace_without_namespaces())
 
@@ -55,6 +56,7 @@ def test_without_namespaces_a_run_ends_before_anything_is_built_and_says_what_to
     assert not (tmp_path / "cache" / "worktrees").exists()
 
 
+@pytest.mark.namespaces
 def test_on_the_users_word_it_builds_and_boots_without_and_the_record_says_so(tmp_path: Path) -> None:
     text = toy_run(tmp_path, "none", in_a_namespace_without_namespaces())
 
@@ -126,6 +128,7 @@ print("ended")
 """
 
 
+@pytest.mark.namespaces
 def test_a_build_in_the_callers_session_gets_neither_to_his_terminal_nor_into_a_session_of_its_own(
     tmp_path: Path,
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.kernel, pytest.mark.namespaces, pytest.mark.timeout(3600)]
 
 PATCH = Path(__file__).parents[1] / "data/hostile-build.patch"
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"

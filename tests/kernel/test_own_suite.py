@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from isolation_here import ISOLATION, leave_out_root
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
 
@@ -16,7 +17,9 @@ CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 def test_lookups_through_bpf_repeat_and_half_of_them_miss(tmp_path: Path) -> None:
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
+    leave_out_root()
     argv = [str(CLIFFWATCH), "run", "--tree", str(found[-1]), "--base", "HEAD", "--head", "HEAD", "--mode", "icount"]
+    argv += ["--isolation", ISOLATION]
     argv += ["--suite", str(ROOT / "examples" / "my-suite"), "--out", str(tmp_path / "results"), "--format", "json"]
     ended = subprocess.run(argv, check=False, stdout=subprocess.PIPE, text=True)
 

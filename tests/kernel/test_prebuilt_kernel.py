@@ -16,7 +16,7 @@ import pytest
 
 from cliffwatch_runner.command.cache_folder import default_cache
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.kernel, pytest.mark.namespaces, pytest.mark.timeout(3600)]
 
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 

@@ -1,5 +1,6 @@
 """A real kernel is built, booted, benchmarked and compared: the demo, with its promises.
 
+
 Uses the user's cache, so the first run on a machine builds two kernels and later ones build nothing.
 """
 
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from isolation_here import ISOLATION, leave_out_root
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
 
@@ -35,8 +37,10 @@ def source() -> Path:
 
 @pytest.fixture(scope="module")
 def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    leave_out_root()
     out = tmp_path_factory.mktemp("demo") / "results"
     argv = [str(CLIFFWATCH), "run", "--tree", str(source), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+    argv += ["--isolation", ISOLATION]
     ended = subprocess.run(
         [*argv, "--mode", "icount", "--out", str(out)], check=False, stdout=subprocess.PIPE, text=True
     )

@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflows"))
 from acting import act
+from isolation_here import ISOLATION, leave_out_root
 
 from cliffwatch_runner.command.cache_folder import default_cache
 
@@ -32,7 +33,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
     mirror, folder = default_cache() / "mirror.git", tmp_path_factory.mktemp("tree") / "linux"
+    leave_out_root()
     argv = [str(CLIFFWATCH), "run", "--tree", str(found[-1]), "--base", "HEAD", "--head", "HEAD", "--patch", str(PATCH)]
+    argv += ["--isolation", ISOLATION]
     planned = subprocess.run([*argv, "--mode", "icount", "--dry-run"], check=True, capture_output=True, text=True)
     short = [line.split()[1] for line in planned.stdout.splitlines()[:2]]
     names = git(mirror, "for-each-ref", "--format=%(objectname)", "refs/cliffwatch").split()

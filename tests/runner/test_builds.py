@@ -4,6 +4,7 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from isolation_here import leave_out_root
 from toy import FAKELINUX, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
@@ -26,6 +27,7 @@ def _run(repository: Path, folder: Path, out: str) -> None:
 
 
 def test_two_runs_at_once_build_a_kernel_once(repository: Path, tmp_path: Path) -> None:
+    leave_out_root()
     context = multiprocessing.get_context("fork")
     both = [context.Process(target=_run, args=(repository, tmp_path, out)) for out in ("one", "two")]
     for process in both:
@@ -66,6 +68,7 @@ def test_each_trust_has_its_own_worktree_ccache_and_kernels(repository: Path, tm
     assert {path.name for path in (tmp_path / "cache" / "ccaches").iterdir()} == {"local", "followed"}
 
 
+@pytest.mark.namespaces
 def test_a_build_has_no_network_no_home_and_no_secret(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +90,7 @@ def test_a_build_has_no_network_no_home_and_no_secret(
     assert set(interfaces) <= {"lo"}
 
 
+@pytest.mark.namespaces
 def test_the_strongest_isolation_is_found_by_trying() -> None:
     assert bubblewrap_refusal() is None
     assert "WITHOUT isolation" in isolation_sentence("none")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from isolation_here import ISOLATION, leave_out_root
 from made_documents import made_record
 from toy import change
 
@@ -26,9 +27,10 @@ def cliffwatch(*arguments: object) -> Result:
 
 
 def run(repository: Path, *arguments: object, base: str = "v6.12", head: str = "HEAD") -> Result:
+    leave_out_root()
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
     plain = ["run", "--tree", repository, "--base", base, "--head", head, "--mode", "icount", "--boots", 1, *folders]
-    return cliffwatch(*plain, *arguments)
+    return cliffwatch(*plain, "--isolation", ISOLATION, *arguments)
 
 
 def test_a_run_ends_with_its_report(repository: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from isolation_here import ISOLATION, leave_out_root
 from toy import change, git
 
 from cliffwatch.command.main import main
@@ -59,8 +60,10 @@ def refusal(folder: Path, text: str) -> Failure:
 
 
 def run(repository: Path, file: Path, *more: object) -> Result:
+    leave_out_root()
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
     words = ["run", "--tree", repository, "--series", file, "--mode", "icount", "--boots", 1, *folders, *more]
+    words += ["--isolation", ISOLATION]
     return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 

@@ -118,6 +118,7 @@ def test_a_tree_that_may_not_be_read_is_usage(repository: Path, tmp_path: Path) 
     assert f"you may not read the tree '{closed}'" in ended.stderr
 
 
+@pytest.mark.namespaces
 @pytest.mark.usefixtures("stand_in")
 def test_spaces_in_every_path_are_no_matter_to_a_build_in_its_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -141,7 +142,7 @@ def test_without_a_sandbox_spaces_are_refused_before_anything_is_built(repositor
 
 
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize("isolation", ["none", "bubblewrap"])
+@pytest.mark.parametrize("isolation", ["none", pytest.param("bubblewrap", marks=pytest.mark.namespaces)])
 def test_results_may_lie_below_the_folder_where_a_run_begins(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
 ) -> None:
@@ -198,6 +199,7 @@ print(type(toy.run_toy(toy.request(toy.toy_repository(folder), folder))).__name_
 """
 
 
+@pytest.mark.namespaces
 def test_a_file_system_without_extended_attributes_will_do(tmp_path: Path) -> None:
     inside = 'mount -t ramfs none "$1" && exec "$2" -c "$3" "$1" "$4" "$5"'
     argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", inside, "sh", str(tmp_path)]

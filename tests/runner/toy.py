@@ -6,6 +6,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+from isolation_here import ISOLATION, leave_out_root
+
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.build.toolchain import ToolChoice
@@ -87,7 +89,7 @@ def request(repository: Path, folder: Path, **named: object) -> RunRequest:
         memory_mib=None,
         pin=(),
         guest_root=None,
-        isolation="auto",
+        isolation=ISOLATION,
         limits=(),
         trust="local",
         hang_after=60.0,
@@ -101,6 +103,7 @@ def run_toy(
     wanted: RunRequest, progress: RecordedProgress | None = None, stop: threading.Event | None = None
 ) -> Run | tuple[Failure, ...]:
     """Carries a request out with the stand-in guest (see the fixture `stand_in`), and reads what came of it."""
+    leave_out_root()
     ended = running.run(wanted, progress or RecordedProgress(), stop or threading.Event())
     if isinstance(ended, tuple):
         return ended

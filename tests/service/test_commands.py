@@ -95,6 +95,7 @@ def test_a_service_keeps_its_data_and_leaves_nothing_running(tmp_path: Path) -> 
         assert http.get("/api/v1/tokens").status_code == 200
 
 
+@pytest.mark.namespaces
 def test_submit_asks_follows_and_prints_what_was_found(
     running: Any,
     served_tree: Any,
@@ -165,6 +166,7 @@ def worker(running: Any, token: Path, tmp_path: Path) -> "subprocess.Popen[str]"
     return subprocess.Popen([COMMAND, "worker", *arguments, *folders], stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.namespaces
 def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(running.tokens["work"])
@@ -186,6 +188,7 @@ def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -
     assert ended.stderr.startswith("cliffwatch: --platform: 'amd rome' is no name of a platform\n  use letters")
 
 
+@pytest.mark.namespaces
 def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("cliffwatch_wrong")

@@ -59,6 +59,7 @@ def do_one(running: Any, host: WorkerHost, spool: Path, stop: threading.Event | 
     return lines
 
 
+@pytest.mark.namespaces
 def test_a_job_is_built_measured_uploaded_and_compared(
     running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_job_is_built_measured_uploaded_and_compared(
     assert any("measure" in text for text in texts)
 
 
+@pytest.mark.namespaces
 def test_a_head_that_does_not_build_is_a_result_with_the_compilers_error(
     running: Any, served: Any, host: WorkerHost, tmp_path: Path
 ) -> None:
@@ -108,6 +110,7 @@ def test_a_revision_that_the_tree_lacks_fails_the_job_with_the_reason(
     assert "1111111" in job["reason"]
 
 
+@pytest.mark.namespaces
 def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
     running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +143,7 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
     assert job["state"] == "done"
 
 
+@pytest.mark.namespaces
 def test_a_service_that_is_away_gets_everything_when_it_is_back(
     running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_service_that_is_away_gets_everything_when_it_is_back(
     assert len(running.rows("SELECT number FROM boot")) == 4
 
 
+@pytest.mark.namespaces
 def test_two_workers_after_one_job(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """One does it; the other finds nothing."""
     made = request(running, served)
@@ -236,6 +241,7 @@ def test_a_full_disk_is_the_hosts_fault(running: Any, served: Any, host: WorkerH
     assert "left on the disk" in job["reason"]
 
 
+@pytest.mark.namespaces
 def test_children_never_see_the_token(running: Any, served: Any, host: WorkerHost, tmp_path: Path) -> None:
     """A tree whose Makefile looks for it everywhere it can reach, and fails with what it found as the compiler's error."""
     url, repository = served
@@ -341,6 +347,7 @@ def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: 
     assert result_directory.upload_run(client, tmp_path / "boot.json", "x").title == "damaged"
 
 
+@pytest.mark.namespaces
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_an_hour_off_loses_no_lease(
     running: Any, served: Any, host: WorkerHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
