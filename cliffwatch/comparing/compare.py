@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
@@ -120,9 +122,11 @@ def _side(arm: Arm) -> SideFacts:
 
 
 def _screened(boots: Sequence[Boot]) -> int:
+    """Boots of the screen that a case has: a block starts one guest of each shape, and every case runs in one of them."""
     if isinstance(boots, BootsOfColumns):
-        return int((~boots.columns.boots.confirms).sum())
-    return sum(boot.stage == "screen" for boot in boots)
+        table = boots.columns.boots
+        return len(np.unique(table.block[~table.confirms]))
+    return len({boot.block for boot in boots if boot.stage == "screen"})
 
 
 def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[_Judged, ...]:
