@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, Length, Release, Suite
 
+ALL = "all"
+"""Every suite of the catalogue, where suites are named."""
+
 DISCOVERED = "discovered"
 """The suite of the benchmarks that a tree offers and the catalogue does not know."""
 

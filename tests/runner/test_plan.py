@@ -9,6 +9,7 @@ from cliffwatch.samples import CONTROL, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.reach import out_of_reach
+from cliffwatch_runner.plan.selection import choose_suites
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
 
@@ -56,3 +57,10 @@ def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> No
 )
 def test_of_a_plan_that_can_report_changes_nothing_is_said(boots: int | Stages, mode: Mode) -> None:
     assert out_of_reach(_plan(boots), mode) is None
+
+
+def test_all_is_every_suite_of_the_catalogue() -> None:
+    catalogue = load_catalogue()
+
+    assert choose_suites(catalogue, ("all",)) == catalogue.suites
+    assert choose_suites(catalogue, ("discovered", "all")) == catalogue.suites

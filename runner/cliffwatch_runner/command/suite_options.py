@@ -25,7 +25,7 @@ _OPTIONS = (
         "suites",
         default="local-storage",
         show_default=True,
-        help="Suites, with commas between them; `discovered` for what only this tree has; with a slash (./my-suite) a folder of yours.",
+        help="Suites, with commas between them; `all`; `discovered` for what only this tree has; with a slash (./my-suite) a folder of yours.",
     ),
     click.option(
         "--bench-args",

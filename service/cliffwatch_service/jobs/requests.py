@@ -9,6 +9,7 @@ from uuid import UUID, uuid5
 
 from psycopg import Connection
 
+from cliffwatch.catalogue.discovery import ALL, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import digest_of
 from cliffwatch_service.refusal import Refusal, not_found
@@ -92,9 +93,13 @@ def ask(
 
 def _refuse_unknown(asked: Asked) -> None:
     known = {suite.name for suite in load_catalogue().suites}
-    unknown = sorted(set(asked.suites) - known - {"all", "discovered"})
+    unknown = sorted(set(asked.suites) - known - {ALL, DISCOVERED})
     if unknown:
-        raise Refusal(422, "no such suite", f"there is no suite {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        raise Refusal(
+            422,
+            "no such suite",
+            f"there is no suite {unknown[0]!r}; there are {', '.join(sorted(known))}, all and discovered",
+        )
 
 
 def _add_job(connection: Connection[Any], request: UUID, platform: str, mode: str, asked: Asked, now: datetime) -> None:
