@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
@@ -125,7 +123,7 @@ def _screened(boots: Sequence[Boot]) -> int:
     """Boots of the screen that a case has: a block starts one guest of each shape, and every case runs in one of them."""
     if isinstance(boots, BootsOfColumns):
         table = boots.columns.boots
-        return len(np.unique(table.block[~table.confirms]))
+        return len(set(table.block[~table.confirms].tolist()))
     return len({boot.block for boot in boots if boot.stage == "screen"})
 
 
