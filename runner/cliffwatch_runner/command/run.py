@@ -172,7 +172,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 @click.option("--dry-run", is_flag=True, help="Plan alone: print it and do nothing.")
 @report_options
 def run(**options: Any) -> NoReturn:
-    """Build two revisions of a kernel, boot them, run BPF benchmarks, and report what changed.
+    """Build revisions of a kernel, or take prebuilt ones, boot them, run BPF benchmarks, and report what changed.
 
     ^C at any moment: the same command goes on with the boots that are done.
     """
