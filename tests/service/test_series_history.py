@@ -196,7 +196,7 @@ def test_every_export_holds_every_sample(running: Any, form: str) -> None:
     read = {
         "json": lambda: [each["value"] for each in json.loads(body)["samples"]],
         "csv": lambda: [float(row["value"]) for row in csv.DictReader(io.StringIO(body.decode()))],
-        "go-bench": lambda: [value.value for value in parse_go_bench(body.decode()).values],
+        "go-bench": lambda: [sample.value for sample in parse_go_bench(body.decode()).samples],
         "parquet": lambda: pyarrow.parquet.read_table(io.BytesIO(body)).column("value").to_pylist(),
     }[form]()
     stored = [value for row in running.rows("SELECT samples FROM boot") for value in row["samples"]]

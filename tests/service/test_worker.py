@@ -325,13 +325,17 @@ def test_what_an_earlier_job_left_is_sent_when_there_is_nothing_to_do(
 
 def test_a_result_cut_anywhere_is_told_and_the_rest_is_sent(running: Any, data: Path, tmp_path: Path) -> None:
     """At every byte for what is read of it; over HTTP at a few."""
-    source, cut = data / "runs/uninlined", tmp_path / "cut.json"
-    for name in ("boots/002-head/boot.json", "boots/002-head/samples.json", "run.json"):
+    source = data / "runs/uninlined"
+    kinds = {
+        "boots/002-head/boot.json": result_directory._BootNamed,
+        "boots/002-head/samples.json": result_directory._Measured,
+        "run.json": result_directory._RunNamed,
+    }
+    for name, kind in kinds.items():
         content = (source / name).read_bytes()
         for kept in range(len(content.rstrip()) - 1):
-            cut.write_bytes(content[:kept])
-            with pytest.raises(result_directory._DAMAGED):
-                result_directory._read(cut)
+            with pytest.raises(ValueError, match=name):
+                result_directory._read(content[:kept], name, kind)
     client = running.client("work")
     for name, kept in (("boot.json", 0.0), ("samples.json", 0.5), ("environment.json", 0.9)):
         folder = tmp_path / name

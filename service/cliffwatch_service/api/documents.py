@@ -15,6 +15,7 @@ from cliffwatch_service.refusal import Refusal
 T = TypeVar("T")
 
 _described: dict[str, type[msgspec.Struct]] = {}
+_answered: set[str] = set()
 
 
 def described(kind: type[msgspec.Struct]) -> FreeJson:
@@ -23,7 +24,8 @@ def described(kind: type[msgspec.Struct]) -> FreeJson:
 
 
 def answered(kind: type[msgspec.Struct]) -> dict[int | str, FreeJson]:
-    """The `responses` of an endpoint that answers such a document."""
+    """The `responses` of an endpoint that answers such a document, with every member of it: what it may lack, others may lack who send it."""
+    _answered.add(kind.__name__)
     return {200: {"description": "OK", "content": _content(kind)}}
 
 
@@ -35,7 +37,8 @@ def _content(kind: type[msgspec.Struct]) -> FreeJson:
 def schemas() -> FreeJson:
     """The schemas of all described bodies and of what they are made of."""
     _, by_name = msgspec.json.schema_components(_described.values(), ref_template="#/components/schemas/{name}")
-    return by_name
+    whole = {name: {**by_name[name], "required": list(by_name[name]["properties"])} for name in _answered}
+    return by_name | whole
 
 
 def checked(
