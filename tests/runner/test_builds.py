@@ -4,7 +4,6 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
-from isolation_here import leave_out_root
 from toy import FAKELINUX, change, git, request, run_toy
 
 from cliffwatch.catalogue.load import load_catalogue
@@ -26,8 +25,8 @@ def _run(repository: Path, folder: Path, out: str) -> None:
     run_toy(request(repository, folder, out=folder / out))
 
 
+@pytest.mark.namespaces
 def test_two_runs_at_once_build_a_kernel_once(repository: Path, tmp_path: Path) -> None:
-    leave_out_root()
     context = multiprocessing.get_context("fork")
     both = [context.Process(target=_run, args=(repository, tmp_path, out)) for out in ("one", "two")]
     for process in both:
@@ -258,6 +257,7 @@ def test_who_waits_for_a_lock_says_so_and_can_be_stopped(tmp_path: Path) -> None
     assert waits == ["w"]
 
 
+@pytest.mark.namespaces
 @pytest.mark.parametrize("where", ["the source", "a common header"])
 def test_a_binary_file_that_a_source_pulls_in_is_never_that_of_an_older_build(
     repository: Path, tmp_path: Path, where: str
