@@ -13,6 +13,7 @@ from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
+from cliffwatch_runner.plan.shapes import in_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,8 @@ def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
 
 def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:
     """The cases of the request; `offered` is what the built bench lists, None before it is built."""
-    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
+    offers = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
+    suites = [in_shapes(suite, request.shapes) for suite in offers]
     shape = guest_shape(request, resolved.mode, 0)
     return select_cases(
         suites,
