@@ -1,5 +1,6 @@
 """Uploads as their types (cliffwatch.formats), and what a service asks of them besides: units that it knows, times that a clock shows."""
 
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import orjson
@@ -31,7 +32,6 @@ def boot_upload(raw: FreeJson) -> BootUpload:
         raise refused(upload)
     for name in ("began", "ended"):
         time_of(getattr(upload.boot, name), f"boot.{name}")
-    _refuse_unknown_units(upload.samples)
     return upload
 
 
@@ -41,10 +41,12 @@ def as_sent(document: FreeJson) -> FreeJson:
     return sent
 
 
-def _refuse_unknown_units(samples: tuple[SampleRecord, ...]) -> None:
-    unknown = {each.unit for each in samples} - UNITS
-    if unknown:
-        index = next(index for index, each in enumerate(samples) if each.unit in unknown)
+def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[], Collection[str]]) -> None:
+    """Raises Refusal for a unit that bench does not print; `programs` are the suites whose own program measured, which may print any."""
+    unknown = [(index, each) for index, each in enumerate(samples) if each.unit not in UNITS]
+    suites = programs() if unknown else ()
+    index = next((index for index, each in unknown if each.suite not in suites), None)
+    if index is not None:
         raise refused(Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(UNITS))}"))
 
 
