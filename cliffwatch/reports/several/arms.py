@@ -55,7 +55,10 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
 
 def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
     """For a commit message: a block an arm."""
-    blocks = (f"{visible(_title(each))}:\n{commit_report(each, context)}" for each in compared)
+    blocks = []
+    for index, each in enumerate(compared):
+        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        blocks.append(f"{visible(_title(each))}:\n{commit_report(each, about)}")
     return "\n".join(blocks)
 
 
