@@ -123,12 +123,12 @@ def vng_argv(
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
     argv += ["--cpus", _processors(shape), "--memory", f"{shape.memory_mib}M", "--user", "root"]
-    argv += _nodes(shape)
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(), *arguments))]
     options = [_icount(folders.monitor)] if shape.mode == "icount" else []
+    options += _nodes(shape)
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
     argv += [f"--qemu-opts={' '.join(options)}"] if options else []
@@ -136,21 +136,31 @@ def vng_argv(
 
 
 def _processors(shape: GuestShape) -> str:
-    return str(shape.cpus) if shape.possible_cpus is None else f"{shape.cpus},maxcpus={shape.possible_cpus}"
+    """Linux takes no CPU that is not there for possible in a package that has one already, and no package for two nodes: each CPU is a
+    package of its own where either is asked for.
+    """
+    if shape.possible_cpus is None and shape.numa_nodes == 1:
+        return str(shape.cpus)
+    total = shape.possible_cpus or shape.cpus
+    return f"{shape.cpus},maxcpus={total},sockets={total},cores=1,threads=1"
 
 
 def _nodes(shape: GuestShape) -> list[str]:
-    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node."""
+    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node.
+
+    Options of QEMU: vng's own `--numa` keeps the memory in a file, which the limit on what a guest may write forbids.
+    """
     if shape.numa_nodes == 1:
         return []
-    total = max(shape.cpus, shape.possible_cpus or 0)
+    total = shape.possible_cpus or shape.cpus
     share = max(1, total // shape.numa_nodes)
-    words: list[str] = []
+    options: list[str] = []
     for node in range(shape.numa_nodes):
         first, last = node * share, total - 1 if node == shape.numa_nodes - 1 else (node + 1) * share - 1
         cpus = f",cpus={first}-{last}" if first <= last < total else ""
-        words += ["--numa", f"{shape.memory_mib // shape.numa_nodes}M{cpus}"]
-    return words
+        options.append(f"-object memory-backend-ram,id=node{node},size={shape.memory_mib // shape.numa_nodes}M")
+        options.append(f"-numa node,nodeid={node},memdev=node{node}{cpus}")
+    return options
 
 
 def guest_argv(
