@@ -2,16 +2,37 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts
-from cliffwatch.formats.comparison import ComparisonRow, ComparisonSummary, SideRecord
+from cliffwatch.formats.comparison import ComparisonDocument, ComparisonRow, ComparisonSummary, SideRecord
 
 
 def comparison_set_of(summary: ComparisonSummary, rows: Sequence[ComparisonRow]) -> ComparisonSet:
-    """The set of a document. Spreads and steps are in no document and so not here."""
+    """The set of a document of two arms. Spreads and steps are in no document and so not here."""
+    return _set(summary, summary.head, rows)
+
+
+def arm_sets_of(document: ComparisonDocument) -> tuple[ComparisonSet, ...]:
+    """The sets of a document: each other arm against the first one."""
+    return tuple(_set_of_arm(document, arm) for arm in document.arms[1:])
+
+
+def _set_of_arm(document: ComparisonDocument, arm: SideRecord) -> ComparisonSet:
+    own = msgspec.structs.replace(
+        document,
+        means=tuple(each for each in document.means if each.arm == arm.name),
+        sweeps=tuple(each for each in document.sweeps if each.arm == arm.name),
+        warnings=tuple(each for each in document.warnings if each.arm == arm.name),
+    )
+    return _set(own, arm, [row for row in document.comparisons if row.arm == arm.name])
+
+
+def _set(summary: ComparisonSummary, head: SideRecord, rows: Sequence[ComparisonRow]) -> ComparisonSet:
     measured: ComparisonSummary | ComparisonRow = rows[0] if rows else summary
     return ComparisonSet(
         base=_side(summary.base),
-        head=_side(summary.head),
+        head=_side(head),
         platform=measured.platform,
         mode=measured.mode,
         notable=summary.notable,

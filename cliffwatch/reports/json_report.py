@@ -23,11 +23,15 @@ def json_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 
 def json_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
+    return written(document_of_arms(compared, context)).decode()
+
+
+def document_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> ComparisonDocument:
     """One document of several arms, each against the first one."""
     first = compared[0]
     named = [(each.head.name, each) for each in compared]
     arms = (_side(first.base.name, first.base), *(_side(name, each.head) for name, each in named))
-    return written(_document(arms, named, context)).decode()
+    return _document(arms, named, context)
 
 
 def comparison_document(compared: ComparisonSet, context: ReportContext) -> ComparisonDocument:

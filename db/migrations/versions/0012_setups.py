@@ -1,4 +1,4 @@
-"""Requests for more than two revisions: arms, guest shapes, suites of their own, and the files that they came with."""
+"""Requests for more than two revisions (arms, guest shapes, suites of their own, files), and the comparison of runs with such arms."""
 
 from alembic import op
 
@@ -19,6 +19,22 @@ CREATE TABLE request_file (
 );
 COMMENT ON TABLE request_file IS 'files that came with a request: patches, configuration, suites, data';
 COMMENT ON COLUMN request_file.name IS 'its path below the request, as the setup names it';
+
+ALTER TABLE arm ADD COLUMN own_settings boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN arm.own_settings IS 'whether it has boot arguments, sysctls, configuration or a compiler of its own: it does not answer for its revision then';
+
+CREATE TABLE run_comparison (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    digest text NOT NULL,
+    inputs text NOT NULL,
+    method_version int NOT NULL,
+    made timestamptz NOT NULL,
+    document bytea NOT NULL
+);
+ALTER TABLE run_comparison ALTER COLUMN document SET STORAGE EXTERNAL;
+COMMENT ON TABLE run_comparison IS 'of runs whose arms are others than base and head: each arm against the first one';
+COMMENT ON COLUMN run_comparison.inputs IS 'digest of the boots that went in: other boots, another comparison';
+COMMENT ON COLUMN run_comparison.document IS 'Comparison JSON (docs/formats.md), zstd';
 """
 
 

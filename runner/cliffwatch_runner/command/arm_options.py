@@ -1,12 +1,12 @@
 """The options of `cliffwatch run` that say what is compared: base and head, or arms."""
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import rich_click as click
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,3 +67,23 @@ def take_arms(options: MutableMapping[str, object]) -> tuple[ArmRequest, ...] | 
     assert isinstance(arms, tuple)
     of_file = read_arms(file) if isinstance(file, Path) else ()
     return of_file if isinstance(of_file, Failure) else (*of_file, *arms)
+
+
+def two_arms(options: Mapping[str, object]) -> tuple[ArmRequest, ...] | Failure:
+    """Base and head as the short options name them, patches and series on head."""
+    base, head, series, kernel, patch = (options[name] for name in ("base", "head", "series", "kernel", "patch"))
+    if kernel is not None:
+        return wrong_usage(
+            "--kernel is a file of this machine, too large for a request", "measure it with `cliffwatch run`"
+        )
+    if not isinstance(base, str) or not (isinstance(head, str) or series is not None):
+        return wrong_usage("a request names --base and --head, or arms", "name two revisions, or give --arm twice")
+    return (
+        ArmRequest(name="base", rev=base),
+        ArmRequest(
+            name="head",
+            rev=head if isinstance(head, str) else base,
+            patch=(patch,) if isinstance(patch, Path) else (),
+            series=series if isinstance(series, Path) else None,
+        ),
+    )

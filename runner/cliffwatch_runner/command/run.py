@@ -24,7 +24,7 @@ from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.arm_options import arm_options, take_arms
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
-from cliffwatch_runner.command.suite_options import suite_options, take_suites, wrong_upload
+from cliffwatch_runner.command.suite_options import suite_options, take_suites
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -182,7 +182,7 @@ def run(**options: Any) -> NoReturn:
     request = _request(report, **options)
     if isinstance(request, Failure):
         raise SystemExit(print_failures([request], console))
-    token = wrong_upload(upload, request.own_suites) or _upload_token(upload)
+    token = _upload_token(upload)
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
     progress = TimedPhases(progress_display(console))

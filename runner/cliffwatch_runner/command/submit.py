@@ -3,25 +3,35 @@
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import msgspec
 import rich_click as click
 from rich.console import Console
 
 from cliffwatch.command import terminal
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.counting import counted
-from cliffwatch.failure import Exit, Failure, Party
-from cliffwatch.formats.comparison import ComparisonRow, RunComparison
-from cliffwatch.formats.reading import Wrong, converted
+from cliffwatch.failure import Exit, Failure, Party, wrong_usage
+from cliffwatch.formats.comparison import RunComparison
+from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.setup import Setup, SetupArm
 from cliffwatch.formats.values import Part
+from cliffwatch.formats.work import AskedWork, Target
+from cliffwatch.reports.context import NO_CONTEXT
+from cliffwatch.reports.json_reading import arm_sets_of
+from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.tree_addresses import has_credentials
+from cliffwatch_runner.command.arm_options import arm_options, take_arms, two_arms
+from cliffwatch_runner.command.suite_options import suite_options, take_suites
 from cliffwatch_runner.source.access import fetching
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
+from cliffwatch_runner.upload.setup_files import Brought, bring
 from cliffwatch_runner.worker.secret import read_token
 
 _LOOK_EVERY = 2.0
@@ -38,8 +48,7 @@ _ENDED = ("done", "failed", "cancelled", "parked")
     help="File with the token, readable by you alone.",
 )
 @click.option("--tree", required=True, help="Kernel tree: URL of a git repository that the hosts can reach.")
-@click.option("--base", required=True, help="Revision to compare with: branch, tag or whole commit.")
-@click.option("--head", required=True, help="Revision with the change: branch, tag or whole commit.")
+@arm_options
 @click.option(
     "--on",
     "targets",
@@ -48,7 +57,8 @@ _ENDED = ("done", "failed", "cancelled", "parked")
     metavar="PLATFORM:MODE",
     help="Target to measure on; may be repeated.",
 )
-@click.option("--suite", "suites", default="local-storage", show_default=True, help="Suites, with commas between them.")
+@suite_options
+@click.option("--build-image", help="Container image to build in, one that hosts of the targets offer.")
 @click.option("--profile", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True)
 @click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as of `cliffwatch run`.")
 @click.option("--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True)
@@ -57,19 +67,18 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 )
 @click.option("--detach", is_flag=True, help="Request alone, without waiting for its jobs.")
 def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **options: Any) -> NoReturn:
-    """Ask a service to measure base..head on its hosts, and print the comparison."""
+    """Ask a service to measure base..head, or any arms, on its hosts, and print the comparison.
+
+    Patches, suites of your own and data go along with the request, 4 MiB in all.
+    """
     console = terminal.console(stderr=True, soft_wrap=True)
     token = read_token(token_file)
     if isinstance(token, Failure):
         raise SystemExit(echo_failure(token))
-    base, head = (_commit(options["tree"], options[side]) for side in ("base", "head"))
-    body = {
-        **{name: options[name] for name in ("tree", "profile", "boots", "priority")},
-        "base": base,
-        "head": head,
-        "targets": [_target(target) for target in options["targets"]],
-        "suites": [name.strip() for name in options["suites"].split(",") if name.strip()],
-    }
+    work = _work(options)
+    if isinstance(work, Failure):
+        raise SystemExit(echo_failure(work))
+    body = as_json(work)
     key = key or hashlib.sha256(json.dumps([body, time.strftime("%Y-%m-%d")], sort_keys=True).encode()).hexdigest()[:32]
     client = Client(url, token)
     try:
@@ -79,18 +88,69 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
             console.print(f"warning: {warning}", style="yellow", markup=False)
         if not detach:
             jobs = [_follow(client, job.job, console) for job in request.jobs]
-            page = f"{client.url}/compare/{base[:12]}...{head[:12]}"
-            raise SystemExit(_report(client, jobs, page, console))
+            raise SystemExit(_report(client, jobs, _pages(client.url, work, jobs), console))
     finally:
         client.close()
     raise SystemExit(Exit.DONE)
 
 
-def _target(text: str) -> dict[str, str]:
+def _work(options: dict[str, Any]) -> AskedWork | Failure:
+    """The request that the options are."""
+    arms = take_arms(options)
+    if isinstance(arms, Failure):
+        return arms
+    suites, folders = take_suites(options)
+    arms = arms or two_arms(options)
+    if isinstance(arms, Failure):
+        return arms
+    brought = Brought(
+        arms=arms,
+        shapes=options["shapes"],
+        suites=folders,
+        bench_args=options["bench_args"],
+        data=options["data"],
+        build_image=options["build_image"],
+    )
+    tree = options["tree"]
+    parcel = bring(brought, cache(partial(_commit, tree)))
+    if isinstance(parcel, Failure):
+        return parcel
+    setup, contents = parcel
+    base = head = None
+    if _are_two_revisions(setup):
+        base, head = setup.arms[0].rev, setup.arms[1].rev
+        setup = msgspec.structs.replace(setup, arms=())
+    work = AskedWork(
+        **{name: options[name] for name in ("tree", "profile", "boots", "priority")},
+        base=base,
+        head=head,
+        targets=tuple(_target(target) for target in options["targets"]),
+        suites=suites,
+        setup=setup,
+        contents=contents,
+    )
+    checked = converted(as_json(work), AskedWork)
+    return wrong_usage(f"the request cannot be made: {checked}", "change that") if isinstance(checked, Wrong) else work
+
+
+def _are_two_revisions(setup: Setup) -> bool:
+    """Whether the arms are base and head and nothing else, which is what a request compares without a setup."""
+    plain = [SetupArm(name=arm.name, rev=arm.rev) for arm in setup.arms]
+    return list(setup.arms) == plain and [arm.name for arm in plain] == ["base", "head"]
+
+
+def _pages(url: str, work: AskedWork, jobs: Sequence[Job]) -> list[str]:
+    """The pages of a request's comparison: of two revisions one for all targets, of other arms one a run."""
+    if work.base is not None and work.head is not None:
+        return [f"{url}/compare/{work.base[:12]}...{work.head[:12]}"]
+    return [f"{url}/compare/{job.run}" for job in jobs if job.run is not None]
+
+
+def _target(text: str) -> Target:
     platform, colon, mode = text.rpartition(":")
     if not colon or mode not in ("walltime", "icount"):
         raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
-    return {"platform": platform, "mode": mode}
+    return Target(platform=platform, mode="walltime" if mode == "walltime" else "icount")
 
 
 def _commit(tree: str, name: str) -> str:
@@ -158,36 +218,46 @@ def _print_position(client: Client, job: str, printed: str, console: Console) ->
     return text
 
 
-def _report(client: Client, jobs: Sequence[Job], page: str, console: Console) -> Exit:
-    """The comparison of what was measured, as text, and the address of its page; the exit status of the worst job."""
+def _report(client: Client, jobs: Sequence[Job], pages: Sequence[str], console: Console) -> Exit:
+    """The comparison of what was measured, as text, and the addresses of its pages; the exit status of the worst job."""
     for job in jobs:
         if job.state != "done":
             console.print(f"{job.platform} {job.mode}: {job.state}: {job.reason or 'no reason given'}", markup=False)
     if any(job.state == "done" for job in jobs):
-        for row in _compared(client, jobs):
-            change = "~" if row.change is None else f"{row.change:+.2%}"
-            case = "/".join([row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
-            click.echo(f"{row.platform or '':16} {case:60} {change:>9}  {row.verdict}")
-        click.echo(page)
+        for compared in _compared(client, jobs):
+            _print_comparison(compared)
+        for page in pages:
+            click.echo(page)
     states = {job.state for job in jobs}
     if states <= {"done"}:
         return Exit.DONE
     return Exit.KERNEL_FAILED if "failed" in states else Exit.HOST_FAILED
 
 
-def _compared(client: Client, jobs: Sequence[Job]) -> list[ComparisonRow]:
-    """Primary rows of the runs of these jobs; the analysis follows the last boot by a second or two."""
-    rows: list[ComparisonRow] = []
+def _print_comparison(compared: RunComparison) -> None:
+    """The primary rows of base and head; of other arms the matrix and each arm's report."""
+    if [arm.name for arm in compared.arms] != ["base", "head"]:
+        text = text_of_arms(arm_sets_of(compared), NO_CONTEXT, colour=False, all_metrics=False)
+        click.echo(text, nl=False)
+        return
+    for row in compared.comparisons:
+        if row.primary:
+            change = "~" if row.change is None else f"{row.change:+.2%}"
+            case = "/".join([row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
+            click.echo(f"{row.platform or '':16} {case:60} {change:>9}  {row.verdict}")
+
+
+def _compared(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:
+    """The comparisons of the runs of these jobs; the analysis follows the last boot by a second or two."""
     for job in jobs:
         if job.run is None:
             continue
         for _ in range(60):
             reply = client.get(f"/runs/{job.run}/comparison")
             if isinstance(reply, Answered):
-                rows += [row for row in _answered(reply, RunComparison).comparisons if row.primary]
+                yield _answered(reply, RunComparison)
                 break
             time.sleep(0.5)
-    return rows
 
 
 def _failed(whose: Party, message: str, next_step: str) -> Exit:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from cliffwatch.catalogue.suite import GuestNeeds
-from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.plan.shapes import parse_shape
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,13 +73,3 @@ def take_suites(options: MutableMapping[str, object]) -> tuple[tuple[str, ...], 
     """Takes `suites` from the options: names of suites, and of those with a slash the folders."""
     named = dict.fromkeys(name.strip() for name in str(options.pop("suites")).split(",") if name.strip())
     return tuple(name for name in named if "/" not in name), tuple(Path(name) for name in named if "/" in name)
-
-
-def wrong_upload(url: str | None, own_suites: tuple[Path, ...]) -> Failure | None:
-    """Why the results of a run could not be uploaded, said before anything is done."""
-    if url is None or not own_suites:
-        return None
-    return wrong_usage(
-        "--upload: a service takes results of its own catalogue's suites and of what only a tree has",
-        "leave --upload out for a suite of your own",
-    )

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
@@ -13,6 +14,7 @@ from cliffwatch_service.api.models.results import ComparisonListed
 from cliffwatch_service.api.runs import RunId
 from cliffwatch_service.compare.document import comparison_document, document_tag, run_document
 from cliffwatch_service.compare.pairing import NEAREST, answers
+from cliffwatch_service.compare.several import arms_comparison, has_other_arms
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ModeName, PlatformName, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
@@ -93,7 +95,11 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
         row = runs.run_row(connection, run)
         if row is None:
             raise not_found("run", run)
-        arms = {arm.name: arm.id for arm in run_arms.arms_of(connection, row.id)}
+        own_arms = run_arms.arms_of(connection, row.id)
+        several = arms_comparison(connection, row) if has_other_arms(own_arms) else None
+        if several is not None:
+            return answer_bytes(request, msgspec.json.encode(several), JSON, tag=several.comparison)
+        arms = {arm.name: arm.id for arm in own_arms}
         stored = (
             comparisons.comparison_of_arms(connection, arms["base"], arms["head"])
             if {"base", "head"} <= set(arms)
@@ -103,7 +109,7 @@ def compare_run(run: RunId, request: Request, service: ServiceHere, _: Allowed) 
             raise Refusal(
                 404,
                 "not compared",
-                "this run is not compared yet: its last boots are not here, or it has no arms that are called base and head",
+                "this run is not compared yet: its last boots are not here, or it has one arm",
             )
         body = run_document(connection, stored, row.platform, row.mode)
     return answer_bytes(request, body, JSON, tag=stored.digest)

@@ -1,6 +1,7 @@
 """Requests and jobs: asking for measurements, and following them."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork
 from cliffwatch_service.access.authorisation import refuse_foreign_request
+from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.api.answers import answer, page
 from cliffwatch_service.api.documents import answered, body_of, checked, described
 from cliffwatch_service.api.models.lists import Page
@@ -47,12 +49,13 @@ def make_request(
     caller: Allowed,
     key: Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)],
 ) -> Response:
-    _, work = checked(_work, body)
-    asked = asked_of(work)
+    _, work = checked(_work, body, typed=frozenset({"contents"}))
+    asked, now = asked_of(work), service.now()
     assert caller.token_id is not None
     with service.transaction() as connection:
         refuse_tree(connection, asked.tree, service.settings.trees)
-        row, fresh = ask(connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=service.now())
+        keep = partial(ask, connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=now)
+        row, fresh = within_quota(connection, service.settings, caller, len(body), now, keep)
         if fresh:
             refuse_unoffered(connection, asked.targets, asked.needs)
         content = _request(connection, service, row)

@@ -25,6 +25,8 @@ from cliffwatch_service.web import site
 from cliffwatch_service.web.layout.session import signed_in
 
 _UPLOADS = (f"{PREFIX}/runs/", f"{PREFIX}/imports")
+_REQUESTS = f"{PREFIX}/requests"
+"""Patches, suites and data come along with them."""
 _ARCHIVE = re.compile(rf"{PREFIX}/runs/[^/]+/boots/[^/]+/raw")
 _SMALL_BYTES = 1 << 20
 _FORM_BYTES = 1 << 16
@@ -92,7 +94,7 @@ def limit_of(settings: Settings, path: str) -> int:
         return _IDENTITY_BYTES
     if _ARCHIVE.fullmatch(path):
         return settings.largest_body_bytes
-    largest = settings.largest_document_bytes if path.startswith(_UPLOADS) else _SMALL_BYTES
+    largest = settings.largest_document_bytes if path.startswith(_UPLOADS) or path == _REQUESTS else _SMALL_BYTES
     return min(largest, settings.largest_body_bytes)
 
 

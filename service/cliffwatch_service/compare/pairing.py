@@ -204,8 +204,7 @@ def _own_arms(connection: Connection[Any], run: RunRow) -> Paired:
         raise Refusal(
             422,
             "no base and head",
-            f"run {run.digest[:12]} has no arms that are called base and head: name two runs, as RUN...RUN, or compare"
-            " its arms where it was measured (cliffwatch compare)",
+            f"run {run.digest[:12]} has no arms that are called base and head: name two runs, as RUN...RUN",
         )
     return _of_arms(connection, run, arms["base"], run, arms["head"])
 

@@ -26,6 +26,7 @@ def keep_arms(connection: Connection[Any], run_id: int, record: RunRecord, *, of
             revision_id=revision,
             kernel=facts.kernel if revision is not None else None,
             label=arm.label,
+            own_settings=arm.settings is not None,
             failure=None if arm.failure is None else as_json(arm.failure),
         )
 

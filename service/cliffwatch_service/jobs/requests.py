@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 from uuid import UUID, uuid5
 
 import msgspec
@@ -114,9 +114,14 @@ def _cpus_of_suites(names: Sequence[str], profile: str) -> int:
     return max((case.guest.cpus or 0 for suite in chosen for each in lengths for case in suite.cases(each)), default=0)
 
 
-def ask(
-    connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime
-) -> tuple[RequestRow, bool]:
+class AskedRequest(NamedTuple):
+    """A request as it is stored, and whether it is new."""
+
+    row: RequestRow
+    fresh: bool
+
+
+def ask(connection: Connection[Any], asked: Asked, *, key: str, token_id: int, who: str, now: datetime) -> AskedRequest:
     """The request's row, and whether it is new: the same key asks once. Each target becomes a job, whose run measures base and
     head together, so that the base's missing results ride along. Raises Refusal.
     """
@@ -160,7 +165,7 @@ def ask(
         raise Refusal(
             409, "key used", f"the key {key!r} asked for something else before: choose another Idempotency-Key"
         )
-    return stored, fresh
+    return AskedRequest(stored, fresh)
 
 
 def _refuse_unknown(asked: Asked) -> None:

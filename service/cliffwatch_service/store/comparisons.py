@@ -222,3 +222,29 @@ def verdicts_of_runs(
     """
     wanted = {"runs": list(digests), "comparison": after[0], "series": after[1]}
     return many(connection, RunVerdictRow._make).execute(_VERDICTS_OF_RUNS, wanted).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparisonRow:
+    """The comparison of a run's own arms, each against the first one; `document` is Comparison JSON, zstd."""
+
+    run_id: int
+    digest: str
+    inputs: str
+    method_version: int
+    document: bytes
+
+
+def keep_run_comparison(connection: Connection[Any], row: RunComparisonRow, now: datetime) -> None:
+    """Stores it in place of an older one."""
+    connection.execute(
+        "INSERT INTO run_comparison (run_id, digest, inputs, method_version, made, document) VALUES (%s, %s, %s, %s, %s, %b)"
+        " ON CONFLICT (run_id) DO UPDATE SET digest = excluded.digest, inputs = excluded.inputs,"
+        " method_version = excluded.method_version, made = excluded.made, document = excluded.document",
+        [row.run_id, row.digest, row.inputs, row.method_version, now, row.document],
+    )
+
+
+def run_comparison(connection: Connection[Any], run_id: int) -> RunComparisonRow | None:
+    query = "SELECT run_id, digest, inputs, method_version, document FROM run_comparison WHERE run_id = %s"
+    return typed(connection, RunComparisonRow).execute(query, [run_id]).fetchone()

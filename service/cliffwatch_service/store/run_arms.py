@@ -14,13 +14,14 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmRow:
-    """An arm of a run; `revision_id` None where nobody knows of what commit it is."""
+    """An arm of a run; `revision_id` None where nobody knows of what commit it is. With `own_settings` it does not answer for its revision."""
 
     id: int
     run_id: int
     name: str
     revision_id: int | None
     label: str
+    own_settings: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +66,19 @@ def keep_arm(
     revision_id: int | None,
     kernel: str | None,
     label: str,
+    own_settings: bool,
     failure: Mapping[str, object] | None,
 ) -> int:
     arm = values(connection, int).execute(
-        "INSERT INTO arm (run_id, name, revision_id, kernel_digest, label, failure) VALUES (%s, %s, %s, %s, %s, %s)"
+        "INSERT INTO arm (run_id, name, revision_id, kernel_digest, label, own_settings, failure)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (run_id, name) DO UPDATE SET failure = excluded.failure RETURNING id",
-        [run_id, name, revision_id, kernel, label, None if failure is None else Jsonb(failure)],
+        [run_id, name, revision_id, kernel, label, own_settings, None if failure is None else Jsonb(failure)],
     )
     return the_one(arm)
 
 
-_ARM = "SELECT id, run_id, name, revision_id, label FROM arm"
+_ARM = "SELECT id, run_id, name, revision_id, label, own_settings FROM arm"
 
 
 def arms_of(connection: Connection[Any], run_id: int) -> list[ArmRow]:
@@ -89,7 +92,7 @@ def arm_row(connection: Connection[Any], arm_id: int) -> ArmRow:
 _LATEST_ARM = """
 SELECT arm.id, run.digest AS run
 FROM arm JOIN run ON run.id = run_id
-WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control'
+WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control' AND NOT own_settings
   AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
 ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
 """
@@ -105,6 +108,7 @@ _SHARED_RUN = """
 SELECT base.id AS base, head.id AS head, run.digest AS run
 FROM arm AS base JOIN arm AS head USING (run_id) JOIN run ON run.id = run_id
 WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base' AND head.name = 'head'
+  AND NOT base.own_settings AND NOT head.own_settings
   AND platform = %(platform)s AND mode = %(mode)s AND EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id))
 ORDER BY run.of_history DESC, run.created DESC, run.id DESC LIMIT 1
 """
@@ -118,7 +122,7 @@ def shared_run(connection: Connection[Any], base: int, head: int, platform: str,
 
 def targets_of(connection: Connection[Any], revision_id: int) -> list[tuple[str, Mode]]:
     """Platforms and modes on which a revision was measured."""
-    query = "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id WHERE revision_id = %s ORDER BY 1, 2"
+    query = "SELECT DISTINCT platform, mode FROM arm JOIN run ON run.id = run_id WHERE revision_id = %s AND NOT own_settings ORDER BY 1, 2"
     rows = typed(connection, TargetRow).execute(query, [revision_id]).fetchall()
     return [(row.platform, row.mode) for row in rows]
 

@@ -16,6 +16,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from cliffwatch_service.compare.analysis import analyse_run, keep_compared
+from cliffwatch_service.compare.several import compare_own_arms
 from cliffwatch_service.github.actions.job_tokens import forget_job_tokens
 from cliffwatch_service.github.parts import GitHubParts
 from cliffwatch_service.history.changes import branches_with, take_changes, watch_branch
@@ -66,6 +67,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
             try:
                 with parts.connection() as connection, _no_collecting():
                     comparison = analyse_run(connection, run, parts.now())
+                    compare_own_arms(connection, run, parts.now())
                     if comparison is not None:
                         take_changes(connection, comparison, parts.now())
                     for branch in branches_with(connection, run):

@@ -141,7 +141,7 @@ class HostAbilities:
 _NEXT = """
 SELECT job.id FROM job JOIN request ON request.id = request_id
 WHERE state = 'queued' AND platform = %(platform)s AND mode = ANY(%(modes)s) AND NOT %(host)s = ANY(failed_hosts)
-AND (setup IS NULL OR (%(setups)s AND coalesce(setup ->> 'build_image' = ANY(%(images)s), true)))
+AND (setup IS NULL OR (%(setups)s AND (setup -> 'build_image' IS NULL OR setup ->> 'build_image' = ANY(%(images)s))))
 AND (mode = 'icount' OR cpus <= coalesce(%(cpus)s, cpus))
 ORDER BY due, job.id LIMIT 1
 FOR UPDATE OF job SKIP LOCKED

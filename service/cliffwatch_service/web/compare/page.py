@@ -14,15 +14,7 @@ from cliffwatch.comparing.ordering import FILTERS, SORTS
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
-from cliffwatch_service.compare.pairing import (
-    Answer,
-    Pair,
-    Paired,
-    canonical,
-    compared,
-    known,
-    pair_named,
-)
+from cliffwatch_service.compare.pairing import Answer, Pair, Paired, canonical, compared, known, pair_named
 from cliffwatch_service.http.context import Service, ServiceHere
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
@@ -30,6 +22,7 @@ from cliffwatch_service.store import background, run_arms, runs, trees
 from cliffwatch_service.store.history import ancestry, reports
 from cliffwatch_service.store.history.ancestry import AncestorRow
 from cliffwatch_service.store.trees import RevisionRow
+from cliffwatch_service.web.compare.arms import run_of_other_arms, show_arms
 from cliffwatch_service.web.compare.columns import Rows, targets_of
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of
@@ -86,6 +79,10 @@ def show(
         plain = canonical(connection, name)
         if plain != name:
             return RedirectResponse(f"/compare/{plain}{pair.removeprefix(name)}{queried(request)}", 303)
+        run = run_of_other_arms(connection, name)
+        if run is not None:
+            shown = show_arms(connection, run, form, request, visitor, service)
+            return shown or _not_yet(request, visitor, name, form)
         paired = _on(pair_named(connection, name), filters.platform, filters.mode)
         ready = _ready(connection, paired, service)
         if not ready.answers or (ready.pending and form != "html"):

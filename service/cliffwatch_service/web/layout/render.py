@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
-from cliffwatch.counting import counted
+from cliffwatch.counting import counted, size_text
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
 from cliffwatch.stats.published_size import LEVEL
@@ -68,6 +68,7 @@ def _templates() -> Environment:
         "size": figures.size,
         "value": figures.value,
         "ago": ago,
+        "bytes_size": size_text,
         "clock_time": clock_time,
         "change_interval": lambda change: interval_words(None if is_counted(change) else LEVEL),
         "lasting": lasting,

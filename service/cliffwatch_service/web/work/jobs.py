@@ -15,7 +15,7 @@ from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import ENDED, event_stream, shown_event
 from cliffwatch_service.jobs.estimates import expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
-from cliffwatch_service.jobs.requests import PRIORITIES, request_named
+from cliffwatch_service.jobs.requests import PRIORITIES, request_named, setup_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots
 from cliffwatch_service.store.work import queue
@@ -90,6 +90,7 @@ def show_request(request_id: UUID, request: Request, service: ServiceHere, visit
         visitor,
         "work/request.html",
         asked=row,
+        setup=setup_of(row.setup),
         jobs=jobs,
         expected=expected,
         priority=PRIORITIES[row.priority],
@@ -113,6 +114,7 @@ def show_job(job: UUID, request: Request, service: ServiceHere, visitor: ReaderH
         visitor,
         template,
         job=row,
+        setup=setup_of(row.setup),
         events=events,
         expected=expected,
         boots=stored_boots,

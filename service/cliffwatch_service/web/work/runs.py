@@ -14,6 +14,7 @@ from cliffwatch.formats.run_record import PlannedCaseRecord, RunRecord
 from cliffwatch.formats.values import MOST_BOOTS, OutcomeRecord
 from cliffwatch.parsers.splats import find_splats
 from cliffwatch_service.compare.naming import run_named
+from cliffwatch_service.compare.several import has_other_arms
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.archives import OddArchive
@@ -99,6 +100,8 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         conditions=flat_conditions(record),
         job=job,
         compared=compared,
+        other_arms=has_other_arms(arms),
+        programs={each.suite: each.name for each in record.programs},
     )
 
 

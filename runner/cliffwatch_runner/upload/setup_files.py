@@ -1,0 +1,155 @@
+"""What a request brings along from this machine: arms with their patches, suites of the user's own, a file of data."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cliffwatch.catalogue.read import read_suite
+from cliffwatch.catalogue.suite import GuestNeeds, Suite
+from cliffwatch.counting import size_text
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.setup import (
+    LARGEST_FILES_BYTES,
+    MOST_FILES,
+    Setup,
+    SetupArm,
+    SetupContent,
+    SetupFile,
+    SetupShape,
+    problem_of,
+)
+from cliffwatch_runner.plan.arms import ArmRequest
+
+_LEFT_OUT = frozenset({".git", ".gitignore"})
+_ELF = b"\x7fELF"
+
+Resolve = Callable[[str], str]
+"""The commit of a revision's name in the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What the options of a command name. Arms are in their order; `suites` are folders."""
+
+    arms: Sequence[ArmRequest] = ()
+    shapes: Sequence[GuestNeeds] = ()
+    suites: Sequence[Path] = ()
+    bench_args: Sequence[str] = ()
+    data: Path | None = None
+    build_image: str | None = None
+
+
+@dataclass(slots=True)
+class _Parcel:
+    """The files that go along, by the name that they have there."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+    executable: set[str] = field(default_factory=set)
+
+    def put(self, name: str, path: Path) -> str:
+        """Raises OSError, and ValueError where there would be more than a request takes."""
+        if path.stat().st_size + sum(map(len, self.contents.values())) > LARGEST_FILES_BYTES:
+            raise ValueError(f"the files have more than the {size_text(LARGEST_FILES_BYTES)} that a request takes")
+        if len(self.contents) >= MOST_FILES:
+            raise ValueError(f"there are more than {MOST_FILES} files")
+        self.contents[name] = path.read_bytes()
+        if os.access(path, os.X_OK):
+            self.executable.add(name)
+        return name
+
+    def listed(self) -> tuple[SetupFile, ...]:
+        return tuple(
+            SetupFile(
+                name=name,
+                bytes=len(content),
+                sha256=hashlib.sha256(content).hexdigest(),
+                executable=name in self.executable,
+            )
+            for name, content in self.contents.items()
+        )
+
+
+def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent, ...]] | Failure:
+    """The setup of a request and the contents of its files; a Failure where something cannot be sent or read."""
+    parcel = _Parcel()
+    try:
+        arms = [_arm(arm, brought.arms[0], parcel, resolve) for arm in brought.arms]
+        taken = [*arms, *(_take_suite(path, parcel) for path in brought.suites)]
+        wrong = next((each for each in taken if isinstance(each, Failure)), None)
+        if wrong is not None:
+            return wrong
+        data = None if brought.data is None else parcel.put(f"data/{brought.data.name}", brought.data)
+    except (OSError, ValueError) as error:
+        return wrong_usage(f"what the request brings along cannot be sent: {error}", "measure it with `cliffwatch run`")
+    setup = Setup(
+        arms=tuple(arm for arm in arms if isinstance(arm, SetupArm)),
+        shapes=tuple(
+            SetupShape(cpus=shape.cpus, possible_cpus=shape.possible_cpus, numa_nodes=shape.numa_nodes)
+            for shape in brought.shapes
+        ),
+        folders=tuple(path.resolve().name for path in brought.suites),
+        bench_args=tuple(brought.bench_args),
+        data=data,
+        build_image=brought.build_image,
+        files=parcel.listed(),
+    )
+    checked = converted(as_json(setup), Setup)  # what a document may hold is narrower than what a disk may
+    problem = str(checked) if isinstance(checked, Wrong) else problem_of(setup)
+    if problem is not None:
+        return wrong_usage(f"the request cannot be made: {problem}", "change that, or measure with `cliffwatch run`")
+    return setup, tuple(SetupContent(name=name, content=content) for name, content in parcel.contents.items())
+
+
+def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) -> SetupArm | Failure:
+    if arm.kernel is not None:
+        return wrong_usage(
+            f"arm {arm.name} is a prebuilt kernel, which is too large for a request", "measure it with `cliffwatch run`"
+        )
+    rev = arm.rev or first.rev
+    if rev is None:
+        return wrong_usage(f"arm {arm.name} names no revision", "give it one, such as rev=v6.12")
+    named = [parcel.put(f"arm-{arm.name}/{number}-{path.name}", path) for number, path in enumerate(arm.patch, start=1)]
+    return SetupArm(
+        name=arm.name,
+        rev=resolve(rev),
+        patch=tuple(named),
+        series=None if arm.series is None else parcel.put(f"arm-{arm.name}/{arm.series.name}", arm.series),
+        boot=arm.boot,
+        sysctl=dict(arm.sysctl),
+        param=dict(arm.param),
+        config=tuple(parcel.put(f"arm-{arm.name}/{path.name}", path) for path in arm.config),
+        cc=arm.cc,
+    )
+
+
+def _take_suite(folder: Path, parcel: _Parcel) -> Failure | None:
+    """Puts a suite's folder into the parcel, without the programs that its build makes. Raises OSError, ValueError."""
+    home = folder.expanduser().resolve()
+    if not (home / "suite.toml").is_file():
+        return wrong_usage(
+            f"--suite {folder}: there is no suite.toml", 'docs/suites.md, "Your own suite", shows what one is made of'
+        )
+    suite = read_suite(home / "suite.toml")
+    if not isinstance(suite, Suite):
+        return wrong_usage(str(suite[0]), f"fix the file: `cliffwatch suites check {folder}`")
+    made = () if suite.program is None else (suite.program.run, *suite.program.files)
+    for path in _files(home):
+        relative = str(path.relative_to(home))
+        if relative not in made or not path.read_bytes().startswith(_ELF):
+            parcel.put(f"{home.name}/{relative}", path)
+    return None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name in _LEFT_OUT:
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise ValueError(f"{path} is no file or folder")
+        if path.is_dir():
+            yield from _files(path)
+        else:
+            yield path

@@ -1,0 +1,87 @@
+"""Compares a run's own arms where they are others than base and head: each against the first one, in one family."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from psycopg import Connection
+
+from cliffwatch.comparing.compare_run import Sides, compare_all
+from cliffwatch.comparing.comparison import METHOD_VERSION
+from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonDocument, RunComparison
+from cliffwatch.identities import digest_of
+from cliffwatch.reports.context import context_of_record
+from cliffwatch.reports.json_report import document_of_arms
+from cliffwatch.samples import CONTROL
+from cliffwatch_service.compare.analysis import StoredArm, load_arm
+from cliffwatch_service.ingest.boot_document import packed, unpacked
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import boots, comparisons, run_arms, runs
+from cliffwatch_service.store.comparisons import RunComparisonRow
+from cliffwatch_service.store.run_arms import ArmRow
+from cliffwatch_service.store.runs import RunRow
+
+
+def has_other_arms(arms: Sequence[ArmRow]) -> bool:
+    """Whether a run has arms to compare, and not base and head alone, which are compared as two revisions are."""
+    names = {arm.name for arm in arms} - {CONTROL}
+    return len(names) > 1 and names != {"base", "head"}
+
+
+def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) -> None:
+    """Compares the arms of a run that are others than base and head, unless that was done of the very same boots by this method.
+
+    Raises Refusal where they cannot be compared.
+    """
+    run = runs.run_row(connection, digest)
+    if run is None:
+        raise not_found("run", digest)
+    rows = run_arms.arms_of(connection, run.id)
+    if not has_other_arms(rows):
+        return
+    inputs = digest_of([boots.boot_digests_of_arm(connection, row.id) for row in rows])
+    stored = comparisons.run_comparison(connection, run.id)
+    if stored is not None and (stored.inputs, stored.method_version) == (inputs, METHOD_VERSION):
+        return
+    arms = {row.name: load_arm(connection, run, row) for row in rows}
+    document = _compared(arms)
+    digest = digest_of(["arms", run.digest, inputs, METHOD_VERSION])
+    row = RunComparisonRow(
+        run_id=run.id,
+        digest=digest,
+        inputs=inputs,
+        method_version=METHOD_VERSION,
+        document=packed(msgspec.json.encode(document)),
+    )
+    comparisons.keep_run_comparison(connection, row, now)
+
+
+def _compared(arms: dict[str, StoredArm]) -> ComparisonDocument:
+    record = next(iter(arms.values())).record
+    control = arms.get(CONTROL)
+    base, head, *further = (arms[arm.name].arm for arm in record.arms if arm.name != CONTROL)
+    sides = Sides(
+        base=base,
+        head=head,
+        further=tuple(further),
+        control=None if control is None else control.arm,
+        stages=record.stages,
+        notable=record.plan.notable,
+        one_run=True,
+    )
+    compared = compare_all(sides)
+    if isinstance(compared, Failure):
+        raise Refusal(422, "not comparable", f"{compared.message}: {compared.next_step}")
+    return document_of_arms(compared, context_of_record(record, None))
+
+
+def arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison | None:
+    """The stored comparison of a run's arms; None where there is none yet."""
+    stored = comparisons.run_comparison(connection, run.id)
+    if stored is None:
+        return None
+    document = msgspec.json.decode(unpacked(stored.document), type=ComparisonDocument)
+    members = {name: getattr(document, name) for name in document.__struct_fields__}
+    return RunComparison(**members, comparison=stored.digest)

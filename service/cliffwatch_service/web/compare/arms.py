@@ -1,0 +1,92 @@
+"""The comparison of a run's own arms, where they are others than base and head: cases down, arms across."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from fastapi import Request
+from fastapi.responses import Response
+from psycopg import Connection
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import beyond_noise
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import ReportContext, context_of_record, sentence
+from cliffwatch.reports.json_reading import arm_sets_of
+from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
+from cliffwatch.reports.several.matrix import arm_names, cell, matrix
+from cliffwatch_service.compare.pairing import run_meant
+from cliffwatch_service.compare.several import arms_comparison, has_other_arms
+from cliffwatch_service.http.context import Service
+from cliffwatch_service.ingest.ingest import every_boot_is_here
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import run_arms
+from cliffwatch_service.store.runs import RunRow
+from cliffwatch_service.web.compare.formats import DEMONSTRATION, FORMS, MEDIA_TYPES
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import Visitor
+
+
+def run_of_other_arms(connection: Connection[Any], name: str) -> RunRow | None:
+    """The run that a name means, where its arms are others than base and head; None of anything else."""
+    run = None if "." in name else run_meant(connection, name)
+    return run if run is not None and has_other_arms(run_arms.arms_of(connection, run.id)) else None
+
+
+def show_arms(
+    connection: Connection[Any], run: RunRow, form: str, request: Request, visitor: Visitor, service: Service
+) -> Response | None:
+    """The page or the text; None where the comparison is still being computed. Raises Refusal where boots are outstanding."""
+    document = arms_comparison(connection, run)
+    if document is None:
+        if every_boot_is_here(connection, run):
+            return None
+        raise Refusal(404, "not compared", "this run is not compared yet: its last boots are not here")
+    if form == "json":
+        return _text(msgspec.json.encode(document).decode(), form)
+    record = stored_record(run)
+    compared, context = arm_sets_of(document), context_of_record(record, None)
+    if form != "html":
+        demonstration = f"{DEMONSTRATION}\n\n" if service.demonstration() else ""
+        return _text(demonstration + _WRITERS[form](compared, context), form)
+    rows = matrix(compared)
+    return page(
+        request,
+        visitor,
+        "compare/arms.html",
+        run=run,
+        names=arm_names(compared),
+        parts=[(each, sentence(each)) for each in compared],
+        suites=[(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
+        failures=context.failures,
+        forms=FORMS,
+        value=figures.value,
+        cell=cell,
+        bounds=bounds,
+        beyond_noise=beyond_noise,
+    )
+
+
+def bounds(row: Comparison | None) -> str:
+    """The interval of a change; empty where it has none."""
+    if row is None or row.ci_low is None or row.ci_high is None or not beyond_noise(row):
+        return ""
+    return f"{100 * row.ci_low:+.2f} to {100 * row.ci_high:+.2f} %"
+
+
+def _text(body: str, form: str) -> Response:
+    headers = {"Vary": "Accept", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    return Response(body.encode(), headers=headers, media_type=MEDIA_TYPES[form])
+
+
+def _as_text(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
+    return text_of_arms(compared, context, colour=False, all_metrics=False)
+
+
+_WRITERS: Mapping[str, Callable[[Sequence[ComparisonSet], ReportContext], str]] = {
+    "text": _as_text,
+    "commit": commit_of_arms,
+    "markdown": markdown_of_arms,
+}

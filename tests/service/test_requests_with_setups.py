@@ -1,0 +1,302 @@
+"""Requests that bring arms, shapes, suites and files: asked from the command line, done by a worker, stored and shown."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toy
+from click.testing import CliRunner, Result
+from test_jobs import asked, offer
+from test_worker import do_one
+
+from cliffwatch.command.main import main
+from cliffwatch_runner.worker.host import WorkerHost
+
+SLOW = "--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n"
+COUNTER = toy.TESTS / "data" / "suites" / "counter"
+ON = ("--on", "emulated-x86-64:icount", "--profile", "smoke", "--boots", "1")
+
+
+@pytest.fixture
+def token(running: Any, tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.write_text(running.tokens["upload"])
+    file.chmod(0o600)
+    return file
+
+
+def submit(running: Any, token: Path, tree: str, *words: str | Path) -> Result:
+    options = ["--url", running.url, "--token-file", str(token), "--tree", tree, *ON, *map(str, words)]
+    return CliRunner().invoke(main, ["submit", *options])
+
+
+def done(running: Any, host: WorkerHost, tmp_path: Path, token: Path, tree: str, *words: str | Path) -> Result:
+    """What submit prints of a request that a worker does meanwhile."""
+    ended, failed = threading.Event(), threading.Event()
+
+    def work() -> None:
+        while not running.rows("SELECT id FROM job"):
+            if ended.wait(0.05):
+                return
+        do_one(running, host, tmp_path / "spool", stop=failed)
+        running.do_tasks()
+
+    def watch() -> None:
+        """Ends a worker whose job went back to the queue: no other host would take it."""
+        while not ended.wait(0.05):
+            if running.rows("SELECT id FROM job WHERE failed_hosts <> '{}'"):
+                running.rows("UPDATE job SET state = 'parked' WHERE state = 'queued' RETURNING id")
+                failed.set()
+
+    offer(running, host.name, host.platform, modes=["icount"], setups=True, build_images=list(host.build_images))
+    worker = threading.Thread(target=work)
+    worker.start()
+    threading.Thread(target=watch, daemon=True).start()
+    result = submit(running, token, tree, *words)
+    ended.set()
+    worker.join()
+    return result
+
+
+def shown(running: Any, path: str) -> str:
+    with running.http(None) as http:
+        return str(http.get(path).raise_for_status().text)
+
+
+@pytest.mark.namespaces
+def test_arms_of_a_request_are_measured_in_one_run_and_shown_as_a_matrix(
+    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "v1.patch").write_text(SLOW)
+    url, _ = served_tree
+    arms = ["--arm", "plain=v6.12", "--arm", f"v1=v6.12 patch={tmp_path}/v1.patch", "--arm", "quiet=v6.12 boot=quiet"]
+    ended = done(running, host, tmp_path, token, url, *arms)
+
+    assert ended.exit_code == 0, ended.output
+    assert "3 arms, each against plain" in ended.stdout
+    (job,) = running.get("/jobs")["items"]
+    assert (job["state"], [arm["name"] for arm in job["setup"]["arms"]]) == ("done", ["plain", "v1", "quiet"])
+    assert ended.stdout.endswith(f"/compare/{job['run']}\n")
+    document = running.get(f"/runs/{job['run']}/comparison")
+    verdicts = {(row["arm"], row["verdict"]) for row in document["comparisons"] if row["primary"]}
+    assert {("v1", "regression"), ("quiet", "unchanged")} <= verdicts
+    assert ("quiet", "regression") not in verdicts
+
+    page = shown(running, f"/compare/{job['run']}")
+    assert "3 arms, each against plain" in page
+    assert '<td class="number worse" data-label="v1">▲ +25.00 %' in page
+    assert shown(running, f"/compare/{job['run']}.md").startswith("### 3 arms, each against `plain`")
+    assert "v1.patch" in shown(running, f"/requests/{job['request']}")
+    assert "boot quiet" in shown(running, f"/jobs/{job['job']}")
+    (lease,) = running.rows("SELECT trust FROM lease")
+    assert lease["trust"] == "outside"
+
+
+@pytest.mark.namespaces
+def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
+    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+) -> None:
+    url, repository = served_tree
+    done(running, host, tmp_path, token, url, "--arm", "plain=v6.12", "--arm", "quiet=v6.12 boot=quiet")
+    commit = toy.git(repository, "rev-parse", "v6.12")
+
+    answering = running.rows(
+        "SELECT arm.name FROM arm JOIN revision ON revision.id = revision_id WHERE NOT own_settings ORDER BY 1"
+    )
+    assert [row["name"] for row in answering] == ["plain"]
+    assert running.get(f"/revisions/{commit}")["commit"] == commit
+
+
+@pytest.mark.namespaces
+def test_a_suite_of_the_users_own_with_its_data_is_measured_in_two_shapes_and_compared(
+    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+) -> None:
+    url, _ = served_tree
+    (tmp_path / "keys").write_text("one\ntwo\n")
+    ended = done(
+        running,
+        host,
+        tmp_path,
+        token,
+        url,
+        *("--base", "v6.12", "--head", "v6.12", "--suite", COUNTER, "--data", tmp_path / "keys"),
+        *("--shape", "cpus=1", "--shape", "cpus=2"),
+    )
+
+    assert ended.exit_code == 0, ended.output
+    (job,) = running.get("/jobs")["items"]
+    assert job["state"] == "done", job["reason"]
+    record = running.get(f"/runs/{job['run']}")["record"]
+    assert record["data"]["sha256"] == hashlib.sha256(b"one\ntwo\n").hexdigest()
+    assert {case["params"]["guest-cpus"] for case in record["plan"]["cases"]} == {"1", "2"}
+    rows = running.get(f"/comparisons/{record['arms'][0]['facts']['commit']}...{job['head']}")["comparisons"]
+    assert {row["suite"] for row in rows} == {"counter"}
+    assert {row["unit"] for row in rows} >= {"insns", "states"}
+    page = shown(running, f"/compare/{job['run']}")
+    assert "guest-cpus=1" in page
+    assert "guest-cpus=2" in page
+    assert "own suites" in shown(running, f"/requests/{job['request']}")
+
+
+@pytest.mark.namespaces
+def test_a_patch_of_base_and_head_is_still_base_and_head(
+    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.patch").write_text(SLOW)
+    url, _ = served_tree
+    ended = done(
+        running, host, tmp_path, token, url, "--base", "v6.12", "--head", "v6.12", "--patch", tmp_path / "slow.patch"
+    )
+
+    assert ended.exit_code == 0, ended.output
+    assert "+25.00%  regression" in ended.stdout
+
+
+def body(*, content: bytes = b"patch", listed: bytes | None = None, **setup: Any) -> dict[str, Any]:
+    """A request with one file, `p`, that is listed as it is unless said otherwise."""
+    listed = content if listed is None else listed
+    file = {"name": "p", "bytes": len(listed), "sha256": hashlib.sha256(listed).hexdigest()}
+    plain = asked(setup={"files": [file], **setup})
+    return {**plain, "contents": [{"name": "p", "content": base64.b64encode(content).decode()}]}
+
+
+def arm(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "rev": "1" * 40, **more}
+
+
+def without_ends(of: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in of.items() if name not in ("base", "head")}
+
+
+TWO = [arm("a"), arm("b")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (body(arms=TWO), "base: a request names base and head, or arms in its setup, and not both"),
+        (without_ends(asked()), "base: a request names base and head, or arms"),
+        (without_ends(body(arms=[arm("a")])), "at least two arms"),
+        (without_ends(body(arms=[arm("a"), arm("a")])), "two arms are called 'a'"),
+        (without_ends(body(arms=[arm("a"), arm("control")])), "'control' is the name of"),
+        (without_ends(body(arms=[arm("a"), arm("b", patch=["q"])])), "the file 'q' is named and did not come along"),
+        (without_ends(body(arms=[arm("a"), arm("b", patch=["../q"])])), "setup.arms.1.patch.0"),
+        (without_ends(body(arms=[arm("a"), arm("b", cc="/bin/evil")])), "setup.arms.1.cc"),
+        (without_ends(body(arms=[arm("a"), arm("b", colour="red")])), "colour"),
+        (body(folders=["mine"]), "the file 'mine/suite.toml' is named"),
+        (body(shapes=[{}]), "a shape names nothing"),
+        (body(listed=b"another"), "p is not as the setup lists it"),
+        ({**body(), "contents": []}, "p is not as the setup lists it"),
+        (asked(suites=[]), "a request names a suite at least"),
+        (body(content=b"x" * (4 << 20) + b"x"), "more than 4.0 MiB in all"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_what_is_wrong(running: Any, wrong: Any, says: str) -> None:
+    offer(running, setups=True)
+    with running.http("upload") as http:
+        refused = http.post("/api/v1/requests", json=wrong, headers={"Idempotency-Key": "wrong"})
+
+    assert refused.status_code == 422, refused.text
+    assert says in refused.json()["detail"]
+    assert running.rows("SELECT id FROM request") + running.rows("SELECT name FROM request_file") == []
+
+
+def post(running: Any, wanted: dict[str, Any]) -> Any:
+    with running.http("upload") as http:
+        return http.post(
+            "/api/v1/requests",
+            json=wanted,
+            headers={"Idempotency-Key": hashlib.sha256(json.dumps(wanted).encode()).hexdigest()},
+        )
+
+
+@pytest.mark.parametrize(
+    ("offered", "setup", "says"),
+    [
+        ({}, {"shapes": [{"cpus": 1}]}, "its `cliffwatch worker` is too old"),
+        ({"setups": True}, {"build_image": "toolchain:2"}, "builds in toolchain:2 (there: none;"),
+        ({"setups": True, "cpus": 8}, {"shapes": [{"cpus": 16}]}, "has 16 CPUs for the largest guest (there: 8)"),
+    ],
+)
+def test_what_no_host_can_do_is_refused_at_once(
+    running: Any, offered: dict[str, Any], setup: dict[str, Any], says: str
+) -> None:
+    offer(running, modes=["walltime"], **offered)
+    refused = post(running, asked(setup=setup))
+
+    assert refused.status_code == 422
+    assert says in refused.json()["detail"]
+
+
+def test_a_host_takes_only_what_it_can_do(running: Any) -> None:
+    able: dict[str, Any] = {"setups": True, "build_images": ["toolchain:2"], "cpus": 8}
+    offer(running, "able", **able)
+    post(running, asked(setup={"build_image": "toolchain:2", "shapes": [{"cpus": 8}]})).raise_for_status()
+
+    assert offer(running, "old") is None
+    assert offer(running, "small", setups=True, build_images=["toolchain:2"], cpus=4) is None
+    assert offer(running, "other", setups=True, build_images=["toolchain:1"], cpus=8) is None
+    assert offer(running, "able", **able)["setup"] == {"build_image": "toolchain:2", "shapes": [{"cpus": 8}]}
+
+
+def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) -> None:
+    offer(running, "rome-1", setups=True)
+    made = post(running, body()).raise_for_status().json()
+    work = offer(running, "rome-1", setups=True)
+    path = f"/api/v1/leases/{work['lease']}/files"
+    with running.http("work") as http:
+        files = http.get(path).raise_for_status().json()["files"]
+    assert files == [{"name": "p", "content": base64.b64encode(b"patch").decode()}]
+    assert running.get(f"/requests/{made['request']}/files")["files"] == files
+    with running.http("read") as http:
+        assert http.get(path).status_code == 403
+    other = running.token("other", "work")
+    assert running.client("work").get(path.removeprefix("/api/v1"))
+    with running.http(None) as http:
+        assert http.get(path, headers={"Authorization": f"Bearer {other}"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--base", "v6.12"], "a request names --base and --head, or arms"),
+        (["--base", "v6.12", "--head", "v6.12", "--kernel", "FILE"], "--kernel is a file of this machine"),
+        (["--arm", "a=v6.12", "--arm", "b=kernel=FILE"], "arm b is a prebuilt kernel, which is too large"),
+        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "there is no suite.toml"),
+        (["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"], "more than the 4.0 MiB that a request takes"),
+        (["--arm", "a=v6.12"], "at least two arms"),
+    ],
+)
+def test_what_cannot_be_sent_is_said_before_anything_is_asked(
+    running: Any, served_tree: Any, token: Path, tmp_path: Path, words: Sequence[str], says: str
+) -> None:
+    (tmp_path / "file").write_text("kernel")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate((4 << 20) + 1)
+    places = {"FILE": f"{tmp_path}/file", "LARGE": f"{tmp_path}/large"}
+    given = [word.replace("FILE", places["FILE"]).replace("LARGE", places["LARGE"]) for word in words]
+    refused = submit(running, token, served_tree[0], *given)
+
+    assert refused.exit_code == 2, refused.output
+    assert says in refused.output
+    assert running.rows("SELECT id FROM request") == []
+
+
+def test_a_build_image_that_a_host_does_not_have_is_the_hosts_failure(
+    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
+) -> None:
+    """A worker that was started anew with other images."""
+    url, _ = served_tree
+    offer(running, host.name, host.platform, modes=["icount"], setups=True, build_images=["toolchain:2"])
+    asked_for = submit(
+        running, token, url, "--base", "v6.12", "--head", "v6.12", "--build-image", "toolchain:2", "--detach"
+    )
+    assert asked_for.exit_code == 0, asked_for.output
+    lines = do_one(running, replace(host, build_images=("toolchain:2",)), tmp_path / "spool")
+    assert any("kernel-failed" in line or "host-failed" in line for line in lines)
