@@ -69,7 +69,7 @@ def _refused(evidence: str) -> Failure:
         return Failure(
             whose="usage",
             message=f"the guest was refused: {evidence.splitlines()[0]}",
-            next_step="give its kernel CONFIG_NUMA=y, in the suite's config or with --config",
+            next_step="give its kernel CONFIG_NUMA=y and CONFIG_X86_64_ACPI_NUMA=y, in the suite's config or with --config",
             evidence=evidence,
         )
     of_host = "the guest's " in evidence
