@@ -33,6 +33,19 @@ def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
     return Exit.USAGE if failures else None
 
 
+def failures_of_arms(run: "Run") -> tuple[Failure, ...]:
+    """Arms that gave nothing, each with what to do about it: their evidence stands in the report."""
+    return tuple(
+        Failure(
+            whose=arm.failure.whose or "kernel",
+            message=f"{arm.name}: {arm.failure.message}",
+            next_step=arm.failure.next_step,
+        )
+        for arm in run.record.arms
+        if arm.failure is not None and arm.failure.next_step
+    )
+
+
 def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
     """What suites' own programs did not give: the suite's fault where no arm has it, the kernel's where it fails on some arms alone."""
     own = {program.suite for program in run.record.programs}

@@ -11,7 +11,7 @@ from typing import NoReturn, cast
 
 import rich_click as click
 
-from cliffwatch.command.blame import blame, failures_of_programs
+from cliffwatch.command.blame import blame, failures_of_arms, failures_of_programs
 from cliffwatch.command.report_options import ReportOptions, nothing_explained, report_options, terminal_of
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
@@ -126,7 +126,7 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
     if ended is Exit.USAGE:
         return ended
     failures = failures_of_programs(run)
-    for failure in failures[:_MOST_TOLD]:
+    for failure in (*failures_of_arms(run), *failures[:_MOST_TOLD]):
         echo_failure(failure)
     return blame(run, failures) or ended
 

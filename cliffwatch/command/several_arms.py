@@ -10,6 +10,7 @@ from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.html import html_of_arms
 from cliffwatch.reports.json_report import json_of_arms
 from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
+from cliffwatch.reports.several.matrix import arm_names
 
 
 def written_of_arms(
@@ -18,10 +19,11 @@ def written_of_arms(
     """The text to print, or why there is none."""
     if report.explain is not None:
         return _explained(compared, report.explain)
+    names = arm_names(compared)
     if report.format == "mail":
         return wrong_usage(
-            f"a mail is of two arms, and this run has {len(compared) + 1}",
-            "name two of them: cliffwatch compare DIR:base DIR:v2 --format mail",
+            f"a mail is of two arms, and this run has {len(names)}",
+            f"name two of them: cliffwatch compare DIR:{names[0]} DIR:{names[-1]} --format mail",
         )
     if report.format == "go-bench":
         return exported()

@@ -1,9 +1,11 @@
-"""A suite of the user's own on a real kernel: built in the sandbox, booted, and judged by each metric that it declares."""
+"""What the user brings to a real kernel: suites that are built in the sandbox, guests that they ask for, and a benchmark that only a branch has."""
 
+import hashlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from isolation_here import ISOLATION, leave_out_root
@@ -14,19 +16,55 @@ ROOT = Path(__file__).parents[2]
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
 
 
-def test_lookups_through_bpf_repeat_and_half_of_them_miss(tmp_path: Path) -> None:
+def run(out: Path, *words: str) -> list[dict[str, Any]]:
+    """The rows of a run on the kernel that the user's cache has, or that is built into it."""
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"))
     assert found, "there is no kernel source under /usr/src: tools/install-packages.sh source"
     leave_out_root()
     argv = [str(CLIFFWATCH), "run", "--tree", str(found[-1]), "--base", "HEAD", "--head", "HEAD", "--mode", "icount"]
-    argv += ["--isolation", ISOLATION]
-    argv += ["--suite", str(ROOT / "examples" / "my-suite"), "--out", str(tmp_path / "results"), "--format", "json"]
+    argv += ["--isolation", ISOLATION, "--out", str(out), "--format", "json", *words]
     ended = subprocess.run(argv, check=False, stdout=subprocess.PIPE, text=True)
-
     assert ended.returncode == 0, ended.stdout
-    rows = json.loads(ended.stdout)["comparisons"]
+    rows: list[dict[str, Any]] = json.loads(ended.stdout)["comparisons"]
+    return rows
+
+
+def test_lookups_through_bpf_repeat_and_half_of_them_miss(tmp_path: Path) -> None:
+    rows = run(tmp_path / "results", "--suite", str(ROOT / "examples" / "my-suite"))
+
     assert {(row["params"]["entries"], row["metric"], row["verdict"]) for row in rows} == {
         (entries, metric, "unchanged") for entries in ("100", "10000") for metric in ("ns/op", "misses/op")
     }
     assert {row["head"] for row in rows if row["metric"] == "misses/op"} == {0.5}
     assert json.loads((tmp_path / "results" / "run.json").read_text())["bench"] is None
+
+
+def test_a_lookup_in_a_per_cpu_map_pays_for_every_possible_cpu(tmp_path: Path) -> None:
+    """Three guests a kernel, each of one CPU: two minutes where the kernel is in the cache."""
+    rows = run(tmp_path / "results", "--suite", str(ROOT / "examples" / "possible-cpus-suite"), "--boots", "1")
+
+    possible = {row["params"]["possible-cpus"]: row["head"] for row in rows if row["metric"] == "cpus"}
+    assert possible == {"1": 1, "4": 4, "16": 16}
+    cost = {int(row["params"]["possible-cpus"]): row["head"] for row in rows if row["metric"] == "ns/op"}
+    each = (cost[4] - cost[1]) / 3
+    assert each > 20
+    assert (cost[16] - cost[4]) / 12 == pytest.approx(each, rel=0.05)
+
+
+def test_a_benchmark_that_only_a_branch_has_reads_a_file(tmp_path: Path) -> None:
+    """Its patch makes a kernel of its own, which is built where it is not in the cache."""
+    keys = tmp_path / "keys"
+    keys.write_text("".join(f"10.0.{number // 256}.{number % 256}\n" for number in range(5000)))
+    patch = ROOT / "tests" / "data" / "bench-of-a-branch.patch"
+    words = ["--patch", str(patch), "--suite", "discovered", "--boots", "1", "--data", str(keys)]
+    (row, *_) = run(tmp_path / "results", *words, "--bench-args", "--keys {data} --missed 25")
+
+    assert (row["benchmark"], row["params"]) == ("file-lookup", {"args": "--keys '{data}' --missed 25"})
+    assert row["base"] > 0
+    assert row["head"] == pytest.approx(row["base"], rel=0.01)
+    record = json.loads((tmp_path / "results" / "run.json").read_text())
+    assert record["data"] == {
+        "name": "keys",
+        "bytes": keys.stat().st_size,
+        "sha256": hashlib.sha256(keys.read_bytes()).hexdigest(),
+    }

@@ -93,8 +93,8 @@ def test_threads_that_run_at_the_same_time_are_not_measured_where_instructions_a
     ("needs", "words"),
     [
         (GuestNeeds(cpus=4), ["--cpus", "4"]),
-        (GuestNeeds(possible_cpus=16), ["--cpus", "1,maxcpus=16,sockets=16,cores=1,threads=1"]),
-        (GuestNeeds(cpus=4, numa_nodes=2), ["--cpus", "4,maxcpus=4,sockets=4,cores=1,threads=1"]),
+        (GuestNeeds(possible_cpus=16), ["--cpus", "16"]),
+        (GuestNeeds(cpus=4, numa_nodes=2), ["--cpus", "4,sockets=4,cores=1,threads=1"]),
     ],
 )
 def test_a_guest_is_started_as_its_cases_ask(needs: GuestNeeds, words: list[str]) -> None:
@@ -102,9 +102,10 @@ def test_a_guest_is_started_as_its_cases_ask(needs: GuestNeeds, words: list[str]
     argv = vng_argv(shape, SANDBOX_FOLDERS, None, ["true"])
 
     assert any(argv[index : index + len(words)] == words for index in range(len(argv)))
+    assert ("maxcpus=1" in argv[argv.index("--append") + 1].split()) == (needs.possible_cpus is not None)
     assert shape.wanted()["cpus"] == str(needs.cpus or 1)
-    assert shape.wanted().get("possible") == (str(needs.possible_cpus) if needs.possible_cpus else None)
-    assert shape.wanted().get("nodes") == (str(needs.numa_nodes) if needs.numa_nodes else None)
+    assert shape.wanted().get("possible-cpus") == (str(needs.possible_cpus) if needs.possible_cpus else None)
+    assert shape.wanted().get("numa-nodes") == (str(needs.numa_nodes) if needs.numa_nodes else None)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def test_a_kernel_that_does_not_build_ends_with_3_and_its_error_on_top(repositor
     assert ended.exit_code == 3
     lines = ended.stdout.splitlines()
     assert lines[0] == "head: it does not build"
+    assert "cliffwatch: head: it does not build\n  fix the tree\n" in ended.stderr
     assert "error: 'x' undeclared" in ended.stdout.replace("\u2018", "'").replace("\u2019", "'")
     assert "7 failed of 7 cases" in ended.stdout
 

@@ -28,6 +28,24 @@ def test_a_run_of_the_command_is_uploaded_and_compared(running: Any, data: Path)
     assert rows["local-storage-cache-hashmap-control", None]["verdict"] == "unchanged"
 
 
+def test_parameters_come_in_any_order(running: Any, data: Path, tmp_path: Path) -> None:
+    """A case's own order is that of its suite, and not that of their names."""
+    folder = tmp_path / "run"
+    shutil.copytree(data / "runs/uninlined", folder)
+    for path in (folder / "run.json", *folder.glob("boots/*/samples.json")):
+        content = json.loads(path.read_text())
+        for each in content.get("plan", {}).get("cases", []) + content.get("samples", []) + content.get("outcomes", []):
+            each["params"] = {**each["params"], "guest-cpus": "1"}
+        path.write_text(json.dumps(content))
+    uploaded = upload_run(running.client("upload"), folder, "emulator-1")
+
+    assert uploaded == Uploaded(run=uploaded.run, sent=2)
+    running.do_tasks()
+    rows = running.get(f"/runs/{uploaded.run}/comparison")["comparisons"]
+    assert {row["params"]["guest-cpus"] for row in rows} == {"1"}
+    assert "failed" not in {row["verdict"] for row in rows}
+
+
 def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running: Any, data: Path) -> None:
     client = running.client("upload")
     first = upload_run(client, data / "runs/uninlined", "emulator-1")

@@ -97,8 +97,8 @@ check() {
       rootfs) found=$(awk '$2 == "/" {print $3; exit}' /proc/mounts) ;;
       machine) found=$(cat /sys/bus/pci/devices/0000:00:00.0/device 2> /dev/null) ;;
       cpus) found=$(grep -c '^processor' /proc/cpuinfo) ;;
-      possible) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
-      nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
+      possible-cpus) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
+      numa-nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
       *) continue ;;
     esac
     case $found in

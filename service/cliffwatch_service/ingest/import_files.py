@@ -28,7 +28,7 @@ from cliffwatch_service.access.authorisation import IMPORTS
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import content_digest, put_boot, put_run
-from cliffwatch_service.ingest.uploads import as_sent, boot_upload
+from cliffwatch_service.ingest.uploads import boot_upload
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import runs
 from cliffwatch_service.store.work import hosts
@@ -96,7 +96,7 @@ def import_file(
     upload = RunUpload(host=host_name, record=record)
     put_run(connection, digest, upload, as_json(record), by=by, now=now, any_case=True)
     for boot in arm.boots:
-        raw = as_sent(as_json(_boot(boot, now)))
+        raw = as_json(_boot(boot, now))
         put_boot(connection, known, digest, boot.index, boot_upload(raw), raw, by=by, now=now)
     return ImportResult(run=digest, boots=len(arm.boots), samples=samples, problems=problems, fresh=True)
 

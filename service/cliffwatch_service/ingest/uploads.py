@@ -26,19 +26,13 @@ def run_upload(raw: FreeJson) -> RunUpload:
 
 
 def boot_upload(raw: FreeJson) -> BootUpload:
-    """Raises Refusal with the place of what is wrong."""
-    upload = boot_upload_of(raw)
+    """Parameters are in the order of their names, as in what is stored of a run. Raises Refusal with the place of what is wrong."""
+    upload = boot_upload_of(orjson.loads(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)))
     if isinstance(upload, Wrong):
         raise refused(upload)
     for name in ("began", "ended"):
         time_of(getattr(upload.boot, name), f"boot.{name}")
     return upload
-
-
-def as_sent(document: FreeJson) -> FreeJson:
-    """A document as hosts send it and as it is stored: members, a case's parameters among them, in the order of their names."""
-    sent: FreeJson = orjson.loads(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
-    return sent
 
 
 def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[], Collection[str]]) -> None:

@@ -36,7 +36,7 @@ from cliffwatch_service.history.triage import triage
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw
-from cliffwatch_service.ingest.uploads import as_sent, boot_upload
+from cliffwatch_service.ingest.uploads import boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import Refusal
@@ -126,7 +126,7 @@ def _keep(connection: Connection[Any], run: DemoRun) -> None:
         connection, digest, upload, raw_record, by=by, now=run.received, any_case=True, of_history=True
     )  # there was no host to take a lease
     for boot in run.boots:
-        raw = as_sent(boot.upload)
+        raw = boot.upload
         put_boot(connection, columns, digest, boot.number, boot_upload(raw), raw, by=by, now=run.received)
         if boot.raw is not None:
             put_raw(connection, columns, digest, boot.number, BytesIO(boot.raw), by=by, now=run.received)
