@@ -1,6 +1,7 @@
 """Builds what a run needs: the kernel of each arm, and one bench."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cliffwatch.counting import counted
@@ -30,7 +31,7 @@ class BuildOrder:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltRun:
     """The arms with their kernels, the bench that serves them all, and the suites' own programs. `bench_from` names the revision that bench came
-    from; there is no bench where every suite brings a program.
+    from; there is no bench where every suite brings a program. `lacking` has the suites whose program does not build here, with the reason.
     """
 
     arms: dict[str, BuiltArm]
@@ -38,6 +39,7 @@ class BuiltRun:
     bench_from: str
     notes: tuple[str, ...]
     programs: tuple[SuiteProgram, ...] = ()
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
@@ -62,23 +64,30 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
             subject=subject, kernel=kernel, toolchain=order.tools.of_arms[subject.arm].toolchain
         )
     built = _with_bench(arms, order)
-    return replace(built, programs=programs) if isinstance(built, BuiltRun) else built
+    return replace(built, programs=programs[0], lacking=programs[1]) if isinstance(built, BuiltRun) else built
 
 
-def _programs(order: BuildOrder) -> tuple[SuiteProgram, ...] | Failure:
-    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it."""
+def _programs(order: BuildOrder) -> tuple[tuple[SuiteProgram, ...], Mapping[str, str]] | Failure:
+    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it. Beside them the
+    suites that may be left out and do not build, each with the reason.
+    """
     built: list[SuiteProgram] = []
+    lacking: dict[str, str] = {}
+    own = {suite.name for suite in order.resolved.own_suites}
     for suite in order.resolved.suites:
         if suite.program is None:
             continue
         order.progress.begin("build program", f"{suite.program.run} of {suite.name}")
-        program = build_program(suite, toolchain=order.tools.toolchain, settings=order.settings)
+        program = build_program(suite, own=suite.name in own, toolchain=order.tools.toolchain, settings=order.settings)
         if isinstance(program, Failure):
             order.progress.end(program.message)
-            return program
+            if suite.name not in order.resolved.may_lack:
+                return program
+            lacking[suite.name] = f"{program.message}; {program.next_step}"
+            continue
         order.progress.end(f"{program.name} of {suite.name} {'was there' if program.was_there else 'built'}")
         built.append(program)
-    return tuple(built)
+    return tuple(built), lacking
 
 
 def _in_cache(arm: Subject, order: BuildOrder) -> bool:

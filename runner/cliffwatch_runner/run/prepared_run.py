@@ -137,7 +137,8 @@ def _with_root_of_image(
 
 def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
     isolation = isolation_sentence(tools.sandbox.level)
-    selection = select_run_cases(request, resolved, built.bench.offered if built.bench is not None else ())
+    offered = built.bench.offered if built.bench is not None else ()
+    selection = select_run_cases(request, resolved, offered, built.lacking)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms = dict(built.arms)
     if resolved.mode == "walltime":
@@ -162,7 +163,7 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         plan=plan_boots(request, resolved.mode, selection, tuple(arms)),
         left_out=selection.left_out,
         host=resolved.host,
-        notes=(*resolved.notes, isolation, *built.notes),
+        notes=(*resolved.notes, isolation, *built.notes, *(f"left out: {reason}" for reason in built.lacking.values())),
     )
 
 

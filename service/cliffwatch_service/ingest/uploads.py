@@ -1,9 +1,11 @@
 """Uploads as their types (cliffwatch.formats), and what a service asks of them besides: units that it knows, times that a clock shows."""
 
 from datetime import datetime
+from functools import cache
 
 import orjson
 
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.formats.reading import Wrong
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
@@ -12,7 +14,13 @@ from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.ingest.free_form import in_time
 from cliffwatch_service.refusal import Refusal
 
-UNITS = frozenset(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())
+
+@cache
+def known_units() -> frozenset[str]:
+    """Those of the kinds of lines that bench prints, and of what the catalogue's suites declare."""
+    of_kinds = (shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())
+    of_suites = (spec.unit for suite in load_catalogue().suites for spec in suite.metrics.values())
+    return frozenset((*of_kinds, *of_suites))
 
 
 def run_upload(raw: FreeJson) -> RunUpload:
@@ -42,10 +50,10 @@ def as_sent(document: FreeJson) -> FreeJson:
 
 
 def _refuse_unknown_units(samples: tuple[SampleRecord, ...]) -> None:
-    unknown = {each.unit for each in samples} - UNITS
+    unknown = {each.unit for each in samples} - known_units()
     if unknown:
         index = next(index for index, each in enumerate(samples) if each.unit in unknown)
-        raise refused(Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(UNITS))}"))
+        raise refused(Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(known_units()))}"))
 
 
 def refused(wrong: Wrong) -> Refusal:

@@ -14,6 +14,7 @@ from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.kernel import trust_names
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.programs.errors import of_suite
 from cliffwatch_runner.build.toolchain import Toolchain
@@ -69,8 +70,10 @@ class SuiteProgram:
     was_there: bool
 
 
-def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings) -> SuiteProgram | Failure:
-    """The program of a suite that has one, from the cache or built now. Raises Stopped, OSError."""
+def build_program(suite: Suite, *, own: bool, toolchain: Toolchain, settings: BuildSettings) -> SuiteProgram | Failure:
+    """The program of a suite that has one, from the cache or built now. `own` says that it is the user's, who can change it. Raises
+    Stopped, OSError.
+    """
     assert suite.program is not None
     assert suite.source_file is not None
     program = suite.program
@@ -79,9 +82,11 @@ def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings
         return packed
     made_with = [toolchain.bench_identity, toolchain.image or "", _go_version(program, settings)]
     parts = [_RECIPE, packed.digest, program.build, program.run, *program.files, *made_with, fixed_seed_source()]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    source = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    # Not across trust: Go compiles what it needs of other packages once for all trees of a trust, and a tree's build could write there.
+    digest = hashlib.sha256("\0".join((source, *trust_names(settings.trust))).encode()).hexdigest()[:32]
     folder = settings.cache / "programs" / digest
-    built = _cached(suite, folder, settings)
+    built = _cached(suite, source, folder, settings)
     if built is not None:
         return built
 
@@ -89,13 +94,13 @@ def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings
         settings.report_progress(None, "waiting for another process that builds the same program")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        built = _cached(suite, folder, settings)
+        built = _cached(suite, source, folder, settings)
         if built is not None:
             return built
         failure = _build(suite.name, program, packed, settings, folder)
         if failure is not None:
-            return of_suite(failure, suite.name, program)
-        built = _cached(suite, folder, settings, was_there=False)
+            return of_suite(failure, suite.name, program, own=own)
+        built = _cached(suite, source, folder, settings, was_there=False)
         assert built is not None
         return built
 
@@ -134,7 +139,9 @@ def _recipe(program: Program) -> CacheRecipe[_ProgramRecord]:
     return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD, kind=_ProgramRecord)
 
 
-def _cached(suite: Suite, folder: Path, settings: BuildSettings, *, was_there: bool = True) -> SuiteProgram | None:
+def _cached(
+    suite: Suite, source: str, folder: Path, settings: BuildSettings, *, was_there: bool = True
+) -> SuiteProgram | None:
     assert suite.program is not None
     record = _recipe(suite.program).read(folder, settings.uses)
     if record is None:
@@ -144,7 +151,7 @@ def _cached(suite: Suite, folder: Path, settings: BuildSettings, *, was_there: b
         suite=suite.name,
         name=suite.program.run,
         digest=folder.name,
-        source_digest=folder.name,
+        source_digest=source,
         files={name: folder / f"{_STORED}{name}" for name in names},
         fixed_seed=folder / FIXED_SEED.name,
         dynamic=record.dynamic,
