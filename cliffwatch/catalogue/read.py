@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
@@ -99,7 +100,11 @@ def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:
 
 def _twice(name: str, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
     known: set[tuple[tuple[str, str], ...]] = set()
-    for params in (shown(each) for sweep in sweeps for each in sweep.combinations()):
+    for params in (
+        (*shown(each), *guest.params)
+        for sweep in sweeps
+        for each, guest in product(sweep.combinations(), sweep.guest.guests)
+    ):
         if params in known:
             yield Fault(place, f"'{name}' has the case {dict(params)} twice")
         known.add(params)

@@ -75,7 +75,9 @@ class IcountTable(Table, frozen=True, kw_only=True):
     repeatability: float = 0.0
 
 
-Cpus = Annotated[int, Meta(ge=1, le=256)]
+Cpus = Annotated[int, Meta(ge=1, le=255)]
+"""An emulated machine has no more."""
+
 Nodes = Annotated[int, Meta(ge=1, le=16)]
 
 

@@ -30,6 +30,13 @@ class ArmFailureRecord(Part, frozen=True, kw_only=True):
     evidence: str
 
 
+class WarningRecord(Part, frozen=True, kw_only=True):
+    """A sentence without which no row of an arm should be read."""
+
+    arm: str = "head"
+    text: str
+
+
 class ComparisonRow(OfCase, frozen=True, kw_only=True):
     """One metric of one case, an arm against the first one. What does not exist is null."""
 
@@ -69,7 +76,7 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
     mode: Mode | None
     notable: float
     alpha: float | None
-    warnings: tuple[str, ...]
+    warnings: tuple[WarningRecord, ...]
     failures: tuple[ArmFailureRecord, ...]
     means: tuple[Mean, ...]
     control: Control | None
@@ -111,7 +118,7 @@ class TargetRecord(Part, frozen=True, kw_only=True):
     made: datetime
     notable: float
     alpha: float | None
-    warnings: tuple[str, ...]
+    warnings: tuple[WarningRecord, ...]
     failures: tuple[ArmFailureRecord, ...]
     means: tuple[Mean, ...]
     control: Control | None

@@ -52,9 +52,17 @@ def summary_of(raw: Any) -> ComparisonSummary | Wrong:
             "format_version", f"the comparison is of format {version}; this Cliffwatch reads up to {FORMAT_VERSION}"
         )
     try:
-        return converted(_of_today(raw) if version == 1 else raw, ComparisonSummary)
+        return converted(_with_records(_of_today(raw) if version == 1 else raw), ComparisonSummary)
     except (TypeError, AttributeError, KeyError, ValueError) as error:
         return Wrong("", f"it is not as version 1 was: {error!r}")
+
+
+def _with_records(raw: FreeJson) -> FreeJson:
+    """With warnings as records: those of two arms alone were written as sentences."""
+    warnings = raw.get("warnings")
+    if not isinstance(warnings, list):
+        return raw
+    return {**raw, "warnings": [{"text": each} if isinstance(each, str) else each for each in warnings]}
 
 
 def _of_today(raw: FreeJson) -> FreeJson:

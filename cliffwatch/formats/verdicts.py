@@ -25,9 +25,10 @@ class Mean:
 class Control:
     """Base against itself under another name: rows of which the method would have published something, of how many.
 
-    `largest` is the largest difference, as a fraction: what no change looks like on this host.
+    `largest` is the largest difference, as a fraction: what no change looks like on this host. `arm` is the one that was booted twice.
     """
 
+    arm: str = "base"
     rows: int
     published: int
     largest: float

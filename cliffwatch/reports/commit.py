@@ -34,9 +34,9 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += ["", *_wrapped(f"{failure.arm}: {failure.message}")]
     rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
-        lines += ["", _cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
+        lines += ["", cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
         for params, group in _by_params(list(of_suite)):
-            lines += [_cut(f"| + {params}"), *_group(group, compared.notable)]
+            lines += [cut(f"| + {params}"), *_group(group, compared.notable)]
     lines += ["", *_means(compared)]
     for sentence in legend(compared.rows, compared.means):
         lines += _wrapped(sentence)
@@ -53,7 +53,7 @@ def _by_params(rows: list[Comparison]) -> Iterator[tuple[str, list[Comparison]]]
 
 def _group(rows: list[Comparison], usual: float) -> Iterator[str]:
     for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
-        yield _cut(f"| +-+ {_short(benchmark, 36):<36} {'<before> <after>':>20}")
+        yield cut(f"| +-+ {_short(benchmark, 36):<36} {'<before> <after>':>20}")
         for row in group:
             yield from _row(row, usual)
 
@@ -61,15 +61,15 @@ def _group(rows: list[Comparison], usual: float) -> Iterator[str]:
 def _row(row: Comparison, usual: float) -> Iterator[str]:
     """A line, and further ones for what must not be read as a change and for a threshold that is not the usual one."""
     if row.base is None or row.head is None:
-        yield _cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.undecided(row)}")
+        yield cut(f"|   +- {_short(row.metric or 'case', 24)} {figures.undecided(row)}")
         return
     change = figures.marked_change(row).replace(" ", "")
     values = f"{_fits(row.base)} {_fits(row.head)} {_short(row.unit, 7):<7}"
-    yield _cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
+    yield cut(f"|   +- {_short(row.metric, 25):<25}{values} ({change:^8})")
     below = [figures.undecided(row)] if row.verdict not in DECIDED else []
     for text in (*below, own_terms(row, usual)):
         for line in textwrap.wrap(text or "", WIDTH - 9, break_long_words=True):
-            yield _cut(f"|        {line}")
+            yield cut(f"|        {line}")
 
 
 def _fits(number: float) -> str:
@@ -80,10 +80,10 @@ def _fits(number: float) -> str:
 def _means(compared: ComparisonSet) -> Iterator[str]:
     """A geometric mean per primary metric and unit, over the rows that both sides have; then the sweeps."""
     for mean in compared.means:
-        yield _cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}")
+        yield cut(f"geomean of {mean.metric}: {figures.mean(mean)} over {counted(mean.rows, 'row')}")
     left = sum(not (row.base and row.head) for row in compared.primary_rows())
     if left:
-        yield _cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
+        yield cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
     for line in sweep_lines(compared.sweeps):
         yield from _wrapped(f"{line.name}: {line.words}")
 
@@ -96,6 +96,7 @@ def _short(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _cut(line: str) -> str:
+def cut(line: str) -> str:
+    """A line that a commit message can have."""
     printable = "".join(character if character.isprintable() else "?" for character in line)
     return _short(printable, WIDTH)

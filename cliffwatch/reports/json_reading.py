@@ -21,7 +21,7 @@ def comparison_set_of(summary: ComparisonSummary, rows: Sequence[ComparisonRow])
         means=summary.means,
         control=summary.control,
         sweeps=summary.sweeps,
-        warnings=summary.warnings,
+        warnings=tuple(each.text for each in summary.warnings),
     )
 
 

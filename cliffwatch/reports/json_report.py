@@ -11,6 +11,7 @@ from cliffwatch.formats.comparison import (
     ComparisonDocument,
     ComparisonRow,
     SideRecord,
+    WarningRecord,
 )
 from cliffwatch.formats.reading import written
 from cliffwatch.formats.values import outcome_record
@@ -48,12 +49,12 @@ def _document(
         mode=first.mode,
         notable=first.notable,
         alpha=first.alpha,
-        warnings=tuple(dict.fromkeys(warning for _, each in named for warning in each.warnings)),
+        warnings=tuple(WarningRecord(arm=arm, text=text) for arm, each in named for text in each.warnings),
         failures=tuple(
             ArmFailureRecord(arm=each.arm, message=each.message, evidence=each.evidence) for each in context.failures
         ),
         means=tuple(replace(mean, arm=arm) for arm, each in named for mean in each.means),
-        control=first.control,
+        control=None if first.control is None else replace(first.control, arm=arms[0].name),
         sweeps=tuple(replace(sweep, arm=arm) for arm, each in named for sweep in each.sweeps),
         left_out=tuple(map(outcome_record, dict.fromkeys(outcome for _, each in named for outcome in each.left_out))),
         comparisons=tuple(comparison_row(row, arm) for arm, each in named for row in each.rows),

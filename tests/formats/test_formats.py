@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_documents import made_arm, made_record, made_row
 
 from cliffwatch.formats.boot_record import BootRecord, SampleRecord, SamplesRecord
-from cliffwatch.formats.comparison import ComparisonDocument, SideRecord
+from cliffwatch.formats.comparison import ComparisonDocument, SideRecord, WarningRecord
 from cliffwatch.formats.comparison_reading import read_comparison
 from cliffwatch.formats.reading import Wrong, as_json, read_as, written
 from cliffwatch.formats.run_reading import read_run_record, run_record_of
@@ -212,7 +212,7 @@ comparisons = st.builds(
     mode=st.sampled_from(["walltime", "icount"]),
     notable=shares,
     alpha=optional(shares),
-    warnings=tuples(texts),
+    warnings=tuples(st.builds(WarningRecord, arm=names, text=texts)),
     failures=st.just(()),
     means=tuples(
         st.builds(
@@ -225,7 +225,7 @@ comparisons = st.builds(
             ci_high=optional(numbers),
         )
     ),
-    control=optional(st.builds(Control, rows=counts, published=counts, largest=shares)),
+    control=optional(st.builds(Control, arm=names, rows=counts, published=counts, largest=shares)),
     sweeps=tuples(
         st.builds(
             Sweep,
@@ -274,6 +274,14 @@ def test_a_boot_comes_back_as_it_was(boot: BootUpload) -> None:
 def test_a_comparison_comes_back_as_it_was(document: ComparisonDocument) -> None:
     assert read_comparison(written(document)) == document
     fits(ComparisonDocument, document)
+
+
+def test_warnings_that_are_sentences_are_of_the_only_arm_there_was() -> None:
+    document = json.loads((ROOT / "tests/data/golden/outcomes.json").read_text())
+    read = read_comparison(json.dumps({**document, "warnings": ["Nothing says that they took turns."]}).encode())
+
+    assert isinstance(read, ComparisonDocument)
+    assert read.warnings == (WarningRecord(arm="head", text="Nothing says that they took turns."),)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -1,14 +1,16 @@
 """Reports of more than two arms: a matrix, then each arm against the first one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-from arms import CONTROL, INT_GET, SEQ_GET, arm, exact
+from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 from golden import assert_golden
 
 from cliffwatch.comparing.compare import compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.thresholds import PLAIN
 from cliffwatch.failure import Failure
 from cliffwatch.formats.comparison import ComparisonDocument
 from cliffwatch.reports.context import ArmFailure, ReportContext
@@ -63,6 +65,21 @@ def test_json_is_one_document_whose_rows_say_their_arm() -> None:
     assert [each["name"] for each in document["arms"]] == ["base", "v1", "v2", "v3"]
     assert {row["arm"] for row in document["comparisons"]} == {"v1", "v2", "v3"}
     assert {mean["arm"] for mean in document["means"]} <= {"v1", "v2", "v3"}
+
+
+def test_json_says_which_arm_a_warning_and_the_control_are_of() -> None:
+    base, again, v1, v2 = (
+        arm(name, {SEQ_GET: [185.787] * 4}, mode="walltime") for name in ("plain", "control", "v1", "v2")
+    )
+    sets = compare_arms(base, [v1, v2], noisy, replace(PLAIN, one_run=False), control=again)
+    assert not isinstance(sets, Failure)
+    document = json.loads(json_of_arms(sets, CONTEXT))
+
+    msgspec.convert(document, ComparisonDocument)
+    assert document["control"]["arm"] == "plain"
+    (text,) = {warning["text"] for warning in document["warnings"]}
+    assert text.startswith("Nothing says that base and head took turns")
+    assert [warning["arm"] for warning in document["warnings"]] == ["v1", "v2"]
 
 
 def test_the_page_has_the_matrix_and_a_part_an_arm(tmp_path: Path) -> None:

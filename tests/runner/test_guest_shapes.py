@@ -1,5 +1,6 @@
 """What cases ask of their guest: read from suites, planned by shape, and started as asked."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -91,10 +92,8 @@ def test_threads_that_run_at_the_same_time_are_not_measured_where_instructions_a
     ("needs", "words"),
     [
         (GuestNeeds(cpus=4), ["--cpus", "4"]),
-        (GuestNeeds(possible_cpus=16), ["--cpus", "1,maxcpus=16"]),
-        (GuestNeeds(cpus=4, numa_nodes=2), ["--numa", "1024M,cpus=0-1", "--numa", "1024M,cpus=2-3"]),
-        (GuestNeeds(cpus=1, numa_nodes=2), ["--numa", "1024M,cpus=0-0", "--numa", "1024M"]),
-        (GuestNeeds(cpus=5, numa_nodes=2), ["--numa", "1024M,cpus=0-1", "--numa", "1024M,cpus=2-4"]),
+        (GuestNeeds(possible_cpus=16), ["--cpus", "16"]),
+        (GuestNeeds(cpus=4, numa_nodes=2), ["--cpus", "4,sockets=4,cores=1,threads=1"]),
     ],
 )
 def test_a_guest_is_started_as_its_cases_ask(needs: GuestNeeds, words: list[str]) -> None:
@@ -102,9 +101,49 @@ def test_a_guest_is_started_as_its_cases_ask(needs: GuestNeeds, words: list[str]
     argv = vng_argv(shape, SANDBOX_FOLDERS, None, ["true"])
 
     assert any(argv[index : index + len(words)] == words for index in range(len(argv)))
+    assert ("maxcpus=1" in argv[argv.index("--append") + 1].split()) == (needs.possible_cpus is not None)
     assert shape.wanted()["cpus"] == str(needs.cpus or 1)
-    assert shape.wanted().get("possible") == (str(needs.possible_cpus) if needs.possible_cpus else None)
-    assert shape.wanted().get("nodes") == (str(needs.numa_nodes) if needs.numa_nodes else None)
+    assert shape.wanted().get("possible-cpus") == (str(needs.possible_cpus) if needs.possible_cpus else None)
+    assert shape.wanted().get("numa-nodes") == (str(needs.numa_nodes) if needs.numa_nodes else None)
+
+
+@pytest.mark.parametrize(
+    ("needs", "cpus"),
+    [
+        (GuestNeeds(cpus=4, numa_nodes=2), [",cpus=0-1", ",cpus=2-3"]),
+        (GuestNeeds(cpus=1, numa_nodes=2), [",cpus=0-0", ""]),
+        (GuestNeeds(cpus=5, numa_nodes=2), [",cpus=0-1", ",cpus=2-4"]),
+        (GuestNeeds(cpus=1, possible_cpus=4, numa_nodes=2), [",cpus=0-1", ",cpus=2-3"]),
+    ],
+)
+def test_nodes_share_memory_and_cpus(needs: GuestNeeds, cpus: list[str]) -> None:
+    shape = shape_of_case(GuestShape(mode="icount", cpus=1, memory_mib=2048), needs)
+    (options,) = (word for word in vng_argv(shape, SANDBOX_FOLDERS, None, ["true"]) if word.startswith("--qemu-opts="))
+
+    assert re.findall(r"-object (\S+) -numa (\S+)", options) == [
+        (f"memory-backend-ram,id=node{node},size=1024M", f"node,nodeid={node},memdev=node{node}{each}")
+        for node, each in enumerate(cpus)
+    ]
+
+
+def test_cases_that_differ_in_their_guest_alone_are_not_the_same(tmp_path: Path) -> None:
+    (tmp_path / "shapes").mkdir()
+    file = tmp_path / "shapes" / "suite.toml"
+    more = '[[benchmark.sweep]]\nparams = { nr_maps = 17 }\nprofiles = ["smoke"]\nguest = { cpus = GUEST }\n'
+    file.write_text(SUITE.replace("GUEST", "{ cpus = 2 }") + more.replace("GUEST", "[4, 8]"))
+    assert isinstance(read_suite(file), Suite)
+
+    file.write_text(SUITE.replace("GUEST", "{ cpus = 2 }") + more.replace("GUEST", "[4, 2]"))
+    (error,) = read_suite(file)  # type: ignore[misc]
+    assert "has the case {'nr_maps': '17', 'guest-cpus': '2'} twice" in error.message
+
+
+def test_a_guest_has_room_for_the_cpus_that_it_has(tmp_path: Path) -> None:
+    cases = selected(suite(tmp_path, "{ cpus = 4, possible_cpus = [2, 4] }"))
+
+    (outcome,) = cases.left_out
+    assert (outcome.status, dict(outcome.case.params)["possible-cpus"]) == ("not-run", "2")
+    assert outcome.reason.startswith("its guest has 4 CPUs and room for 2")
 
 
 @pytest.mark.parametrize(

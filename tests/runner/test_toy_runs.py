@@ -161,6 +161,8 @@ def test_a_guest_that_is_not_fit_is_refused(repository: Path, tmp_path: Path) ->
 
     assert "CONFIG_KASAN" in run.record.arm_by_name["head"].failure.message
     assert run.record.arm_by_name["head"].failure.whose == "kernel"
+    reasons = {outcome.reason for boot in run.arms["head"].boots for outcome in boot.outcomes}
+    assert reasons == {"the guest was refused: the kernel has CONFIG_KASAN=y, which makes its timings meaningless"}
 
 
 def test_garbage_is_a_failed_case_and_no_crash(repository: Path, tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ def test_sides_of_two_runs_are_said_to_be_apart(running: Any) -> None:
             )
     assert said["r1"] == ([], False)
     (warning,), on_page = said["r0"]
-    assert warning.startswith("Nothing says that base and head took turns")
+    assert warning["arm"] == "head"
+    assert warning["text"].startswith("Nothing says that base and head took turns")
     assert on_page
 
 

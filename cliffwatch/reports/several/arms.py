@@ -6,7 +6,7 @@ from html import escape
 
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
-from cliffwatch.reports.commit import commit_report
+from cliffwatch.reports.commit import WIDTH, commit_report, cut
 from cliffwatch.reports.context import ReportContext, sentence
 from cliffwatch.reports.markdown import code, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
@@ -54,9 +54,27 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
 
 
 def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
-    """For a commit message: a block an arm."""
-    blocks = (f"{visible(_title(each))}:\n{commit_report(each, context)}" for each in compared)
+    """For a commit message: the matrix, then a block an arm."""
+    names = [plain(name) for name in arm_names(compared)]
+    room = max(map(len, names))
+    labels = (compared[0].base.label, *(each.head.label for each in compared))
+    lines = [f"{len(names)} arms, each against {names[0]}:"]
+    lines += [f"  {name:<{room}}  {plain(label)}" for name, label in zip(names, labels, strict=True)]
+    blocks = ["\n".join(cut(line) for line in (*lines, *_narrow_matrix(compared))) + "\n"]
+    for index, each in enumerate(compared):
+        about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
+        blocks.append(f"{visible(_title(each))}:\n{commit_report(each, about)}")
     return "\n".join(blocks)
+
+
+def _narrow_matrix(compared: Sequence[ComparisonSet]) -> list[str]:
+    """The matrix as tables of as many arms as fit beside each other."""
+    for arms in range(len(compared), 0, -1):
+        groups = (compared[first : first + arms] for first in range(0, len(compared), arms))
+        lines = [line for group in groups for line in matrix_lines(group, all_metrics=False)]
+        if all(len(line) <= WIDTH for line in lines):
+            return lines
+    return lines
 
 
 def _title(each: ComparisonSet) -> str:

@@ -47,7 +47,7 @@ record() {
     /proc/sys/net/core/bpf_jit_enable /proc/sys/net/core/bpf_jit_harden /proc/sys/kernel/bpf_stats_enabled \
     /proc/sys/kernel/randomize_va_space /proc/sys/kernel/nmi_watchdog /proc/sys/kernel/tainted \
     /sys/devices/system/clocksource/clocksource0/current_clocksource /sys/kernel/mm/transparent_hugepage/enabled \
-    /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/active /sys/bus/pci/devices/0000:00:00.0/device \
+    /sys/devices/system/cpu/online /sys/devices/system/cpu/possible /sys/devices/system/node/online /sys/devices/system/cpu/smt/active /sys/bus/pci/devices/0000:00:00.0/device \
     /sys/kernel/security/lsm /sys/devices/system/cpu/vulnerabilities/*; do
     [ -r "$path" ] && set -- "$@" "$path"
   done
@@ -97,8 +97,8 @@ check() {
       rootfs) found=$(awk '$2 == "/" {print $3; exit}' /proc/mounts) ;;
       machine) found=$(cat /sys/bus/pci/devices/0000:00:00.0/device 2> /dev/null) ;;
       cpus) found=$(grep -c '^processor' /proc/cpuinfo) ;;
-      possible) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
-      nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
+      possible-cpus) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
+      numa-nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
       *) continue ;;
     esac
     case $found in

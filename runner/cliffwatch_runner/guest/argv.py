@@ -46,8 +46,8 @@ class GuestShape:
 
     def wanted(self) -> dict[str, str]:
         """What the guest itself must show before anything is measured in it."""
-        possible = {} if self.possible_cpus is None else {"possible": str(self.possible_cpus)}
-        nodes = {} if self.numa_nodes == 1 else {"nodes": str(self.numa_nodes)}
+        possible = {} if self.possible_cpus is None else {"possible-cpus": str(self.possible_cpus)}
+        nodes = {} if self.numa_nodes == 1 else {"numa-nodes": str(self.numa_nodes)}
         return {"rootfs": ROOT_FILE_SYSTEM, "machine": HOST_BRIDGE, "cpus": str(self.cpus), **possible, **nodes}
 
     def record(self) -> dict[str, object]:
@@ -59,14 +59,19 @@ class GuestShape:
             "memory_mib": self.memory_mib,
             "pin": list(self.pin),
             "own_root": self.root is not None,
-            "kernel_arguments": [*_kernel_arguments()],
+            "kernel_arguments": [*_kernel_arguments(self)],
         }
 
 
-def _kernel_arguments() -> Sequence[str]:
-    """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents."""
+def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
+    """Addresses without randomisation: a layout drawn anew per boot moves tight loops by per cents.
+
+    CPUs that are possible and not there are left unstarted by `maxcpus`: those that the machine could get later are not possible ones to
+    a Linux that does not know its hypervisor, which it does not under emulation.
+    """
     fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
-    return (_ROOT_FLAGS, *fixed)
+    started = () if shape.possible_cpus is None else (f"maxcpus={shape.cpus}",)
+    return (_ROOT_FLAGS, *fixed, *started)
 
 
 _ROOT_FLAGS = "rootflags=version=9p2000.L,trans=virtio,access=any,msize=512000,cache=loose"
@@ -123,12 +128,12 @@ def vng_argv(
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.mode == "icount" else []
     argv += ["--cpus", _processors(shape), "--memory", f"{shape.memory_mib}M", "--user", "root"]
-    argv += _nodes(shape)
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
-    argv += ["--append", " ".join((*_kernel_arguments(), *arguments))]
+    argv += ["--append", " ".join((*_kernel_arguments(shape), *arguments))]
     options = [_icount(folders.monitor)] if shape.mode == "icount" else []
+    options += _nodes(shape)
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
     argv += [f"--qemu-opts={' '.join(options)}"] if options else []
@@ -136,21 +141,29 @@ def vng_argv(
 
 
 def _processors(shape: GuestShape) -> str:
-    return str(shape.cpus) if shape.possible_cpus is None else f"{shape.cpus},maxcpus={shape.possible_cpus}"
+    """All possible ones: Linux starts the first of them alone, see `_kernel_arguments`. A package is in one node, so that each CPU is a
+    package of its own where there are several nodes.
+    """
+    total = shape.possible_cpus or shape.cpus
+    return str(total) if shape.numa_nodes == 1 else f"{total},sockets={total},cores=1,threads=1"
 
 
 def _nodes(shape: GuestShape) -> list[str]:
-    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node."""
+    """Equal shares of memory and CPUs; CPUs that are left over belong to the last node.
+
+    Options of QEMU: vng's own `--numa` keeps the memory in a file, which the limit on what a guest may write forbids.
+    """
     if shape.numa_nodes == 1:
         return []
-    total = max(shape.cpus, shape.possible_cpus or 0)
+    total = shape.possible_cpus or shape.cpus
     share = max(1, total // shape.numa_nodes)
-    words: list[str] = []
+    options: list[str] = []
     for node in range(shape.numa_nodes):
         first, last = node * share, total - 1 if node == shape.numa_nodes - 1 else (node + 1) * share - 1
         cpus = f",cpus={first}-{last}" if first <= last < total else ""
-        words += ["--numa", f"{shape.memory_mib // shape.numa_nodes}M{cpus}"]
-    return words
+        options.append(f"-object memory-backend-ram,id=node{node},size={shape.memory_mib // shape.numa_nodes}M")
+        options.append(f"-numa node,nodeid={node},memdev=node{node}{cpus}")
+    return options
 
 
 def guest_argv(

@@ -85,13 +85,19 @@ def _cannot_run(
     if case.guest.concurrent and mode == "icount":
         reason = "not measured in icount: CPUs of a guest that counts instructions take turns on one clock"
         return CaseOutcome(case=case.key, status="unsupported", reason=reason)
-    cpus = case.guest.cpus or cpus
+    unfit = _does_not_fit(case, case.guest.cpus or cpus, memory_mib)
+    return None if unfit is None else CaseOutcome(case=case.key, status="not-run", reason=unfit)
+
+
+def _does_not_fit(case: PlannedCase, cpus: int, memory_mib: int | None) -> str | None:
+    """Why a guest with so many CPUs and so much memory cannot hold the case."""
+    possible = case.guest.possible_cpus
+    if possible is not None and possible < cpus:
+        return f"its guest has {cpus} CPUs and room for {possible}: give it fewer with cpus, or more possible_cpus"
     if case.min_cpus > cpus:
-        reason = f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
-        return CaseOutcome(case=case.key, status="not-run", reason=reason)
+        return f"needs {case.min_cpus} CPUs, the guest has {cpus}: use --cpus {case.min_cpus}"
     if memory_mib is not None and case.memory_mib > memory_mib:
-        reason = f"needs {case.memory_mib} MiB, the guest has {memory_mib}: use --memory {case.memory_mib}"
-        return CaseOutcome(case=case.key, status="not-run", reason=reason)
+        return f"needs {case.memory_mib} MiB, the guest has {memory_mib}: use --memory {case.memory_mib}"
     return None
 
 

@@ -67,7 +67,7 @@ def write_boot(
     """Writes environment.json and samples.json of a boot and, last, boot.json."""
     results = {index: result for part in parts for index, result in part.results.items()}
     write_document(home / "environment.json", _environment(home, len(parts)))
-    write_document(home / "samples.json", _samples(plan, boot, results))
+    write_document(home / "samples.json", _samples(plan, boot, results, _missed(parts)))
     about = BootRecord(
         index=boot.index,
         block=boot.block,
@@ -87,7 +87,15 @@ def _environment(home: Path, parts: int) -> EnvironmentRecord:
     return guest_environment(*texts, parts=parts)
 
 
-def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult]) -> SamplesRecord:
+def _missed(parts: Sequence[PartEnd]) -> str:
+    """Why a case was not begun."""
+    last = parts[-1].end if parts else None
+    if last is not None and last.status == "refused" and last.evidence:
+        return f"the guest was refused: {last.evidence.splitlines()[0]}"[:300]
+    return "the guest did not get to it"
+
+
+def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], missed: str) -> SamplesRecord:
     samples: list[SampleRecord] = []
     outcomes: list[OutcomeRecord] = []
     problems: list[ProblemRecord] = []
@@ -95,8 +103,7 @@ def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult]) -
         case = plan.cases[index].key
         result = results.get(index)
         if result is None:
-            missed = CaseOutcome(case=case, status="not-run", reason="the guest did not get to it")
-            outcomes.append(outcome_record(missed))
+            outcomes.append(outcome_record(CaseOutcome(case=case, status="not-run", reason=missed)))
             continue
         outcomes.append(outcome_record(result.outcome))
         samples += map(sample_record, result.samples)

@@ -19,6 +19,10 @@ _FAILURES: Mapping[str, tuple[Party, str, str]] = {
 }
 
 
+_OF_NODES = "the guest's numa-nodes is "
+"""What a kernel without NUMA shows."""
+
+
 def arm_failures(run: Path, arms: Iterable[str]) -> dict[str, Failure]:
     """For each arm without a single case that ended well: why, from the last of its boots."""
     failures: dict[str, Failure] = {}
@@ -59,6 +63,13 @@ def _refused(evidence: str) -> Failure:
             whose="usage",
             message=evidence.splitlines()[0].removeprefix("setting: "),
             next_step="give this arm a setting that its kernel has, and a value that it takes",
+            evidence=evidence,
+        )
+    if evidence.startswith(_OF_NODES):
+        return Failure(
+            whose="usage",
+            message=f"the guest was refused: {evidence.splitlines()[0]}",
+            next_step="give its kernel CONFIG_NUMA=y, in the suite's config or with --config",
             evidence=evidence,
         )
     of_host = "the guest's " in evidence

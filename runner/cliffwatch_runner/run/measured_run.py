@@ -133,5 +133,7 @@ def _measured_by_stages(run: PreparedRun, written: _Record) -> RunFacts | Failur
 def _boots_text(plan: Plan) -> str:
     confirming = [boot for boot in plan.boots if boot.stage == "confirm"]
     if not confirming:
-        return f"{counted(len(plan.boots), 'boot')}, {counted(len(plan.cases), 'case')} each"
+        shapes = len({case.guest.params for case in plan.cases})
+        how = "each" if shapes == 1 else f"in guests of {shapes} shapes"
+        return f"{counted(len(plan.boots), 'boot')}, {counted(len(plan.cases), 'case')} {how}"
     return f"{counted(len(confirming), 'more boot')} of {counted(len(confirming[-1].cases), 'open case')}"
