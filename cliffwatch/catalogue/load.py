@@ -44,7 +44,8 @@ class Catalogue:
             # What a program prints and its suite does not declare decides nothing.
             return unknown if suite is None or suite.program is None else replace(unknown, primary=False)
         primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
-        if mode == "icount" and benchmark.icount.assume == "exact":
+        spec = suite.metrics.get(metric)
+        if mode == "icount" and benchmark.icount.assume == "exact" and not (spec is not None and spec.noisy):
             measured = self.repeatability.of(case, metric)
             repeatability = benchmark.icount.repeatability if measured is None else measured
             return MetricTraits(better=shape.better, assume="exact", repeatability=repeatability, primary=primary)
