@@ -92,7 +92,8 @@ static void check_memory(const struct traversal *traversal)
 
 	/* A part is left to the kernel, which ends processes rather than wait for memory. */
 	if (there && there - there / 4 < needed)
-		give_up(UNSUPPORTED, "the map takes %llu MiB and the guest has %llu: use --memory", needed / MIB, there / MIB);
+		give_up(UNSUPPORTED, "the map takes %llu MiB, more than three quarters of the %llu that are free: use --memory",
+			needed / MIB, there / MIB);
 }
 
 void begin(struct traversal *traversal, u32 capacity, u32 percent, u32 value_size, u32 cpus)
