@@ -1,25 +1,62 @@
-"""What a host and its service say to each other about jobs: an offer and its answer, events, and the end of a job."""
+"""What a service is told and tells about work: a request, a host's offer and its answer, events, and the end of a job."""
 
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from cliffwatch.formats.setup import MOST_FILES, NO_SETUP, Image, Setup, SetupContent
 from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Part
 from cliffwatch.samples import Mode
 
 JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
+Priority = Literal["person", "push", "backfill"]
+
+
+class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A platform and a mode."""
+
+    platform: Name
+    mode: Mode
+
+
+class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What somebody asks to be measured on these targets: base..head of a tree, or the arms of its setup, whose files' contents come
+    along. A push or a backfill waits for people who wait.
+    """
+
+    tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^(?:https?|git|ssh)://[^\s]+(?![\s\S])")]
+    base: Commit | None = None
+    head: Commit | None = None
+    targets: Annotated[tuple[Target, ...], Meta(min_length=1, max_length=20)]
+    suites: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
+    profile: Literal["smoke", "standard", "full"] = "standard"
+    boots: Annotated[str, Meta(pattern=r"^(?:auto|staged|careful|[1-9][0-9]{0,2})(?![\s\S])")] = "auto"
+    priority: Priority = "person"
+    note: Annotated[str, Meta(max_length=1000)] = ""
+    setup: Setup = NO_SETUP
+    contents: Annotated[tuple[SetupContent, ...], Meta(max_length=MOST_FILES)] = ()
+
+
+class AskedFiles(Part, frozen=True, kw_only=True):
+    """The files that came with a request."""
+
+    files: tuple[SetupContent, ...]
 
 
 class HostOffer(Part, frozen=True, kw_only=True):
-    """A host that wants work: what it can do, and how it isolates the builds of other people's trees. `about` is what the
-    service's hosts page shows of it.
+    """A host that wants work: what it can do, and how it isolates the builds of other people's trees. `setups` says that it takes
+    jobs with a setup, `build_images` which images it builds in if asked, `cpus` how many it has. `about` is what the service's hosts page
+    shows of it.
     """
 
     host: Name
     platform: Name
     modes: Annotated[tuple[Mode, ...], Meta(min_length=1, max_length=2)]
     isolation: Literal["bubblewrap", "container", "none"]
+    setups: bool = False
+    build_images: Annotated[tuple[Image, ...], Meta(max_length=50)] = ()
+    cpus: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
     about: FreeJson = msgspec.field(default_factory=dict)
 
 
@@ -43,12 +80,13 @@ class Work(Leased, frozen=True, kw_only=True):
     tree_access: Annotated[str, Meta(extra_json_schema={"enum": ["allowed", "public"]})] = "public"
     platform: Name
     mode: Mode
-    suites: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=200)]
+    suites: Annotated[tuple[Name, ...], Meta(max_length=200)]
     profile: Name
     boots: Name
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     base: Commit
     head: Commit
+    setup: Setup = NO_SETUP
 
 
 class JobEvent(Part, frozen=True, kw_only=True):

@@ -17,8 +17,9 @@ from made_documents import made_work
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.process import Finished
+from cliffwatch_runner.worker.asked import suite_names
 from cliffwatch_runner.worker.builder import asking
-from cliffwatch_runner.worker.builder.asking import Builders, builder_job, run_in_builder, suite_names
+from cliffwatch_runner.worker.builder.asking import Builders, builder_job, run_in_builder
 from cliffwatch_runner.worker.builder.collecting import collect
 from cliffwatch_runner.worker.builder.messages import LONGEST_LINE, SOCKET, BuilderJob, job_line, read_answer, read_job
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
@@ -26,9 +27,7 @@ from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
 JOB = BuilderJob(
     name="job-1",
     tree="/trees/mirror.git",
-    base="a" * 40,
-    head="b" * 40,
-    suites="local-storage",
+    measured=("--base", "a" * 40, "--head", "b" * 40, "--suite", "local-storage"),
     profile="smoke",
     mode="icount",
     platform="emulated-x86-64",
@@ -206,7 +205,7 @@ def test_a_builder_that_says_anything_at_all_ends_as_a_failed_host(
         b"",
         b"[]\n",
         b"{}\n",
-        job_line(JOB).replace(b'"version": 1', b'"version": 2'),
+        job_line(JOB).replace(b'"version": 2', b'"version": 1'),
         job_line(msgspec.structs.replace(JOB, name="../other")),
         job_line(JOB).replace(b'"1"', b"1"),
         job_line(JOB).replace(b'"seed"', b'"command"'),
@@ -292,7 +291,7 @@ def test_a_record_that_is_none_is_not_collected(tmp_path: Path, record: str) -> 
 def test_a_tree_that_may_not_be_fetched_is_never_asked_of_a_builder(tmp_path: Path) -> None:
     offer = made_work(tree="http://127.0.0.1/linux.git")
 
-    assert isinstance(builder_job(offer, "public", tmp_path, resume=False), Failure)
+    assert isinstance(builder_job(offer, "public", tmp_path, (), resume=False), Failure)
 
 
 def test_who_has_no_builder_of_his_own_is_built_as_anybody() -> None:

@@ -11,6 +11,7 @@ from cliffwatch_runner.guest.argv import SANDBOX_FOLDERS, GuestShape, vng_argv
 from cliffwatch_runner.plan.plan import make_plan
 from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.plan.selection import Selection, select_cases
+from cliffwatch_runner.plan.shapes import in_shapes, parse_shape
 
 SUITE = """
 title = "Shapes"
@@ -157,3 +158,40 @@ def test_a_guest_that_cannot_be_is_refused_with_its_line(guest: str, tmp_path: P
 
     assert not isinstance(errors, Suite)
     assert errors[0].line == file.read_text().splitlines().index(f"guest = {guest}") + 1
+
+
+def test_a_run_measures_every_case_in_each_shape_that_is_named_but_those_that_ask_for_a_guest_themselves(
+    tmp_path: Path,
+) -> None:
+    shapes = (parse_shape("cpus=1"), parse_shape("cpus=2 possible-cpus=4"))
+    assert all(isinstance(shape, GuestNeeds) for shape in shapes)
+    shaped = in_shapes(suite(tmp_path, "{ cpus = 8 }"), shapes)  # type: ignore[arg-type]
+
+    assert [str(case.key) for case in selected(shaped).cases] == [
+        "local-storage-cache-seq-get/nr_maps=1/guest-cpus=1",
+        "local-storage-cache-seq-get/nr_maps=1/guest-cpus=2/possible-cpus=4",
+        "local-storage-cache-seq-get/nr_maps=16/guest-cpus=1",
+        "local-storage-cache-seq-get/nr_maps=16/guest-cpus=2/possible-cpus=4",
+        "local-storage-cache-seq-get/nr_maps=17/guest-cpus=8",
+    ]
+    assert shaped.config == ("CONFIG_ACPI_HOTPLUG_CPU=y",)
+    assert in_shapes(shaped, shapes) == shaped  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "names nothing"),
+        ("cpus", "is none of cpus=N, possible-cpus=N, numa-nodes=N"),
+        ("cpus=0", "from 1 to 256"),
+        ("cpus=2 cpus=3", "stands in it twice"),
+        ("memory=4", "is none of"),
+        ("cpus=4 possible-cpus=2", "fewer possible CPUs than CPUs"),
+        ("numa-nodes=17", "from 1 to 16"),
+        ("cpus=\N{ARABIC-INDIC DIGIT TWO}", "is none of"),
+    ],
+)
+def test_a_shape_that_is_none_is_refused_with_what_is_wrong(text: str, problem: str) -> None:
+    shape = parse_shape(text)
+    assert isinstance(shape, str)
+    assert problem in shape

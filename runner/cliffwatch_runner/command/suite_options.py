@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
+from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.plan.shapes import parse_shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,6 +19,18 @@ def _words(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
         return tuple(shlex.split(value or ""))
     except ValueError as error:
         raise click.BadParameter(f"{error}: quote it as for a shell") from None
+
+
+def _shapes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[GuestNeeds, ...]:
+    shapes = []
+    for value in values:
+        shape = parse_shape(value)
+        if isinstance(shape, str):
+            raise click.BadParameter(f"{value!r}: {shape}")
+        shapes.append(shape)
+    if len(set(shapes)) < len(shapes):
+        raise click.BadParameter("a shape is named twice")
+    return tuple(shapes)
 
 
 _OPTIONS = (
@@ -38,11 +52,19 @@ _OPTIONS = (
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         help="File that programs read, shown read-only in the guest: CLIFFWATCH_DATA has its path there. At most 64 MiB.",
     ),
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="'cpus=N …'",
+        callback=_shapes,
+        help="Guest in which every case is measured that asks for none itself: cpus=N possible-cpus=N numa-nodes=N; may be repeated.",
+    ),
 )
 
 
 def suite_options(command: F) -> F:
-    """Adds the options, in their order; a command gets `suites` as text, `bench_args` and `data`."""
+    """Adds the options, in their order; a command gets `suites` as text, `bench_args`, `data` and `shapes`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -71,7 +71,13 @@ _FOR_CHILDREN = (
     show_default=True,
     help="Hours that a job may take at most.",
 )
-@click.option("--build-image", help="Container image to build in, with its tools.")
+@click.option(
+    "--build-image",
+    "build_images",
+    multiple=True,
+    metavar="IMAGE",
+    help="Container image to build in, with its tools; of several the first, and the others where a request names one.",
+)
 @click.option(
     "--builder",
     "builder_folders",
@@ -91,7 +97,7 @@ def worker(
     spool: Path | None,
     *,
     hours: float,
-    build_image: str | None,
+    build_images: tuple[str, ...],
     builder_folders: tuple[str, ...],
     jobs: int | None,
 ) -> NoReturn:
@@ -107,7 +113,14 @@ def worker(
     if isinstance(token, Failure):
         raise SystemExit(echo_failure(token))
     builders = _builders(builder_folders, cache)
-    unusable = builders if isinstance(builders, Failure) else None if builders else _no_isolation(build_image)
+    if builders and build_images:
+        wrong = Failure(
+            whose="usage",
+            message="--build-image and --builder exclude each other: a builder builds with the tools of its own image",
+            next_step="leave one of them out",
+        )
+        raise SystemExit(echo_failure(wrong))
+    unusable = builders if isinstance(builders, Failure) else None if builders else _no_isolation(build_images)
     if unusable is not None:
         raise SystemExit(echo_failure(unusable))
     spool = spool or cache.parent / "cliffwatch-spool"
@@ -121,7 +134,8 @@ def worker(
         cache=cache,
         command=(sys.executable, "-m", "cliffwatch.command"),
         env=clean_environment(home),
-        build_image=build_image,
+        build_images=build_images,
+        cpus=os.cpu_count(),
         builders=None if isinstance(builders, Failure) else builders,
         limits=JobLimits(seconds=hours * 3600),
         about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
@@ -154,8 +168,11 @@ def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | Non
     return Builders(exchanges=exchanges, trees=trees) if exchanges else None
 
 
-def _no_isolation(build_image: str | None) -> Failure | None:
-    for sandbox in (choose_sandbox("auto", build_image), choose_guest_sandbox("auto")):
+def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
+    for sandbox in (
+        *(choose_sandbox("auto", image) for image in build_images or (None,)),
+        choose_guest_sandbox("auto"),
+    ):
         if isinstance(sandbox, Failure):
             return sandbox
     return None

@@ -1,5 +1,6 @@
 """The arms that a person names: on the command line in words (`v2=HEAD patch=v2.patch boot=mitigations=off`), or in a TOML file."""
 
+import json
 import re
 import shlex
 import tomllib
@@ -127,10 +128,11 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
-    """The arms of a TOML file; paths in it are meant from its folder."""
+    """The arms of a TOML file, or of a JSON file that says the same; paths in it are meant from its folder."""
     try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        text = path.read_text()
+        content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
         return wrong_usage(f"--arms: {path} cannot be read: {error}", "see docs/arms.md for what it may hold")
     read = converted(content, ArmsFile)
     if isinstance(read, Wrong):

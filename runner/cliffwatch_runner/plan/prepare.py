@@ -19,6 +19,7 @@ from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_pr
 from cliffwatch_runner.plan.arguments import wrong_arguments
 from cliffwatch_runner.plan.own_suites import chosen_suites, read_data
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.shapes import in_shapes
 from cliffwatch_runner.plan.subjects import Subject, Subjects, resolve_subjects, wrong_subjects
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
@@ -128,7 +129,7 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         platform=request.platform or platform_name(host, mode),
         host=host,
         catalogue=catalogue,
-        suites=suites,
+        suites=tuple(in_shapes(suite, request.shapes) for suite in suites),
         notes=(*subjects.notes, *notes),
         data=data,
         discovers=DISCOVERED in request.suites,
@@ -210,7 +211,8 @@ def _arm_tools(
 ) -> ArmTools | Failures:
     # What only this tree has may need what any suite needs.
     needing = resolved.catalogue.suites if DISCOVERED in request.suites else resolved.suites
-    fragments = read_fragments(needing, (*request.fragments, *arm.settings.config))
+    shaped = [in_shapes(suite, request.shapes) for suite in needing]
+    fragments = read_fragments(shaped, (*request.fragments, *arm.settings.config))
     if isinstance(fragments, Failure):
         return (fragments,)
     if arm.settings.cc is not None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.catalogue.suite import Profile
+from cliffwatch.catalogue.suite import GuestNeeds, Profile
 from cliffwatch.samples import Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
@@ -21,7 +21,7 @@ class RunRequest:
     `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
     `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are the short form
     of two `arms`, which stand alone where there are any. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
-    and `data` is a file that programs read.
+    and `data` is a file that programs read. Every case is measured in each of `shapes`, where it asks for none itself.
     """
 
     tree: str
@@ -58,6 +58,7 @@ class RunRequest:
     own_suites: tuple[Path, ...] = ()
     bench_args: tuple[str, ...] = ()
     data: Path | None = None
+    shapes: tuple[GuestNeeds, ...] = ()
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

@@ -13,6 +13,7 @@ from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
+from cliffwatch_runner.plan.shapes import in_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,8 @@ def select_run_cases(
     """The cases of the request; `offered` is what the built bench lists, None before it is built, and `lacking` has suites whose program does
     not build here.
     """
-    suites = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
+    offers = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
+    suites = [in_shapes(suite, request.shapes) for suite in offers]
     shape = guest_shape(request, resolved.mode, 0)
     return select_cases(
         suites,

@@ -1,5 +1,6 @@
 """A plan for people: `cliffwatch run --dry-run`."""
 
+from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import counted, duration
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
@@ -18,7 +19,7 @@ def plan_text(planned: PlannedRun) -> str:
         "",
         f"cases ({len(plan.cases)}):",
     ]
-    lines += [f"  {index:3d}  {case.key.suite}: {' '.join(case.argv)}" for index, case in enumerate(plan.cases)]
+    lines += [f"  {index:3d}  {case.key.suite}: {_words(case)}" for index, case in enumerate(plan.cases)]
     lines += ["", f"boots ({len(plan.boots)}), each with its cases in order:"]
     lines += [
         f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<{max(8, width)}} {_order(boot.cases)}"
@@ -36,6 +37,12 @@ def plan_text(planned: PlannedRun) -> str:
         f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _words(case: PlannedCase) -> str:
+    """What is run, and the guest that it asks for."""
+    guest = ", ".join(f"{name}={value}" for name, value in case.guest.params)
+    return " ".join(case.argv) + (f" ({guest})" if guest else "")
 
 
 def _release(arm: Subject) -> str:

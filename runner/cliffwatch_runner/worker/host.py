@@ -21,7 +21,8 @@ Ending = JobOutcome | Literal["lost"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHost:
     """A host as its service knows it, which builds and boots itself or has `builders` do it. `command` is `cliffwatch`; `env` is all that its children see of the environment;
-    `about` is what the service's hosts page shows of it.
+    `about` is what the service's hosts page shows of it. `build_images` are those that it builds in: the first one if nobody asks, its own
+    tools where there is none.
     """
 
     name: str
@@ -30,7 +31,8 @@ class WorkerHost:
     cache: Path
     command: tuple[str, ...]
     env: Mapping[str, str]
-    build_image: str | None = None
+    build_images: tuple[str, ...] = ()
+    cpus: int | None = None
     builders: Builders | None = None
     limits: JobLimits = field(default_factory=JobLimits)
     about: FreeJson = field(default_factory=dict)

@@ -41,7 +41,8 @@ def work(
             _idle(worker, spool, reply)
             drain.wait(idle)
             continue
-        revisions = f"{offer.base[:12]}..{offer.head[:12]}"
+        arms = ", ".join(arm.name for arm in offer.setup.arms)
+        revisions = arms or f"{offer.base[:12]}..{offer.head[:12]}"
         say(f"job {offer.job}: {revisions} of {without_credentials(offer.tree)}, {offer.mode}")
         done = _attempt(worker, offer, spool, stop)
         if done is None:
@@ -92,6 +93,9 @@ def _offer(host: WorkerHost) -> HostOffer:
         host=host.name,
         platform=host.platform,
         modes=host.modes,
-        isolation="bubblewrap" if host.build_image is None and host.builders is None else "container",
+        isolation="bubblewrap" if not host.build_images and host.builders is None else "container",
+        setups=True,
+        build_images=host.build_images,
+        cpus=host.cpus,
         about={"modes": list(host.modes), **host.about},
     )

@@ -1,13 +1,14 @@
 """The run of a job: by this host itself, or by a builder beside it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch.formats.work import Work
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
-from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder, suite_names
+from cliffwatch_runner.worker.asked import measured_words, take_files
+from cliffwatch_runner.worker.builder.asking import Builders, builder_job, failed_before, run_in_builder
 from cliffwatch_runner.worker.builder.collecting import collect
 from cliffwatch_runner.worker.host import LeasedJob, WorkerHost
 
@@ -15,19 +16,18 @@ _LARGEST_LOG = 64 << 20
 _SLACK_SECONDS = 60.0
 
 
-def run_argv(host: WorkerHost, offer: Work, results: Path) -> list[str]:
-    """The `cliffwatch run` of a job. What the service does not mark as of a followed branch is anybody's."""
+def run_argv(host: WorkerHost, offer: Work, results: Path, measured: Sequence[str]) -> list[str]:
+    """The `cliffwatch run` of a job, of which `measured` says what. What the service does not mark as of a followed branch is anybody's."""
     return [
         *host.command,
         "run",
         *("--tree", offer.tree, "--tree-access", _access(offer)),
-        *("--base", offer.base, "--head", offer.head),
-        *("--suite", suite_names(offer), "--profile", offer.profile, "--mode", offer.mode),
+        *measured,
+        *("--profile", offer.profile, "--mode", offer.mode),
         *("--platform", offer.platform, "--boots", offer.boots, "--seed", str(offer.seed)),
         *("--out", str(results), "--cache", str(host.cache)),
         *("--trust", _trust(offer)),
         *("--isolation", "auto"),
-        *(() if host.build_image is None else ("--build-image", host.build_image)),
         *("--format", "text"),
     ]
 
@@ -45,10 +45,16 @@ def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Calla
     """How the run of a job ended. Its log has all that it printed."""
     host, log = job.worker.host, process.Log(job.spooled.log, _LARGEST_LOG)
     deadline = host.limits.seconds + _SLACK_SECONDS
+    # Builders read what is beside the trees that are fetched for them.
+    folder = job.spooled.folder / "asked" if host.builders is None else host.builders.trees / "asked"
+    failed = take_files(job.worker.client, job.offer, folder)
+    measured = failed or measured_words(job.offer, folder, host.build_images)
+    if isinstance(measured, Failure):
+        return failed_before(measured)
     if host.builders is not None:
-        return _run_in_builder(job, host.builders, deadline, on_output, should_stop)
+        return _run_in_builder(job, host.builders, measured, deadline, on_output, should_stop)
     return process.run(
-        host.limits.argv(run_argv(host, job.offer, job.spooled.results)),
+        host.limits.argv(run_argv(host, job.offer, job.spooled.results, measured)),
         deadline=deadline,
         env=host.env,
         log=log,
@@ -60,6 +66,7 @@ def run_job(job: LeasedJob, on_output: Callable[[str], None], should_stop: Calla
 def _run_in_builder(
     job: LeasedJob,
     builders: Builders,
+    measured: Sequence[str],
     deadline: float,
     on_output: Callable[[str], None],
     should_stop: Callable[[], bool],
@@ -68,7 +75,7 @@ def _run_in_builder(
     # Kept here, not in the builder's folder: a tree could name the job there that shall find what it planted.
     asked = job.spooled.folder.parent.with_name(f"asked-{builders.exchange(trust).name}")
     resume = asked.is_file() and asked.read_text() == job.name
-    prepared = builder_job(job.offer, _access(job.offer), builders.trees, resume=resume)
+    prepared = builder_job(job.offer, _access(job.offer), builders.trees, measured, resume=resume)
     if isinstance(prepared, Failure):
         return failed_before(prepared)
     asked.write_text(job.name)

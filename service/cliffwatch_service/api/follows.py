@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from cliffwatch.samples import Mode
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Followed, FollowEnded
-from cliffwatch_service.api.requests import TargetBody
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
 from cliffwatch_service.ingest.request_fields import Name
@@ -18,6 +18,15 @@ from cliffwatch_service.store import follows
 from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy
 
 router = APIRouter(prefix=PREFIX, tags=["branches"])
+
+
+class TargetBody(BaseModel):
+    """A platform and a mode."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    platform: Name
+    mode: Mode
 
 
 class FollowBody(BaseModel):

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch.formats.reading import as_json
-from cliffwatch.formats.work import Heartbeat, JobOutcome, Work
+from cliffwatch.formats.work import AskedFiles, Heartbeat, JobOutcome, Work
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.documents import answered
 from cliffwatch_service.api.models.lists import Page
@@ -18,16 +18,20 @@ from cliffwatch_service.api.models.work import HostListed, JobState, Kept
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, showable
 from cliffwatch_service.ingest.request_fields import Count, Name
-from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer
+from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer, request_of_lease
+from cliffwatch_service.jobs.requests import asked_files, setup_of
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
+from cliffwatch_service.store.work.queue import HostAbilities
 
 router = APIRouter(prefix=PREFIX, tags=["hosts"])
 
 
 class OfferBody(BaseModel):
-    """A host that wants work. `about` is what the hosts' page shows of it, its doctor's findings among that."""
+    """A host that wants work; `setups` says that it takes jobs with a setup, `build_images` which images it builds in if asked, `cpus` how many
+    it has. `about` is what the hosts' page shows of it, its doctor's findings among that.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,6 +39,9 @@ class OfferBody(BaseModel):
     platform: Name
     modes: Annotated[list[Literal["walltime", "icount"]], Field(min_length=1, max_length=2)]
     isolation: Literal["bubblewrap", "container", "none"]
+    setups: bool = False
+    build_images: Annotated[list[Name], Field(max_length=50)] = []
+    cpus: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     about: Annotated[FreeForm, Field(max_length=50)] = {}
 
 
@@ -88,7 +95,12 @@ def _host(row: HostAtWorkRow) -> HostAtWorkRow:
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
     offered = Offer(
-        host=body.host, platform=body.platform, modes=body.modes, isolation=body.isolation, about=body.about
+        host=body.host,
+        platform=body.platform,
+        modes=body.modes,
+        isolation=body.isolation,
+        abilities=HostAbilities(setups=body.setups, build_images=body.build_images, cpus=body.cpus),
+        about=body.about,
     )
     with service.transaction() as connection:
         granted = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
@@ -112,6 +124,7 @@ def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: 
         tree_access=access,
         base=job.base_commit,
         head=job.head_commit,
+        setup=setup_of(job.setup),
     )
     return answer(request, as_json(work))
 
@@ -129,6 +142,17 @@ def beat(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -
     with service.transaction() as connection:
         cancelled = heartbeat(connection, lease, by=caller, lease_for=_length(service), now=service.now())
     return answer(request, as_json(Heartbeat(cancel=cancelled)))
+
+
+@router.get(
+    "/leases/{lease}/files",
+    summary="Files that came with the request of a lease's job",
+    responses=answered(AskedFiles),
+)
+def read_files(lease: UUID, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+    with service.transaction() as connection:
+        files = asked_files(connection, request_of_lease(connection, lease, by=caller))
+    return answer(request, as_json(files))
 
 
 @router.post("/leases/{lease}/events", summary="New events of a job", responses={200: {"model": Kept}})

@@ -1,26 +1,28 @@
 """Requests and jobs: asking for measurements, and following them."""
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.values import FreeJson
+from cliffwatch.formats.work import AskedFiles, AskedWork
 from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.documents import answered, body_of, checked, described
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Event, Expected, Job, RequestListed, RequestWhole
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Service, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
 from cliffwatch_service.http.streaming import event_stream, shown_event
-from cliffwatch_service.ingest.free_form import Prose
-from cliffwatch_service.ingest.request_fields import Commit, Name
+from cliffwatch_service.ingest.uploads import refused
 from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.jobs.leases import cancel, expire, retry
-from cliffwatch_service.jobs.requests import PRIORITIES, Asked, Priority, ask, request_named
+from cliffwatch_service.jobs.requests import PRIORITIES, ask, asked_files, asked_of, request_named
 from cliffwatch_service.jobs.targets import refuse_unoffered, warnings
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import not_found
@@ -31,63 +33,37 @@ from cliffwatch_service.store.work.requests import RequestRow
 router = APIRouter(prefix=PREFIX, tags=["jobs"])
 
 
-class TargetBody(BaseModel):
-    """A platform and a mode."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    platform: Name
-    mode: Literal["walltime", "icount"]
-
-
-class RequestBody(BaseModel):
-    """base..head of a tree, on these targets. A push or a backfill waits for people who wait."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    tree: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^(https?|git|ssh)://[^\s]+$")]
-    base: Commit
-    head: Commit
-    targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
-    suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
-    profile: Literal["smoke", "standard", "full"] = "standard"
-    boots: Annotated[str, StringConstraints(pattern=r"^(auto|staged|careful|[1-9][0-9]{0,2})$")] = "auto"
-    priority: Priority = "person"
-    note: Annotated[Prose, StringConstraints(max_length=1000)] = ""
-
-
 @router.post(
     "/requests",
     summary="New request for measurements",
     status_code=201,
+    openapi_extra=described(AskedWork),
     responses={200: {"model": RequestWhole}, 201: {"model": RequestWhole}},
 )
 def make_request(
-    body: RequestBody,
+    body: Annotated[bytes, Depends(body_of)],
     request: Request,
     service: ServiceHere,
     caller: Allowed,
     key: Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)],
 ) -> Response:
-    asked = Asked(
-        tree=body.tree,
-        base=body.base,
-        head=body.head,
-        targets=[(target.platform, target.mode) for target in body.targets],
-        suites=body.suites,
-        profile=body.profile,
-        boots=body.boots,
-        priority=body.priority,
-        note=body.note,
-    )
+    _, work = checked(_work, body)
+    asked = asked_of(work)
     assert caller.token_id is not None
     with service.transaction() as connection:
         refuse_tree(connection, asked.tree, service.settings.trees)
         row, fresh = ask(connection, asked, key=key, token_id=caller.token_id, who=caller.name, now=service.now())
         if fresh:
-            refuse_unoffered(connection, asked.targets)
+            refuse_unoffered(connection, asked.targets, asked.needs)
         content = _request(connection, service, row)
     return answer(request, content, status=201 if fresh else 200)
+
+
+def _work(raw: FreeJson) -> AskedWork:
+    work = converted(raw, AskedWork)
+    if isinstance(work, Wrong):
+        raise refused(work)
+    return work
 
 
 def _request(connection: Connection[Any], service: Service, row: RequestRow) -> RequestWhole:
@@ -115,6 +91,7 @@ def _listed(row: RequestRow) -> RequestListed:
         boots=row.boots,
         note=row.note,
         created=row.created,
+        setup=row.setup,
     )
 
 
@@ -140,6 +117,7 @@ def _job(row: JobRow, expected: Estimate | None = None) -> Job:
         boots=row.boots,
         base=row.base_commit,
         head=row.head_commit,
+        setup=row.setup,
         expected=Expected(**asdict(expected)) if expected is not None else None,
     )
 
@@ -159,6 +137,17 @@ def read_request(request_id: UUID, request: Request, service: ServiceHere, _: Al
     with service.transaction() as connection:
         content = _request(connection, service, request_named(connection, request_id))
     return answer(request, content)
+
+
+@router.get(
+    "/requests/{request_id}/files",
+    summary="Files that came with a request: patches, configuration, suites, data",
+    responses=answered(AskedFiles),
+)
+def read_files(request_id: UUID, request: Request, service: ServiceHere, _: Allowed) -> Response:
+    with service.transaction() as connection:
+        files = asked_files(connection, request_named(connection, request_id).id)
+    return answer(request, as_json(files))
 
 
 @router.post(

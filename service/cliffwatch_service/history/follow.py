@@ -9,9 +9,10 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
-from cliffwatch_service.jobs.requests import Asked, Priority, ask
+from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import follows, tokens, trees
 from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from psycopg import Connection
 
-from cliffwatch.catalogue.discovery import DISCOVERED
+from cliffwatch.catalogue.discovery import ALL, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import BootUpload, RunUpload
@@ -24,7 +24,7 @@ from cliffwatch_service.ingest.plan import plan_of, refuse_other_boot, refuse_un
 from cliffwatch_service.ingest.provenance import is_of_history, lease_of_upload
 from cliffwatch_service.ingest.run_states import refuse_another_record
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.ingest.uploads import time_of
+from cliffwatch_service.ingest.uploads import refuse_unknown_units, time_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background, boots, run_arms, runs
 from cliffwatch_service.store.runs import NewRun, RunRow
@@ -127,9 +127,10 @@ def _new_run(
 
 def _refuse_unknown_cases(upload: RunUpload) -> None:
     catalogue = load_catalogue()
+    own = own_suites(upload.record)
     for index, case in enumerate(upload.record.plan.cases):
         suite = catalogue.suite_of(case.benchmark)
-        if case.suite != suite and not (suite is None and case.suite == DISCOVERED):
+        if case.suite != suite and case.suite not in own and not (suite is None and case.suite == DISCOVERED):
             raise Refusal(
                 422,
                 "unknown case",
@@ -137,6 +138,17 @@ def _refuse_unknown_cases(upload: RunUpload) -> None:
                 f" service, or measure it as suite {DISCOVERED!r}",
                 errors=[(f"record.plan.cases.{index}", "not in the catalogue")],
             )
+
+
+def own_suites(record: RunRecord) -> frozenset[str]:
+    """Suites that came with a run, which says itself what their metrics are; no suite of the catalogue is one."""
+    known = {suite.name for suite in load_catalogue().suites} | {ALL, DISCOVERED}
+    return frozenset(each.suite for each in record.declared) - known
+
+
+def _with_programs(record: RunRecord) -> frozenset[str]:
+    """Suites whose cases run a program of their own, which may print any unit."""
+    return own_suites(record) | {suite.name for suite in load_catalogue().suites if suite.program is not None}
 
 
 def _refuse_odd_plan(record: RunRecord) -> None:
@@ -234,6 +246,7 @@ def put_boot(
         plan = plan_of(known, run)
         refuse_unplanned(plan, run, number)
         refuse_other_boot(plan, run, upload)
+        refuse_unknown_units(upload.samples, lambda: _with_programs(stored_record(run)))
         columns, ordered = columns_for(connection, known, run, upload.samples)
         row = boots.NewBoot(
             run_id=run.id,

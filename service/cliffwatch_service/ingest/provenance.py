@@ -6,9 +6,13 @@ Points of history and public reports come from runs of a lease alone, taken by a
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from psycopg import Connection
 
+from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.uploads import RunUpload
+from cliffwatch.samples import CONTROL
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
@@ -19,7 +23,11 @@ from cliffwatch_service.store.work.queue import JobRow
 
 
 def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
-    """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now."""
+    """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now, and nothing came with
+    the request.
+    """
+    if job.setup is not None:
+        return "outside"
     on_branch = follows.holds_revisions(connection, job.tree, job.base_commit, job.head_commit)
     return "followed" if on_branch else "outside"
 
@@ -54,10 +62,8 @@ def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUplo
 
 def _refuse_other_work(upload: RunUpload, job: JobRow) -> None:
     record = upload.record
-    commits = {arm.name: arm.facts.commit for arm in record.arms}
     pairs = {
-        "base": (commits.get("base"), job.base_commit),
-        "head": (commits.get("head"), job.head_commit),
+        **_arms(record, job),
         "platform": (record.platform, job.platform),
         "mode": (record.mode, job.mode),
         "seed of the plan": (record.plan.seed, job.seed),
@@ -69,6 +75,20 @@ def _refuse_other_work(upload: RunUpload, job: JobRow) -> None:
             "another job's run",
             f"job {job.id} asked for something else: {'; '.join(other)}. Upload this run without `job`",
         )
+
+
+def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | None]]:
+    """By arm: the commit that was measured, and the one that was asked for; those of patched arms are known when they are made."""
+    commits = {arm.name: arm.facts.commit for arm in record.arms}
+    setup = None if job.setup is None else msgspec.convert(job.setup, Setup)
+    if setup is None or not setup.arms:
+        return {"base": (commits.get("base"), job.base_commit), "head": (commits.get("head"), job.head_commit)}
+    plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}
+    names, asked = sorted({*commits} - {CONTROL}), sorted(arm.name for arm in setup.arms)
+    return {
+        "list of arms": (", ".join(names), ", ".join(asked)),
+        **{f"arm {name}": (commits.get(name), commit) for name, commit in plain.items()},
+    }
 
 
 def is_of_history(lease: LeaseRow | None) -> bool:

@@ -1,11 +1,10 @@
 """Uploads as their types (cliffwatch.formats), and what a service asks of them besides: units that it knows, times that a clock shows."""
 
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from functools import cache
 
 import orjson
 
-from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.formats.reading import Wrong
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
@@ -14,13 +13,7 @@ from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.ingest.free_form import in_time
 from cliffwatch_service.refusal import Refusal
 
-
-@cache
-def known_units() -> frozenset[str]:
-    """Those of the kinds of lines that bench prints, and of what the catalogue's suites declare."""
-    of_kinds = (shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())
-    of_suites = (spec.unit for suite in load_catalogue().suites for spec in suite.metrics.values())
-    return frozenset((*of_kinds, *of_suites))
+UNITS = frozenset(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())
 
 
 def run_upload(raw: FreeJson) -> RunUpload:
@@ -39,7 +32,6 @@ def boot_upload(raw: FreeJson) -> BootUpload:
         raise refused(upload)
     for name in ("began", "ended"):
         time_of(getattr(upload.boot, name), f"boot.{name}")
-    _refuse_unknown_units(upload.samples)
     return upload
 
 
@@ -49,11 +41,13 @@ def as_sent(document: FreeJson) -> FreeJson:
     return sent
 
 
-def _refuse_unknown_units(samples: tuple[SampleRecord, ...]) -> None:
-    unknown = {each.unit for each in samples} - known_units()
-    if unknown:
-        index = next(index for index, each in enumerate(samples) if each.unit in unknown)
-        raise refused(Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(known_units()))}"))
+def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[], Collection[str]]) -> None:
+    """Raises Refusal for a unit that bench does not print; `programs` are the suites whose own program measured, which may print any."""
+    unknown = [(index, each) for index, each in enumerate(samples) if each.unit not in UNITS]
+    suites = programs() if unknown else ()
+    index = next((index for index, each in unknown if each.suite not in suites), None)
+    if index is not None:
+        raise refused(Wrong(f"samples.{index}.unit", f"unknown unit; known are {', '.join(sorted(UNITS))}"))
 
 
 def refused(wrong: Wrong) -> Refusal:

@@ -1,7 +1,7 @@
 """Jobs and the hosts that do them: offers, leases, and what becomes of a job whose host goes offline."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,7 +18,7 @@ from cliffwatch_service.store import runs, tokens
 from cliffwatch_service.store.work import hosts, leases, queue
 from cliffwatch_service.store.work.hosts import HostRow
 from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease, Trust
-from cliffwatch_service.store.work.queue import JobRow, JobState
+from cliffwatch_service.store.work.queue import HostAbilities, JobRow, JobState
 
 MOST_HOSTS = 2
 """After so many hosts failed at it by their own fault, a job is parked for operators to look at."""
@@ -40,6 +40,7 @@ class Offer:
     platform: str
     modes: Sequence[str]
     isolation: str
+    abilities: HostAbilities
     about: FreeJson
 
 
@@ -64,7 +65,7 @@ def offer(
         raise Refusal(
             403, "no isolation", "this host cannot isolate builds: install bubblewrap (`cliffwatch doctor` says how)"
         )
-    about = {**offered.about, "modes": list(offered.modes)}
+    about = {**offered.about, "modes": list(offered.modes), **asdict(offered.abilities)}
     host = hosts.keep_host(connection, offered.host, offered.platform, about, now)
     _keep_holder(connection, host, offered, by, now)
     expire(connection, now)
@@ -74,7 +75,7 @@ def offer(
         return Granted(open_lease.id, _job(connection, open_lease.job_id), open_lease.trust)
     if open_lease is not None:
         _end(connection, open_lease, "expired", f"host {offered.host} has a token of its own since", None, now)
-    identity = queue.take_next(connection, offered.platform, offered.modes, host.id)
+    identity = queue.take_next(connection, offered.platform, offered.modes, host.id, offered.abilities)
     if identity is None:
         return None
     job = _job(connection, identity)
@@ -129,6 +130,11 @@ def heartbeat(connection: Connection[Any], lease: UUID, *, by: Caller, lease_for
     job = queue.lock_job(connection, lease_row.job_id)
     assert job is not None
     return job.cancel
+
+
+def request_of_lease(connection: Connection[Any], lease: UUID, *, by: Caller) -> UUID:
+    """The request whose job is done under a lease. Raises Refusal for a lease that has ended."""
+    return _job(connection, _open(connection, lease, by).job_id).request_id
 
 
 def _own(connection: Connection[Any], lease: UUID, by: Caller) -> LeaseRow:

@@ -1,41 +1,100 @@
 """Which platforms and modes hosts offer, and what becomes of a request for others: nobody would ever do it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch_service.jobs.leases import AT_WORK
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.work import hosts
+from cliffwatch_service.store.work.hosts import OfferedTargetRow
 
 Targets = Sequence[tuple[str, str]]
 """Platforms and modes."""
 
+Offered = Mapping[tuple[str, str], datetime]
+"""When a host of each platform and mode was last seen."""
 
-def refuse_unoffered(connection: Connection[Any], targets: Targets) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a job asks of its host besides platform and mode: its setup, and the CPUs of its largest guest."""
+
+    setup: Setup = NO_SETUP
+    cpus: int = 0
+
+    def unmet(self, host: OfferedTargetRow) -> str | None:
+        """What a host lacks, in words; None where it can do the job. Under icount CPUs of a guest take turns on one of the host's."""
+        image = self.setup.build_image
+        if self.setup != NO_SETUP and not host.setups:
+            return "takes arms, shapes and suites of a request: its `cliffwatch worker` is too old"
+        if image is not None and image not in host.build_images:
+            there = ", ".join(host.build_images) or "none"
+            return f"builds in {image} (there: {there}; `cliffwatch worker --build-image`)"
+        if host.mode == "walltime" and host.cpus is not None and self.cpus > host.cpus:
+            return f"has {self.cpus} CPUs for the largest guest (there: {host.cpus})"
+        return None
+
+
+NO_NEEDS = Needs()
+
+
+def offered(connection: Connection[Any]) -> Offered:
+    """Every platform and mode that a host has offered."""
+    seen: dict[tuple[str, str], datetime] = {}
+    for row in hosts.offered_targets(connection):
+        target = (row.platform, row.mode)
+        seen[target] = max(row.last_seen, seen.get(target, row.last_seen))
+    return seen
+
+
+def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs = NO_NEEDS) -> None:
     """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
-    offered = hosts.offered_targets(connection)
-    indexes = [index for index, target in enumerate(targets) if target not in offered]
-    if not indexes:
+    rows = hosts.offered_targets(connection)
+    problems = {index: problem for index, target in enumerate(targets) if (problem := _problem(rows, target, needs))}
+    if not problems:
         return
-    there = ", ".join(map(_named, sorted(offered)))
-    known = f"there are {there}" if there else "no host is enrolled yet: start `cliffwatch worker` on one"
-    missing = ", ".join(_named(targets[index]) for index in indexes)
+    there = sorted({(row.platform, row.mode) for row in rows})
+    unoffered = [_named(targets[index]) for index, problem in problems.items() if problem == _NOBODY]
+    sentences = [f"no host of {_named(targets[index])} {each}" for index, each in problems.items() if each != _NOBODY]
+    if unoffered:
+        known = f"there are {', '.join(map(_named, there))}" if there else _NO_HOST
+        sentences.insert(0, f"no enrolled host offers {', '.join(unoffered)}; {known}")
     raise Refusal(
         422,
         "no host for it",
-        f"no enrolled host offers {missing}; {known}",
-        errors=[(f"body.targets.{index}", f"no enrolled host offers {_named(targets[index])}") for index in indexes],
-        offered=[{"platform": platform, "mode": mode} for platform, mode in sorted(offered)],
+        "; ".join(sentences),
+        errors=[(f"body.targets.{index}", _error(targets[index], problem)) for index, problem in problems.items()],
+        offered=[{"platform": platform, "mode": mode} for platform, mode in there],
     )
+
+
+_NOBODY = "nobody"
+_NO_HOST = "no host is enrolled yet: start `cliffwatch worker` on one"
+
+
+def _problem(rows: Sequence[OfferedTargetRow], target: tuple[str, str], needs: Needs) -> str | None:
+    """What every host of a target lacks, by the word of the last one; None where one can do it."""
+    there = [row for row in rows if (row.platform, row.mode) == target]
+    unmet = [needs.unmet(row) for row in there]
+    if not there:
+        return _NOBODY
+    return None if None in unmet else unmet[-1]
+
+
+def _error(target: tuple[str, str], problem: str) -> str:
+    named = _named(target)
+    return f"no enrolled host offers {named}" if problem == _NOBODY else f"no host of {named} {problem}"
 
 
 def warnings(connection: Connection[Any], targets: Targets, now: datetime) -> list[str]:
     """What whoever asks should know: a target whose hosts are all quiet waits until one is back."""
-    offered = hosts.offered_targets(connection)
-    seen = [(target, offered[target]) for target in dict.fromkeys(targets) if target in offered]
+    there = offered(connection)
+    seen = [(target, there[target]) for target in dict.fromkeys(targets) if target in there]
     return [
         f"no host of {_named(target)} is online: one was last seen at {last:%Y-%m-%d %H:%M} UTC, and the job waits for it"
         for target, last in seen

@@ -5,7 +5,7 @@ What a builder answers is somebody else's word: its length and its time are limi
 
 import select
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,27 +47,21 @@ class Builders:
         return self.exchanges.get(trust, self.exchanges["outside"])
 
 
-def suite_names(offer: Work) -> str:
-    """The suites of a job. With a slash in it a name would be a folder of this host's: jobs name suites of the catalogue alone."""
-    return ",".join(offer.suites).replace("/", "_")
-
-
-def builder_job(offer: Work, access: TreeAccess, trees: Path, *, resume: bool) -> BuilderJob | Failure:
-    """A job as a builder takes it, its revisions fetched. `resume`: it was that builder's last one."""
+def builder_job(
+    offer: Work, access: TreeAccess, trees: Path, measured: Sequence[str], *, resume: bool
+) -> BuilderJob | Failure:
+    """A job as a builder takes it, its revisions fetched; `measured` says what is. `resume`: it was that builder's last one."""
     tree = open_tree(offer.tree, trees, access)
     if isinstance(tree, Failure):
         return tree
-    base, head = tree.resolve(offer.base), tree.resolve(offer.head)
-    if isinstance(base, Failure):
-        return base
-    if isinstance(head, Failure):
-        return head
+    for commit in (offer.base, offer.head, *(arm.rev for arm in offer.setup.arms)):
+        revision = tree.resolve(commit)
+        if isinstance(revision, Failure):
+            return revision
     return BuilderJob(
         name=offer.job,
         tree=str(tree.mirror),
-        base=base.commit,
-        head=head.commit,
-        suites=suite_names(offer),
+        measured=tuple(measured),
         profile=offer.profile,
         mode=offer.mode,
         platform=offer.platform,

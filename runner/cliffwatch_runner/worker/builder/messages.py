@@ -10,7 +10,7 @@ from msgspec import Meta
 from cliffwatch.formats.reading import Wrong, as_json, read_as
 from cliffwatch.formats.values import Part
 
-VERSION: Final = 1
+VERSION: Final = 2
 SOCKET = "builder.sock"
 
 LONGEST_LINE = 1 << 20
@@ -18,16 +18,14 @@ LONGEST_LINE = 1 << 20
 
 
 class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """One `cliffwatch run`. `tree` is a folder in which builder and worker see the same; `base` and `head` are whole hashes.
+    """One `cliffwatch run`. `tree` is a folder in which builder and worker see the same; `measured` are the words that say what is measured.
 
     With `resume` it goes on with what the builder's last job left: the worker knows that it was this one.
     """
 
     name: Annotated[str, Meta(pattern=r"^-*[A-Za-z0-9][A-Za-z0-9-]*(?![\s\S])")]
     tree: str
-    base: str
-    head: str
-    suites: str
+    measured: tuple[str, ...]
     profile: str
     mode: str
     platform: str
@@ -39,15 +37,16 @@ class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
         """The arguments of `cliffwatch`."""
         return [
             "run",
-            *("--tree", self.tree, "--base", self.base, "--head", self.head),
-            *("--suite", self.suites, "--profile", self.profile, "--mode", self.mode),
+            *("--tree", self.tree),
+            *self.measured,
+            *("--profile", self.profile, "--mode", self.mode),
             *("--platform", self.platform, "--boots", self.boots, "--seed", self.seed),
             *("--out", results, "--cache", cache, "--trust", trust, "--isolation", "container", "--format", "text"),
         ]
 
 
 class _JobLine(Part, frozen=True, kw_only=True):
-    version: Literal[1]
+    version: Literal[2]
     job: BuilderJob
 
 

@@ -18,6 +18,8 @@ class Expected(BaseModel):
 
 
 class Job(BaseModel):
+    """A job with what its request asks; `setup` is what the request brings (AskedWork), null for nothing."""
+
     job: str
     request: str
     priority: str
@@ -38,6 +40,7 @@ class Job(BaseModel):
     boots: str
     base: str
     head: str
+    setup: FreeJson | None
     expected: Expected | None
 
 
@@ -53,6 +56,7 @@ class RequestListed(BaseModel):
     boots: str
     note: str
     created: datetime
+    setup: FreeJson | None
 
 
 class RequestWhole(RequestListed):

@@ -10,6 +10,7 @@ from psycopg import Connection
 from cliffwatch.counting import counted
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.uploads import RunUpload
+from cliffwatch.formats.work import Priority
 from cliffwatch.identities import run_digest
 from cliffwatch_service.access.tokens import Caller, make_token
 from cliffwatch_service.command.demonstration import measured
@@ -37,13 +38,14 @@ from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw
 from cliffwatch_service.ingest.uploads import as_sent, boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
-from cliffwatch_service.jobs.requests import Asked, Priority, ask
+from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import database, follows, tokens, trees
 from cliffwatch_service.store.follows import FollowFacts
 from cliffwatch_service.store.history import reports
 from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
 from cliffwatch_service.store.work import hosts
+from cliffwatch_service.store.work.queue import HostAbilities
 
 MEASURED_BRANCH = "measured"
 _WHO = "demonstration"
@@ -221,7 +223,14 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         }
     ]
     about = {"modes": ["icount"], "doctor": {"verdict": "fit for icount runs", "checks": checks}}
-    given = Offer(host=measured.HOST, platform="emulated-x86-64", modes=["icount"], isolation="bubblewrap", about=about)
+    given = Offer(
+        host=measured.HOST,
+        platform="emulated-x86-64",
+        modes=["icount"],
+        isolation="bubblewrap",
+        abilities=HostAbilities(setups=True, build_images=[], cpus=2),
+        about=about,
+    )
     leased = offer(connection, given, by=by, lease_for=_A_YEAR, now=now - timedelta(minutes=4))
     assert leased is not None
     lines = (

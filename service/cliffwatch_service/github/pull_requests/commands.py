@@ -16,10 +16,10 @@ from cliffwatch_service.github.pull_requests.pull_request_look import PullReques
 from cliffwatch_service.github.pull_requests.requesting import cancel_all, has_running
 from cliffwatch_service.github.pull_requests.selections import asked_selection
 from cliffwatch_service.github.reporting.conversation import Conversation
+from cliffwatch_service.jobs.targets import offered
 from cliffwatch_service.store import background, tokens
 from cliffwatch_service.store.github import deliveries, pull_requests
 from cliffwatch_service.store.github.deliveries import CommandOutcome
-from cliffwatch_service.store.work import hosts
 
 DECLINED = (
     "Thank you, but commands are for those who may write to this repository: a maintainer can ask for the benchmarks"
@@ -140,8 +140,8 @@ def _measured(parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, c
     if not isinstance(pull.policy, Policy):
         return measure_now(parts, pull, approve=True)
     with parts.transaction() as connection:
-        offered = hosts.offered_targets(connection)
-    selection = asked_selection(pull.policy, command, offered, comment)
+        there = offered(connection)
+    selection = asked_selection(pull.policy, command, there, comment)
     if isinstance(selection, str):
         return selection
     base = None

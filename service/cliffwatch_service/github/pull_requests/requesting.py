@@ -7,13 +7,14 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
 from cliffwatch.tree_addresses import read_address
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.github.parts import ASKER
 from cliffwatch_service.github.pull_requests.selections import Selection
 from cliffwatch_service.jobs.leases import cancel
-from cliffwatch_service.jobs.requests import Asked, Priority, ask
+from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.jobs.targets import refuse_unoffered
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.runtime.settings import Settings
@@ -115,7 +116,7 @@ def _ask(
     )
     asker = tokens.keep_asker(connection, ASKER, now)
     row, _ = ask(connection, asked, key=f"measurement {measurement}", token_id=asker, who=ASKER, now=now)
-    refuse_unoffered(connection, asked.targets)
+    refuse_unoffered(connection, asked.targets, asked.needs)
     pull_requests.add_request(connection, measurement, row.id)
 
 

@@ -36,11 +36,14 @@ class HostAtWorkRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTargetRow:
-    """A platform and mode that hosts offer, and when such a host was last seen."""
+    """A platform and mode that a host offers, when it was last seen, and what it can do of what a setup may ask."""
 
     platform: str
     mode: str
     last_seen: datetime
+    setups: bool
+    build_images: list[str]
+    cpus: int | None
 
 
 def keep_host(connection: Connection[Any], name: str, platform: str, about: FreeJson, now: datetime) -> HostRow:
@@ -82,12 +85,16 @@ def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -
     return the_one(values(connection, int).execute(query, [platform, since]))
 
 
-def offered_targets(connection: Connection[Any]) -> dict[tuple[str, str], datetime]:
-    """Every platform and mode that a host has offered, and when such a host was last seen."""
-    query = (
-        "SELECT platform, mode, max(last_seen) AS last_seen FROM host, jsonb_array_elements_text("
-        "CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes' ELSE '[]' END) AS mode"
-        " GROUP BY platform, mode"
-    )
-    rows = typed(connection, OfferedTargetRow).execute(query).fetchall()
-    return {(row.platform, row.mode): row.last_seen for row in rows}
+_OFFERED = """
+SELECT platform, mode, last_seen, coalesce(about -> 'setups' = 'true', false) AS setups,
+       CASE jsonb_typeof(about -> 'cpus') WHEN 'number' THEN (about ->> 'cpus')::int END AS cpus,
+       ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(about -> 'build_images') WHEN 'array' THEN about -> 'build_images'
+             ELSE '[]' END)) AS build_images
+FROM host, jsonb_array_elements_text(CASE jsonb_typeof(about -> 'modes') WHEN 'array' THEN about -> 'modes' ELSE '[]' END) AS mode
+ORDER BY platform, mode, name
+"""
+
+
+def offered_targets(connection: Connection[Any]) -> list[OfferedTargetRow]:
+    """Every platform and mode that a host has offered, a row for each host."""
+    return typed(connection, OfferedTargetRow).execute(_OFFERED).fetchall()

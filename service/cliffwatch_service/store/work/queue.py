@@ -54,6 +54,7 @@ class JobRow:
     suites: list[str]
     profile: str
     boots: str
+    setup: FreeJson | None
     run: str | None
     host: str | None
 
@@ -89,7 +90,7 @@ def insert_job(connection: Connection[Any], job: NewJob) -> None:
 
 _JOB = """
 SELECT job.id, request_id, job.platform, job.mode, seed, job.state, job.priority, cancel, run_id, job.reason, job.created, started,
-       job.ended, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, run.digest AS run, host.name AS host
+       job.ended, request.tree, request.asked_by, base_commit, head_commit, suites, profile, boots, setup, run.digest AS run, host.name AS host
 FROM job JOIN request ON request.id = request_id LEFT JOIN run ON run.id = run_id
 LEFT JOIN lease ON lease.job_id = job.id AND lease.ended IS NULL LEFT JOIN host ON host.id = lease.host_id
 """
@@ -128,17 +129,37 @@ def list_jobs(
     return typed(connection, JobRow).execute(query, wanted).fetchall()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAbilities:
+    """What a host can do of what a setup may ask: whether it takes any, images that it builds in, and its CPUs, None where it does not say."""
+
+    setups: bool
+    build_images: Sequence[str]
+    cpus: int | None
+
+
 _NEXT = """
-SELECT id FROM job
+SELECT job.id FROM job JOIN request ON request.id = request_id
 WHERE state = 'queued' AND platform = %(platform)s AND mode = ANY(%(modes)s) AND NOT %(host)s = ANY(failed_hosts)
-ORDER BY due, id LIMIT 1
-FOR UPDATE SKIP LOCKED
+AND (setup IS NULL OR (%(setups)s AND coalesce(setup ->> 'build_image' = ANY(%(images)s), true)))
+AND (mode = 'icount' OR cpus <= coalesce(%(cpus)s, cpus))
+ORDER BY due, job.id LIMIT 1
+FOR UPDATE OF job SKIP LOCKED
 """
 
 
-def take_next(connection: Connection[Any], platform: str, modes: Sequence[str], host_id: int) -> UUID | None:
-    """Locks the job that this host should do next: two hosts that ask at once get two jobs."""
-    wanted = {"platform": platform, "modes": list(modes), "host": host_id}
+def take_next(
+    connection: Connection[Any], platform: str, modes: Sequence[str], host_id: int, abilities: HostAbilities
+) -> UUID | None:
+    """Locks the job that this host should do next, of those that it can do: two hosts that ask at once get two jobs."""
+    wanted = {
+        "platform": platform,
+        "modes": list(modes),
+        "host": host_id,
+        "setups": abilities.setups,
+        "images": list(abilities.build_images),
+        "cpus": abilities.cpus,
+    }
     return values(connection, UUID).execute(_NEXT, wanted).fetchone()
 
 

@@ -100,5 +100,5 @@ def make_request(
             now=service.now(),
         )
         if fresh:
-            refuse_unoffered(connection, asked.targets)
+            refuse_unoffered(connection, asked.targets, asked.needs)
     return RedirectResponse(f"/requests/{row.id}", 303)

@@ -1,0 +1,134 @@
+"""What a request sets up besides two revisions and suites of the catalogue: arms, guest shapes, suites of its own, and their files."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from cliffwatch.counting import size_text
+from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
+
+LARGEST_FILES_BYTES = 4 << 20
+"""Of all files of a request: they travel in one document."""
+
+MOST_FILES = 200
+MOST_SHAPES = 8
+
+FileName = Annotated[
+    str, Meta(max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,7}(?![\s\S])")
+]
+"""A path below a folder: no part of it begins with a dot."""
+
+FolderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(?![\s\S])")]
+ArmName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}(?![\s\S])")]
+Argument = Annotated[str, Meta(max_length=200, pattern=r"^[\x21-\x7e]+(?![\s\S])")]
+Value = Annotated[str, Meta(max_length=200, pattern=r"^[\x20-\x7e]+(?![\s\S])")]
+Compiler = Annotated[str, Meta(pattern=r"^(?:gcc|clang)(?:-[0-9]{1,2}(?:\.[0-9]{1,2})?)?(?![\s\S])")]
+Image = Annotated[str, Meta(max_length=200, pattern=r"^[a-z0-9][A-Za-z0-9_./:@-]*(?![\s\S])")]
+Cpus = Annotated[int, Meta(ge=1, le=256)]
+
+
+class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A file that came with a request; its content is asked for by its name."""
+
+    name: FileName
+    bytes: Count
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?![\s\S])")]
+    executable: bool = False
+
+
+class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """An arm: a revision, with patches or a mailbox on it, and settings; `patch`, `series` and `config` name files of the request."""
+
+    name: ArmName
+    rev: Commit
+    patch: Annotated[tuple[FileName, ...], Meta(max_length=100)] = ()
+    series: FileName | None = None
+    boot: Annotated[tuple[Argument, ...], Meta(max_length=50)] = ()
+    sysctl: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
+    param: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
+    config: Annotated[tuple[FileName, ...], Meta(max_length=20)] = ()
+    cc: Compiler | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.patch, *((self.series,) if self.series is not None else ()), *self.config)
+
+
+class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A shape of guest that every case is measured in, where it asks for none itself; null leaves it to the host."""
+
+    cpus: Cpus | None = None
+    possible_cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
+    numa_nodes: Annotated[int, Meta(ge=1, le=64)] | None = None
+
+    def word(self) -> str:
+        """As `cliffwatch run --shape` takes it."""
+        named = {"cpus": self.cpus, "possible-cpus": self.possible_cpus, "numa-nodes": self.numa_nodes}
+        return " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+
+
+class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """`folders` are suites of the request's own, of which each file's name begins with the folder's and a slash; `bench_args` go to what only
+    the tree has, `data` is a file that programs read; `build_image` is one that the host offers.
+    """
+
+    arms: Annotated[tuple[SetupArm, ...], Meta(max_length=MOST_ARMS - 1)] = ()
+    shapes: Annotated[tuple[SetupShape, ...], Meta(max_length=MOST_SHAPES)] = ()
+    folders: Annotated[tuple[FolderName, ...], Meta(max_length=10)] = ()
+    bench_args: Annotated[tuple[Argument, ...], Meta(max_length=50)] = ()
+    data: FileName | None = None
+    build_image: Image | None = None
+    files: Annotated[tuple[SetupFile, ...], Meta(max_length=MOST_FILES)] = ()
+
+    @property
+    def most_cpus(self) -> int:
+        """CPUs of the largest guest that it names; 0 where it names none."""
+        return max((shape.cpus or 0 for shape in self.shapes), default=0)
+
+
+NO_SETUP = Setup()
+
+
+class SetupContent(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The content of a file of a request, in Base64."""
+
+    name: FileName
+    content: bytes
+
+
+def problem_of(setup: Setup) -> str | None:
+    """What is wrong with a setup as a whole."""
+    return next(_problems(setup), None)
+
+
+def _problems(setup: Setup) -> Iterator[str]:
+    names = [arm.name for arm in setup.arms]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if len(names) == 1:
+        yield "a request compares at least two arms, and one is named"
+    if twice:
+        yield f"two arms are called {twice[0]!r}"
+    if "control" in names:
+        yield "'control' is the name of the base's second arm, and no arm can have it"
+    for arm in setup.arms:
+        if arm.patch and arm.series is not None:
+            yield f"arm {arm.name!r} names a series and a patch: put the patch into the series"
+    files = {file.name for file in setup.files}
+    if len(files) < len(setup.files):
+        yield "two files have one name"
+    wanted = {*(name for arm in setup.arms for name in arm.files), *((setup.data,) if setup.data else ())}
+    wanted |= {f"{folder}/suite.toml" for folder in setup.folders}
+    if wanted - files:
+        yield f"the file {min(wanted - files)!r} is named and did not come along"
+    yield from _problems_of_files(setup.files)
+    if not all(shape.word() for shape in setup.shapes):
+        yield "a shape names nothing: give cpus, possible_cpus or numa_nodes"
+
+
+def _problems_of_files(files: Iterable[SetupFile]) -> Iterator[str]:
+    total = sum(file.bytes for file in files)
+    if total > LARGEST_FILES_BYTES:
+        limit = size_text(LARGEST_FILES_BYTES)
+        yield f"the files have {size_text(total)}, more than {limit} in all: measure it with `cliffwatch run`"

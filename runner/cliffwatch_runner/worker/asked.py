@@ -1,0 +1,85 @@
+"""What a job asks to be measured, as the words of `cliffwatch run`; the files that came with its request lie in a folder of this host then."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.setup import SetupFile
+from cliffwatch.formats.work import AskedFiles, Work
+from cliffwatch_runner.sandbox.untrusted_files import remove_tree
+from cliffwatch_runner.upload.client import Answered, Client, Refused
+
+_ARMS = "arms.json"
+
+
+def suite_names(offer: Work) -> str:
+    """The suites of a job. With a slash in it a name would be a folder of this host's: jobs name suites of the catalogue alone."""
+    return ",".join(offer.suites).replace("/", "_")
+
+
+def take_files(client: Client, offer: Work, folder: Path) -> Failure | None:
+    """Brings the files of a job's request into an empty `folder`, where builds may read them, and its arms as a file. Raises OSError."""
+    remove_tree(folder)
+    if not offer.setup.files and not offer.setup.arms:
+        return None
+    folder.mkdir(parents=True)
+    contents = _contents(client, offer) if offer.setup.files else {}
+    if isinstance(contents, Failure):
+        return contents
+    for file in offer.setup.files:
+        content = contents.get(file.name)
+        if content is None or hashlib.sha256(content).hexdigest() != file.sha256:
+            return _host(
+                f"the service gave another content of {file.name} than its job lists", "have the job asked again"
+            )
+        _write(folder / file.name, content, file)
+    if offer.setup.arms:
+        (folder / _ARMS).write_text(json.dumps({"arm": as_json(offer.setup.arms)}))
+    return None
+
+
+def _contents(client: Client, offer: Work) -> Mapping[str, bytes] | Failure:
+    reply = client.get(f"/leases/{offer.lease}/files")
+    if not isinstance(reply, Answered):
+        why = reply.detail if isinstance(reply, Refused) else reply.reason
+        return _host(f"the service does not give the files of the job: {why}", "look at the service's log")
+    files = converted(reply.body, AskedFiles)
+    if isinstance(files, Wrong):
+        return _host(f"the service answers with something else than files: {files}", "update this host or the service")
+    return {file.name: file.content for file in files.files}
+
+
+def _write(path: Path, content: bytes, file: SetupFile) -> None:
+    """Names are checked as those of documents: they lead nowhere else."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o755 if file.executable else 0o644)
+
+
+def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> list[str] | Failure:
+    """The words of `cliffwatch run` that say what is measured; `build_images` are those that this host builds in, the first one if nobody
+    asks.
+    """
+    setup = offer.setup
+    image = setup.build_image or next(iter(build_images), None)
+    if image is not None and image not in build_images:
+        return _host(f"this host does not build in {image}", "have the job asked of another host")
+    if setup.folders and "," in str(folder):
+        return _host(f"{folder} has a comma, which parts the names of suites", "give the worker another --spool")
+    named = [*([suite_names(offer)] if offer.suites else []), *(str(folder / name) for name in setup.folders)]
+    return [
+        *(("--arms", str(folder / _ARMS)) if setup.arms else ("--base", offer.base, "--head", offer.head)),
+        *("--suite", ",".join(named)),
+        *(word for shape in setup.shapes for word in ("--shape", shape.word())),
+        *(("--bench-args", shlex.join(setup.bench_args)) if setup.bench_args else ()),
+        *(("--data", str(folder / setup.data)) if setup.data is not None else ()),
+        *(("--build-image", image) if image is not None else ()),
+    ]
+
+
+def _host(message: str, next_step: str) -> Failure:
+    return Failure(whose="host", message=message, next_step=next_step)
