@@ -9,36 +9,27 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.build.bench import BenchProgram, build_bench
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.prebuilt import prebuilt_kernel
-from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
-from cliffwatch_runner.build.worktree import BuildSettings
+from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.host.capacity import free_disk
-from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, missing_space
+from cliffwatch_runner.plan.prepare import missing_space
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.results.record import BuiltArm
-from cliffwatch_runner.run.progress import Progress
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOrder:
-    """What is built for a run, with what, and where its progress is reported."""
-
-    resolved: ResolvedRequest
-    tools: CheckedTools
-    settings: BuildSettings
-    progress: Progress
+from cliffwatch_runner.run.build_order import BuildOrder
+from cliffwatch_runner.run.programs import build_programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltRun:
-    """The arms with their kernels, the bench that serves them all, and the suites' own programs. `bench_from` names the revision that bench came
-    from; there is no bench where every suite brings a program. `lacking` has the suites whose program does not build here, with the reason.
+    """The arms with their kernels, the bench that serves them all, and for each arm the suites' own programs. `bench_from` names the
+    revision that bench came from; there is no bench where every suite brings a program. `lacking` has the suites whose program does not
+    build here, with the reason.
     """
 
     arms: dict[str, BuiltArm]
     bench: BenchProgram | None
     bench_from: str
     notes: tuple[str, ...]
-    programs: tuple[SuiteProgram, ...] = ()
+    programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,7 +43,7 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
     new = any(not _in_cache(arm, order) for arm in resolved.arms)
     if short is not None and new:
         return (short,)
-    programs = _programs(order)
+    programs = build_programs(order)
     if isinstance(programs, Failure):
         return (programs,)
     arms: dict[str, BuiltArm] = {}
@@ -64,30 +55,7 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
             subject=subject, kernel=kernel, toolchain=order.tools.of_arms[subject.arm].toolchain
         )
     built = _with_bench(arms, order)
-    return replace(built, programs=programs[0], lacking=programs[1]) if isinstance(built, BuiltRun) else built
-
-
-def _programs(order: BuildOrder) -> tuple[tuple[SuiteProgram, ...], Mapping[str, str]] | Failure:
-    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it. Beside them the
-    suites that may be left out and do not build, each with the reason.
-    """
-    built: list[SuiteProgram] = []
-    lacking: dict[str, str] = {}
-    own = {suite.name for suite in order.resolved.own_suites}
-    for suite in order.resolved.suites:
-        if suite.program is None:
-            continue
-        order.progress.begin("build program", f"{suite.program.run} of {suite.name}")
-        program = build_program(suite, own=suite.name in own, toolchain=order.tools.toolchain, settings=order.settings)
-        if isinstance(program, Failure):
-            order.progress.end(program.message)
-            if suite.name not in order.resolved.may_lack:
-                return program
-            lacking[suite.name] = f"{program.message}; {program.next_step}"
-            continue
-        order.progress.end(f"{program.name} of {suite.name} {'was there' if program.was_there else 'built'}")
-        built.append(program)
-    return tuple(built), lacking
+    return replace(built, programs=programs.of_arms, lacking=programs.lacking) if isinstance(built, BuiltRun) else built
 
 
 def _in_cache(arm: Subject, order: BuildOrder) -> bool:
