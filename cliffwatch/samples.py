@@ -12,7 +12,7 @@ Stage = Literal["screen", "confirm"]
 CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
 
 
-COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
+COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode", "go")
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
