@@ -12,7 +12,7 @@ Stage = Literal["screen", "confirm"]
 CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
 
 
-COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode")
+COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode", "go")
 """What of an environment must be equal on both sides for a difference to be the kernel's."""
 
 
@@ -56,7 +56,7 @@ class CaseOutcome:
     """How one case of one boot ended.
 
     `status`: ok; failed (ran and gave nothing that can be believed), panic (the kernel died in it), timeout, unsupported
-    (the tree is older than the benchmark), not-run. `reason` is for the developer; empty when ok.
+    (the tree is older than the benchmark, or a suite's program says that it cannot be measured there), not-run. `reason` is for the developer; empty when ok.
     """
 
     case: CaseKey

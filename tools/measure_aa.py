@@ -71,7 +71,6 @@ def _options() -> argparse.Namespace:
 
 
 def _measure(options: argparse.Namespace) -> Path:
-    suites = ",".join(suite.name for suite in load_catalogue().suites) if options.suite == "all" else options.suite
     argv = [
         Path(sys.executable).parent / "cliffwatch",
         "run",
@@ -82,7 +81,7 @@ def _measure(options: argparse.Namespace) -> Path:
         "--head",
         "HEAD",
     ]
-    argv += ["--mode", "icount", "--suite", suites, "--profile", options.profile, "--all-metrics"]
+    argv += ["--mode", "icount", "--suite", options.suite, "--profile", options.profile, "--all-metrics"]
     argv += ["--boots", max(1, options.boots // 2), "--out", options.out]
     argv += ["--cache", options.cache] if options.cache else []
     ended = subprocess.run([*map(str, argv), "--report-out", f"{options.out}.txt"], check=False)

@@ -1,7 +1,7 @@
 """The catalogue: every suite of a folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -39,10 +39,13 @@ class Catalogue:
         """What a comparison must know of a metric; a benchmark that is not in the catalogue is judged by its unit."""
         suite, benchmark = self._by_benchmark.get(case.benchmark, (None, None))
         shape = None if suite is None or benchmark is None else suite.shapes(benchmark).get(metric)
-        if benchmark is None or shape is None:
-            return traits_of_unknown(metric, unit)
+        if suite is None or benchmark is None or shape is None:
+            unknown = traits_of_unknown(metric, unit)
+            # What a program prints and its suite does not declare decides nothing.
+            return unknown if suite is None or suite.program is None else replace(unknown, primary=False)
         primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
-        if mode == "icount" and benchmark.icount.assume == "exact":
+        spec = suite.metrics.get(metric)
+        if mode == "icount" and benchmark.icount.assume == "exact" and not (spec is not None and spec.noisy):
             measured = self.repeatability.of(case, metric)
             repeatability = benchmark.icount.repeatability if measured is None else measured
             return MetricTraits(better=shape.better, assume="exact", repeatability=repeatability, primary=primary)

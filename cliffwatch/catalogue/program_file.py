@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -63,11 +63,15 @@ class ProgramTable(Table, frozen=True, kw_only=True):
 
 
 class DeclaredMetricTable(Table, frozen=True, kw_only=True):
-    """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do."""
+    """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do. Of an `optional` one nobody is told
+    where it is not printed. `assume` says of this metric alone that its values do not repeat where instructions are counted.
+    """
 
     unit: Unit
     better: Better
     primary: bool = False
+    optional: bool = False
+    assume: Literal["nothing"] | None = None
 
 
 class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
@@ -140,7 +144,13 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
 
     def _metrics(self) -> Mapping[str, MetricSpec]:
         return {
-            name: MetricSpec(unit=each.unit, better=each.better, primary=each.primary)
+            name: MetricSpec(
+                unit=each.unit,
+                better=each.better,
+                primary=each.primary,
+                optional=each.optional,
+                noisy=each.assume == "nothing",
+            )
             for name, each in self.metrics.items()
         }
 

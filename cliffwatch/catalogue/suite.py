@@ -27,12 +27,15 @@ OutputForm = Literal["go-bench", "bench"]
 class MetricSpec:
     """A metric of a suite: its unit, and which way is better.
 
-    `primary` says that it decides the verdict of its cases, of suites with a program of their own: of others the kinds say it.
+    `primary` says that it decides the verdict of its cases, of suites with a program of their own: of others the kinds say it. `optional`
+    says that not every case of such a suite prints it, `noisy` that it does not repeat, whatever its benchmark does.
     """
 
     unit: str
     better: Better
     primary: bool = False
+    optional: bool = False
+    noisy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

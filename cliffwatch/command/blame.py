@@ -21,7 +21,7 @@ def blame(run: "Run", failures: tuple[Failure, ...]) -> Exit | None:
         return Exit.HOST_FAILED
     if any(arm.failure is not None and arm.failure.whose == "usage" for arm in run.record.arms):
         return Exit.USAGE
-    own = {program.suite for program in run.record.programs}
+    own = _own_suites(run)
     died = any(
         outcome.status == "panic" or (outcome.status == "timeout" and outcome.case.suite not in own)
         for arm in run.arms.values()
@@ -47,10 +47,17 @@ def failures_of_arms(run: "Run") -> tuple[Failure, ...]:
 
 
 def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
-    """What suites' own programs did not give: the suite's fault where no arm has it, the kernel's where it fails on some arms alone."""
-    own = {program.suite for program in run.record.programs}
+    """What programs of the user's own suites did not give: the suite's fault where no arm has it, the kernel's where it fails on some arms
+    alone. Programs of the catalogue are judged as bench is.
+    """
+    own = _own_suites(run)
     cases = [case.key for case in run.record.plan.cases if case.suite in own]
     return tuple(failure for case in cases for failure in (*_failed(run, case), *_not_printed(run, case)))
+
+
+def _own_suites(run: "Run") -> frozenset[str]:
+    """Those that say themselves what is known of their metrics."""
+    return frozenset(each.suite for each in run.record.declared)
 
 
 def _failed(run: "Run", case: CaseKey) -> Iterator[Failure]:

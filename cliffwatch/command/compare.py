@@ -28,6 +28,7 @@ _WRITERS: Mapping[str, str] = {
     "markdown": "cliffwatch.reports.markdown:markdown_report",
     "mail": "cliffwatch.reports.mail.report:mail_report",
     "html": "cliffwatch.reports.html:html_report",
+    "benchstat": "cliffwatch.reports.several.benchstat:benchstat_report",
 }
 """Module and function of the reports that not every comparison is written in."""
 

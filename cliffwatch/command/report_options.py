@@ -19,8 +19,8 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 if TYPE_CHECKING:
     from cliffwatch.reports.mail.reply import Reply
 
-ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "go-bench"]
-FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "go-bench")
+ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench"]
+FORMATS: tuple[ReportFormat, ...] = ("text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench")
 FAIL_ON = ("regression", "changed", "failed", "inconclusive")
 
 

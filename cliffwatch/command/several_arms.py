@@ -10,6 +10,7 @@ from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.html import html_of_arms
 from cliffwatch.reports.json_report import json_of_arms
 from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
+from cliffwatch.reports.several.benchstat import benchstat_of_arms
 from cliffwatch.reports.several.matrix import arm_names
 
 
@@ -39,6 +40,7 @@ _WRITERS: Mapping[str, Callable[[Sequence[ComparisonSet], ReportContext], str]] 
     "commit": commit_of_arms,
     "markdown": markdown_of_arms,
     "html": html_of_arms,
+    "benchstat": benchstat_of_arms,
 }
 
 

@@ -83,18 +83,20 @@ def show(name: str) -> None:
         raise SystemExit(Exit.USAGE)
     console = terminal.console()
     console.print(f"[bold]{suite.title}[/] ({suite.source_file})\n\n{suite.about.strip()}\n", soft_wrap=True)
+    if suite.program is not None:
+        build = f", made by `{suite.program.build}`" if suite.program.build else ""
+        console.print(f"its own program: {suite.program.run}{build}\n", soft_wrap=True)
     for benchmark in suite.benchmarks:
-        _show_benchmark(console, benchmark)
+        _show_benchmark(console, benchmark, of_bench=suite.program is None)
     metrics = ", ".join(f"{metric} ({spec.unit}, {spec.better} is better)" for metric, spec in suite.metrics.items())
     console.print(f"metrics: {metrics}", soft_wrap=True)
 
 
-def _show_benchmark(console: Console, benchmark: Benchmark) -> None:
-    since = f"{'about ' if benchmark.since_uncertain else ''}{benchmark.since[0]}.{benchmark.since[1]}"
+def _show_benchmark(console: Console, benchmark: Benchmark, *, of_bench: bool) -> None:
+    about = "about " if benchmark.since_uncertain else ""
+    since = f"since linux {about}{benchmark.since[0]}.{benchmark.since[1]}, " if of_bench else ""
     repeats = f"repeats within {benchmark.icount.repeatability:.2%}" if benchmark.icount.assume == "exact" else "noisy"
-    console.print(
-        f"[bold]{benchmark.name}[/]  since linux {since}, icount: {repeats}\n  {benchmark.about}", soft_wrap=True
-    )
+    console.print(f"[bold]{benchmark.name}[/]  {since}icount: {repeats}\n  {benchmark.about}", soft_wrap=True)
     for case in benchmark.cases:
         params = " ".join(f"{name}={value}" for name, value in case.params) or "defaults"
         console.print(f"    {params:<40} {', '.join(case.profiles)}")

@@ -14,7 +14,7 @@ from cliffwatch.formats.boot_record import BootRecord, Measured, SamplesRecord
 from cliffwatch.formats.declared_metrics import declared_of
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.run_reading import read_run_record
-from cliffwatch.formats.run_record import ArmRecord, RunRecord
+from cliffwatch.formats.run_record import ArmRecord, ProgramRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
 from cliffwatch.samples import Arm, Boot, CaseKey
 from cliffwatch.stats.stages import Stages
@@ -95,7 +95,9 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
     known = {
         "config": None if arm is None else arm.facts.config,
         "compiler": toolchain.gcc or toolchain.clang,
-        "bench": _programs(record) or None,
+        "bench": _programs(record, arm) or None,
+        "go": _go(record, arm) or None,
+        "modules": _modules(arm) or None,
         "guest": json.dumps(record.guest, sort_keys=True) if record.guest else None,
     }
     cpu = record.host_facts.cpu
@@ -107,17 +109,35 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
 def meant_to_differ(arm: ArmRecord) -> frozenset[str]:
     """What of an arm's environment was asked to be its own; a prebuilt kernel brings its configuration and comes of its own compiler."""
     settings = arm.settings
-    if arm.facts.commit is None and arm.facts.kernel is not None:
-        return frozenset({"config", "compiler"})
-    if settings is None:
-        return frozenset()
-    return frozenset((*(("config",) if settings.config else ()), *(("compiler", "config") if settings.cc else ())))
+    prebuilt = arm.facts.commit is None and arm.facts.kernel is not None
+    meant = {"config", "compiler"} if prebuilt else set[str]()
+    if settings is not None:
+        meant |= {"config"} if settings.config else set()
+        meant |= {"compiler", "config"} if settings.cc else set()
+        meant |= {"modules"} if settings.modules else set()
+    return frozenset(meant)
 
 
-def _programs(record: RunRecord) -> str:
+def _of_arm(record: RunRecord, arm: ArmRecord | None) -> list[ProgramRecord]:
+    """The suites' own programs that an arm ran."""
+    return [each for each in record.programs if arm is None or each.ran_on(arm.name)]
+
+
+def _go(record: RunRecord, arm: ArmRecord | None) -> str:
+    """What built the suites' own programs that are Go's."""
+    return ", ".join(dict.fromkeys(each.go for each in _of_arm(record, arm) if each.go))
+
+
+def _modules(arm: ArmRecord | None) -> str:
+    """The Go modules that an arm was asked to have."""
+    chosen = {} if arm is None or arm.settings is None else arm.settings.modules
+    return ", ".join(f"{name} {how}" for name, how in sorted(chosen.items()))
+
+
+def _programs(record: RunRecord, arm: ArmRecord | None) -> str:
     """What measured: the source of bench, those of suites' own programs, and the data that they read."""
     bench = [] if record.bench is None or record.bench.source_digest is None else [record.bench.source_digest]
-    programs = [f"{each.suite} {each.source_digest}" for each in record.programs]
+    programs = [f"{each.suite} {each.source_digest}" for each in _of_arm(record, arm)]
     return ", ".join([*bench, *programs, *([f"data {record.data.sha256}"] if record.data else [])])
 
 

@@ -129,13 +129,14 @@ class FailureRecord(Part, frozen=True, kw_only=True):
 
 class SettingsRecord(Part, omit_defaults=True, frozen=True, kw_only=True):
     """What was meant to differ: arguments of the kernel's command line, what was written into which of the guest's files before the first
-    case, fragments of configuration by their names, and a compiler.
+    case, fragments of configuration by their names, a compiler, and Go modules with the version or folder that was asked for.
     """
 
     boot: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
     writes: Annotated[dict[Text, Text], Meta(max_length=100)] = msgspec.field(default_factory=dict)
     config: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
     cc: Text | None = None
+    modules: Annotated[dict[Text, Text], Meta(max_length=100)] = msgspec.field(default_factory=dict)
 
 
 class ArmRecord(Part, frozen=True, kw_only=True):
@@ -167,7 +168,8 @@ class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=Tru
 
 class ProgramRecord(Part, frozen=True, kw_only=True):
     """The program that a suite brought: its file, digests of it and of what it was built from and with; `fixed_seed` says whether its random
-    numbers are fixed, null of a script, whose programs may differ.
+    numbers are fixed, null of a script, whose programs may differ. `arms` are those that ran it, empty of one that all ran; `go` is what
+    go says of itself, null of a program that was not built with it, and `modules` has the versions of Go modules that were fetched for it.
     """
 
     suite: Name
@@ -175,6 +177,12 @@ class ProgramRecord(Part, frozen=True, kw_only=True):
     digest: Digest
     source_digest: Digest
     fixed_seed: bool | None
+    arms: Annotated[tuple[Name, ...], Meta(max_length=MOST_ARMS)] = ()
+    go: Text | None = None
+    modules: Annotated[dict[Text, Text], Meta(max_length=2000)] = msgspec.field(default_factory=dict)
+
+    def ran_on(self, arm: str) -> bool:
+        return not self.arms or arm in self.arms
 
 
 class DataRecord(Part, frozen=True, kw_only=True):

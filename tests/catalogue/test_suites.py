@@ -49,7 +49,7 @@ profiles = ["full"]
 
 def suite_file(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "bloom" / "suite.toml"
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_text(text)
     return path
 
@@ -57,6 +57,11 @@ def suite_file(tmp_path: Path, text: str) -> Path:
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
     return load_catalogue()
+
+
+def of_bench(catalogue: Catalogue) -> list[Suite]:
+    """Other programs have benchmarks of their own, and take their own time."""
+    return [suite for suite in catalogue.suites if suite.program is None]
 
 
 def listed(data: Path) -> tuple[str, ...]:
@@ -67,7 +72,7 @@ def test_every_benchmark_of_6_12_is_there_and_nothing_newer_claims_to_be_older(
     catalogue: Catalogue, data: Path
 ) -> None:
     offered = listed(data)
-    since = {benchmark.name: benchmark.since for suite in catalogue.suites for benchmark in suite.benchmarks}
+    since = {benchmark.name: benchmark.since for suite in of_bench(catalogue) for benchmark in suite.benchmarks}
 
     assert len(offered) > 50
     assert [name for name in offered if since.get(name, (99, 0)) > (6, 12)] == []
@@ -88,7 +93,7 @@ def test_local_storage_has_upstreams_whole_sweep(catalogue: Catalogue) -> None:
 
 def test_the_profiles_take_the_time_that_they_promise(catalogue: Catalogue) -> None:
     minutes = {
-        profile: sum(case.guest_seconds for suite in catalogue.suites for case in suite.cases(profile)) / 60
+        profile: sum(case.guest_seconds for suite in of_bench(catalogue) for case in suite.cases(profile)) / 60
         for profile in ("smoke", "standard")
     }
 
@@ -209,6 +214,22 @@ def test_a_benchmark_belongs_to_one_suite(tmp_path: Path) -> None:
     _, errors = read_catalogue(tmp_path)
 
     assert ["stands in one already" in error.message for error in errors] == [True]
+
+
+def test_cases_that_differ_in_their_guest_alone_are_two(tmp_path: Path) -> None:
+    guests = GOOD.replace(
+        "params = { nr_entries = [3000], fast = true }",
+        "params = { nr_entries = 1000, value_size = 8 }\nguest = { possible_cpus = [2, 4] }",
+    )
+    suite = read_suite(suite_file(tmp_path, guests))
+    again = read_suite(suite_file(tmp_path / "again", guests.replace("[2, 4]", "[2, 2]")))
+
+    assert isinstance(suite, Suite)
+    assert [str(case.key) for case in suite.cases("full")] == [
+        f"bloom-false-positive/nr_entries=1000/value_size=8/possible-cpus={cpus}" for cpus in (2, 4)
+    ]
+    assert not isinstance(again, Suite)
+    assert ["twice" in error.message for error in again] == [True]
 
 
 def test_a_benchmark_may_be_missing_only_below_its_release(catalogue: Catalogue) -> None:

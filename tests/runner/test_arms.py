@@ -38,6 +38,14 @@ def test_values_with_blanks_stand_in_quotes() -> None:
     assert arm.sysctl == {"net.ipv4.tcp_rmem": "4096 131072 6291456"}
 
 
+def test_go_modules_are_named_by_version_or_folder() -> None:
+    arm = parse_arm("v2=HEAD module=example.org/a@v1.2.0 module=example.org/b=../b module=example.org/c=c")
+
+    assert isinstance(arm, ArmRequest)
+    assert arm.module == {"example.org/a": "v1.2.0", "example.org/b": "../b", "example.org/c": "./c"}
+    assert arm.settings.words() == ("example.org/a@v1.2.0", "example.org/b=../b", "example.org/c=./c")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -55,6 +63,11 @@ def test_values_with_blanks_stand_in_quotes() -> None:
         ("v2=HEAD param=workqueue=1", "is no parameter such as"),
         ("v2=HEAD boot=init=/bin/sh", "guests are started by that argument"),
         ("v2=HEAD 'boot=a b'", "is no argument of a kernel"),
+        ("v2=HEAD module=example.org/a", "says no version: give module=PATH@VERSION, or module=PATH=FOLDER"),
+        ("v2=HEAD module=example.org/a@v1.0.0 module=example.org/a@v1.1.0", "example.org/a stands in it twice"),
+        ("v2=HEAD module=../a@v1.0.0", "is no path of a Go module"),
+        ("v2=HEAD module=example.org/a@upgrade", "is no version such as v0.19.0, a branch or a commit"),
+        ("v2=HEAD module=example.org/a@-x", "is no version such as"),
         ("a/b=HEAD", "is no name of an arm"),
         ("control=HEAD", "is no name of an arm"),
     ],
@@ -72,13 +85,15 @@ def test_a_file_names_arms_with_paths_from_its_own_folder(tmp_path: Path) -> Non
     file.write_text(
         '[[arm]]\nname = "plain"\nrev = "HEAD"\n'
         '[[arm]]\nname = "v2"\nrev = "HEAD"\npatch = ["v2.patch"]\nboot = ["quiet"]\nsysctl = {"kernel.panic" = "5"}\n'
+        'module = {"example.org/a" = "v1.0.0", "example.org/b" = "../b"}\n'
     )
     arms = read_arms(file)
 
     assert not isinstance(arms, Failure)
     assert [arm.name for arm in arms] == ["plain", "v2"]
     assert arms[1].patch == (tmp_path / "v2.patch",)
-    assert arms[1].settings.words() == ("boot quiet", "kernel.panic=5")
+    modules = ("example.org/a@v1.0.0", f"example.org/b={tmp_path}/../b")
+    assert arms[1].settings.words() == ("boot quiet", "kernel.panic=5", *modules)
 
 
 @pytest.mark.parametrize(

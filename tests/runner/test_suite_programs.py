@@ -273,7 +273,7 @@ PROGRAM = Program(build="go test -c -o x.test", run="x.test", files=(), output="
 )
 def test_a_build_that_wants_what_no_build_gets_says_what_to_do(log: str, message: str) -> None:
     failure = Failure(whose="kernel", message="it does not build", next_step="fix the tree", evidence=log)
-    told = of_suite(failure, "mine", PROGRAM)
+    told = of_suite(failure, "mine", PROGRAM, own=True)
 
     assert told.whose == "usage"
     assert message in told.message
@@ -283,7 +283,7 @@ def test_a_build_that_wants_what_no_build_gets_says_what_to_do(log: str, message
 def test_a_full_disk_is_no_suites_fault() -> None:
     failure = Failure(whose="host", message="the disk is full", next_step="make room")
 
-    assert of_suite(failure, "mine", PROGRAM).whose == "host"
+    assert of_suite(failure, "mine", PROGRAM, own=True).whose == "host"
 
 
 @pytest.mark.timeout(900)

@@ -60,7 +60,7 @@ def test_everything_beside_the_code_is_in_the_wheel(wheels: dict[str, Path], pac
 
 def test_suites_and_migrations_are_in_the_wheels(wheels: dict[str, Path]) -> None:
     library, service = (set(zipfile.ZipFile(wheels[name]).namelist()) for name in ("cliffwatch", "cliffwatch_service"))
-    suites = {f"cliffwatch/catalogue/suites/{path.parent.name}/suite.toml" for path in ROOT.glob("suites/*/suite.toml")}
+    suites = {f"cliffwatch/catalogue/{path.relative_to(ROOT)}" for path in ROOT.glob("suites/**/*") if path.is_file()}
     steps = {f"cliffwatch_service/migrations/versions/{path.name}" for path in ROOT.glob("db/migrations/versions/*.py")}
 
     assert suites

@@ -18,13 +18,13 @@ from cliffwatch.parsers.table.cells import (
     whole_of,
 )
 from cliffwatch.parsers.table.columns import FORMAT_VERSION
-from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, CaseStatus, Mode, Sample
+from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, CaseOutcome, CaseStatus, Mode, Sample
 
 MOST_PROBLEMS = 1000
 """Lines that are named; of further ones the number is said."""
 
 _STATUSES = frozenset({"ok", "failed", "panic", "timeout", "unsupported", "not-run"})
-_COMPARED = frozenset({"config", "compiler", "bench", "guest", "processor", "microcode"})
+_COMPARED = frozenset(COMPARED)
 _MODES = frozenset({"walltime", "icount"})
 _SHORT_RUN = 12
 

@@ -11,6 +11,7 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
+from cliffwatch_runner.plan.modules import wrong_modules
 from cliffwatch_runner.plan.own_suites import chosen_suites, wrong_programs_input
 from cliffwatch_runner.plan.request import RunRequest
 
@@ -21,7 +22,8 @@ def wrong_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
     """All that is wrong at once; empty where a run may begin."""
     suites, fragments = chosen_suites(request, catalogue), read_fragments((), request.fragments)
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
-    given = wrong_programs_input(request, () if isinstance(suites, Failure) else suites)
+    chosen = () if isinstance(suites, Failure) else suites
+    given = (*wrong_programs_input(request, chosen), *(wrong_modules(request.arms, chosen) if chosen else ()))
     return (*first, *given, *platform_problem(request.platform), *_tools(request.tools))
 
 

@@ -5,6 +5,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated
 
@@ -24,14 +25,19 @@ _ARGUMENT = re.compile(r"[\x21-\x7e]{1,200}")
 _OUR_ARGUMENTS = ("init", "root", "rootflags", "rootfstype", "console", "nokaslr", "transparent_hugepage", "panic")
 """Arguments by which a guest starts and is watched."""
 
-_WORDS = "rev, kernel, patch, series, boot, sysctl, param, config or cc"
+_WORDS = "rev, kernel, patch, series, boot, sysctl, param, config, cc or module"
+_MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}", re.ASCII)
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,199}", re.ASCII)
+_RELATIVE_VERSIONS = ("none", "upgrade", "patch")
+"""Words of Go's that mean a version by what the suite's go.mod has."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
 class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an arm has besides its subject: arguments of the kernel's command line, sysctls and parameters of modules that are written
-    before the first case, fragments of configuration after those of the run, and a compiler of its own.
+    before the first case, fragments of configuration after those of the run, a compiler of its own, and Go modules that suites' programs are
+    built with: for each its version, or a folder (`is_folder`).
     """
 
     boot: tuple[Text, ...] = ()
@@ -39,6 +45,7 @@ class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     param: dict[str, str] = msgspec.field(default_factory=dict)
     config: tuple[Path, ...] = ()
     cc: Text | None = None
+    module: dict[str, str] = msgspec.field(default_factory=dict)
 
     def words(self) -> tuple[str, ...]:
         """As people read them, in one order."""
@@ -47,6 +54,7 @@ class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             *(f"{name}={value}" for name, value in (*self.sysctl.items(), *self.param.items())),
             *(f"config {path.name}" for path in self.config),
             *((f"cc {self.cc}",) if self.cc is not None else ()),
+            *(f"{name}={how}" if is_folder(how) else f"{name}@{how}" for name, how in self.module.items()),
         )
 
     def files(self) -> dict[str, str]:
@@ -62,6 +70,11 @@ class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 NO_SETTINGS = ArmSettings()
 
 
+def is_folder(module: str) -> bool:
+    """Whether a module is taken from a folder and not by its version: it begins as a path does, as in a replace directive of go.mod."""
+    return module.startswith((".", "/", "~"))
+
+
 class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An arm as it was asked for: a revision of the tree, with patches or a series on it, or a prebuilt kernel."""
 
@@ -73,7 +86,9 @@ class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def settings(self) -> ArmSettings:
-        return ArmSettings(boot=self.boot, sysctl=self.sysctl, param=self.param, config=self.config, cc=self.cc)
+        return ArmSettings(
+            boot=self.boot, sysctl=self.sysctl, param=self.param, config=self.config, cc=self.cc, module=self.module
+        )
 
 
 class ArmsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,7 +116,7 @@ def parse_arm(text: str) -> ArmRequest | Failure:
 
 def _take(content: dict[str, object], word: str) -> str | None:
     """Puts a word to what is known of an arm; what is wrong with it."""
-    match = re.match(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc)[=:]", word)
+    match = re.match(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc|module)[=:]", word)
     if match is None and "=" in word:
         return f"{word!r} is none of {_WORDS}"
     key, value = (match[1], word[match.end() :]) if match else ("rev", word)
@@ -112,10 +127,24 @@ def _take(content: dict[str, object], word: str) -> str | None:
         if not separator:
             return f"{word!r} sets nothing: give {key}=NAME=VALUE"
         content[key] = {**_mapping(content.get(key)), name: setting}
+    elif key == "module":
+        return _take_module(content, word, value)
     elif key in content:
         return f"{key} stands in it twice"
     else:
         content[key] = value
+    return None
+
+
+def _take_module(content: dict[str, object], word: str, value: str) -> str | None:
+    match = re.fullmatch(r"([^@=]+)([@=])(.+)", value)
+    if match is None:
+        return f"{word!r} says no version: give module=PATH@VERSION, or module=PATH=FOLDER"
+    path, how, chosen = match.groups()
+    known = _mapping(content.get("module"))
+    if path in known:
+        return f"the module {path} stands in it twice"
+    content["module"] = {**known, path: chosen if how == "@" or is_folder(chosen) else f"./{chosen}"}
     return None
 
 
@@ -153,6 +182,9 @@ def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
         patch=tuple(folder / each for each in arm.patch),
         series=None if arm.series is None else folder / arm.series,
         config=tuple(folder / each for each in arm.config),
+        module={
+            name: str((folder / how).absolute()) if how.startswith(".") else how for name, how in arm.module.items()
+        },
     )
 
 
@@ -192,6 +224,14 @@ def _wrong_setting(arm: ArmRequest) -> str | None:
     for name, value in arm.param.items():
         if not _PARAMETER.fullmatch(name) or not _VALUE.fullmatch(value):
             return f"param={name}={value} is no parameter such as workqueue.power_efficient=1"
+    return next(filter(None, starmap(_wrong_module, arm.module.items())), None)
+
+
+def _wrong_module(name: str, how: str) -> str | None:
+    if not _MODULE.fullmatch(name):
+        return f"module={name} is no path of a Go module such as github.com/cilium/ebpf"
+    if not (is_folder(how) or _VERSION.fullmatch(how)) or how in _RELATIVE_VERSIONS:
+        return f"module={name}@{how} is no version such as v0.19.0, a branch or a commit"
     return None
 
 

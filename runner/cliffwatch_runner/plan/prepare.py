@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cliffwatch.catalogue.discovery import DISCOVERED
+from cliffwatch.catalogue.discovery import ALL, DISCOVERED
 from cliffwatch.catalogue.load import Catalogue, load_catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
@@ -42,7 +42,7 @@ NO_UDEV = Failure(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedRequest:
     """What a request means on this host. Arms may be of the same revision; `bench` is the revision whose bench serves all of them, and
-    `bench_from` how it was named.
+    `bench_from` how it was named. Suites of `may_lack` came with `all` and were not named: those whose program does not build here are left out.
     """
 
     tree: Tree
@@ -57,6 +57,7 @@ class ResolvedRequest:
     notes: tuple[str, ...]
     data: GuestData | None = None
     discovers: bool = False
+    may_lack: frozenset[str] = frozenset()
 
     @property
     def own_suites(self) -> tuple[Suite, ...]:
@@ -132,6 +133,9 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         notes=(*subjects.notes, *notes),
         data=data,
         discovers=DISCOVERED in request.suites,
+        may_lack=frozenset(suite.name for suite in suites) - set(request.suites)
+        if ALL in request.suites
+        else frozenset(),
     )
 
 

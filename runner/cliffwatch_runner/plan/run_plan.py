@@ -1,6 +1,6 @@
 """The plan of a run, from what was asked and what the tree offers: its arms, the guest's shape, its cases and its boots."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.catalogue.suite import GuestNeeds
@@ -30,7 +30,7 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     resolved = resolve_request(request)
     if isinstance(resolved, tuple):
         return resolved
-    selection = select_run_cases(request, resolved, None)
+    selection = select_run_cases(request, resolved, None, {})
     wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
@@ -50,8 +50,12 @@ def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
     return (*names, CONTROL) if resolved.mode == "walltime" else names
 
 
-def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None) -> Selection:
-    """The cases of the request; `offered` is what the built bench lists, None before it is built."""
+def select_run_cases(
+    request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None, lacking: Mapping[str, str]
+) -> Selection:
+    """The cases of the request; `offered` is what the built bench lists, None before it is built, and `lacking` has suites whose program does
+    not build here.
+    """
     offers = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
     suites = [in_shapes(suite, request.shapes) for suite in offers]
     shape = guest_shape(request, resolved.mode, 0)
@@ -63,6 +67,7 @@ def select_run_cases(request: RunRequest, resolved: ResolvedRequest, offered: tu
         mode=resolved.mode,
         cpus=shape.cpus,
         memory_mib=request.memory_mib,
+        lacking=lacking,
     )
 
 

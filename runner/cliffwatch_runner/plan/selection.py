@@ -1,6 +1,6 @@
 """Chooses the cases of a run: what was asked for, what the tree offers, what the guest's shape can hold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.catalogue.discovery import ALL, DISCOVERED, Missing, Unsupported, discovered_suite, support
@@ -42,17 +42,22 @@ def select_cases(
     mode: Mode,
     cpus: int,
     memory_mib: int | None,
+    lacking: Mapping[str, str],
 ) -> Selection:
     """Splits the profile's cases into those that can run and those that cannot.
 
     `offered` is what `bench -l` of the tree lists; None where nothing is built yet (`--dry-run`): then only the release
-    decides. A benchmark that is missing is unsupported below its release, and a failure of the tree from it on.
+    decides. A benchmark that is missing is unsupported below its release, and a failure of the tree from it on. Of the suites in
+    `lacking` nothing runs, for the reason that stands there.
     """
     cases: list[PlannedCase] = []
     left_out: list[CaseOutcome] = []
     for suite in suites:
         for case in suite.cases(profile):
-            outcome = _cannot_run(suite, case, offered, release, mode, cpus, memory_mib)
+            if suite.name in lacking:
+                outcome: CaseOutcome | None = CaseOutcome(case=case.key, status="not-run", reason=lacking[suite.name])
+            else:
+                outcome = _cannot_run(suite, case, offered, release, mode, cpus, memory_mib)
             if outcome is None:
                 cases.append(case)
             else:

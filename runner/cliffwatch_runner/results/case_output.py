@@ -10,6 +10,11 @@ from cliffwatch.parsers.go_bench import parse_go_bench, unit_of
 from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
 from cliffwatch.samples import Sample
 
+UNSUPPORTED = 4
+"""The exit status by which a suite's own program says that this kernel or guest cannot do what the case asks, as the kernel's selftests
+do (KSFT_SKIP).
+"""
+
 _MOST_PROBLEMS = 100
 """Of a program's output: it may print whatever it likes beside its results."""
 
@@ -48,7 +53,7 @@ def _of_bench(case: PlannedCase, stdout: str, stderr: str, warmup: int | None) -
 def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[str, str]) -> str | None:
     """Why the output of a suite's own program cannot be believed; None where it can. `said` is its standard output and error."""
     assert case.program is not None
-    name, last = case.program.run, next((line for text in reversed(said) if (line := last_line(text))), "")
+    name, last = case.program.run, _last_of(said)
     if status != 0:
         return f"{name} ended with status {status}" + (f": {last}" if last else " and printed nothing")
     whole = next((problem.reason for problem in parsed.problems if problem.line == 0), None)
@@ -61,6 +66,18 @@ def program_failure(status: int, case: PlannedCase, parsed: Parsed, said: tuple[
         "line of the Go benchmark format" if case.program.output == "go-bench" else "line that bench is known to print"
     )
     return whole or f"{name} printed no {form}; its last line: {last}"
+
+
+def unsupported_reason(status: int, case: PlannedCase, said: tuple[str, str]) -> str | None:
+    """What a suite's own program says of why a case cannot be measured here; None where it does not say so."""
+    if case.program is None or status != UNSUPPORTED:
+        return None
+    return _last_of(said) or f"{case.program.run} says that it cannot be measured here, and not why"
+
+
+def _last_of(said: tuple[str, str]) -> str:
+    """The last line of standard error, else of the output."""
+    return next((line for text in reversed(said) if (line := last_line(text))), "")
 
 
 def last_line(text: str) -> str:
@@ -142,11 +159,11 @@ def _declared_as(case: PlannedCase) -> Mapping[str, str]:
 
 
 def _undeclared(case: PlannedCase, program: Program, samples: Sequence[Sample]) -> Iterator[Problem]:
-    """A problem for each metric that the suite declares and the output has not, with what it has instead."""
+    """A problem for each metric that the suite expects of every case and the output has not, with what it has instead."""
     printed = {(sample.metric, sample.unit) for sample in samples}
     shown = ", ".join(dict.fromkeys(unit_of(sample.metric, sample.unit) for sample in samples))
     for name, spec in case.metrics.items() if samples else ():
-        if (name, spec.unit) not in printed:
+        if (name, spec.unit) not in printed and not spec.optional:
             reason = f"{program.run} printed no {_shown(name, spec.unit)}, which its suite declares; it printed {shown}"
             yield problem_at(0, "", reason)
 

@@ -10,7 +10,7 @@ from cliffwatch.parsers.splats import Splat
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.guest.boot import BootEnd
 from cliffwatch_runner.guest.files import read_guest_file
-from cliffwatch_runner.results.case_output import last_line, parse_case, program_failure
+from cliffwatch_runner.results.case_output import last_line, parse_case, program_failure, unsupported_reason
 
 _TIMEOUT_STATUSES = (124, 137)  # what `timeout` answers: the program ended at the deadline, or had to be killed
 
@@ -46,6 +46,9 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
     stderr = read_guest_file(folder, f"cases/{name}.err") or ""
     stdout = read_guest_file(folder, f"cases/{name}.out") or ""
     splat = next((splat for splat in end.splats if splat.case == name), None)
+    unsupported = None if splat is not None else unsupported_reason(status, case, (stdout, stderr))
+    if unsupported is not None:
+        return CaseResult(outcome=CaseOutcome(case=case.key, status="unsupported", reason=unsupported))
     parsed = parse_case(case, stdout, stderr)
     reason = _ended(status, case, splat) or (
         _failure(status, parsed, stderr)

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import cliffwatch
 from cliffwatch.failure import Failure, wrong_usage
@@ -53,7 +53,7 @@ class BuiltArm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """All that is known of a run before its first boot."""
+    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm."""
 
     mode: Mode
     platform: str
@@ -71,7 +71,7 @@ class RunFacts:
     left_out: tuple[CaseOutcome, ...]
     host: Mapping[str, object]
     notes: tuple[str, ...]
-    programs: tuple[SuiteProgram, ...] = ()
+    programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
     declared: tuple[DeclaredMetricRecord, ...] = ()
     data: GuestData | None = None
 
@@ -103,9 +103,21 @@ def _of_arm(arm: BuiltArm) -> list[object]:
 
 def _given(facts: RunFacts) -> dict[str, object]:
     """What a user's own suites and data add; nothing for a run without them."""
-    programs = {program.suite: program.digest for program in facts.programs}
+    programs = {
+        suite: of_arms if len(set(of_arms.values())) > 1 else next(iter(of_arms.values()))
+        for suite, of_arms in _digests(facts).items()
+    }
     data = None if facts.data is None else facts.data.digest
     return {**({"programs": programs} if programs else {}), **({"data": data} if data else {})}
+
+
+def _digests(facts: RunFacts) -> dict[str, dict[str, str]]:
+    """Of each suite's program, by arm."""
+    digests: dict[str, dict[str, str]] = {}
+    for arm, programs in facts.programs.items():
+        for program in programs:
+            digests.setdefault(program.suite, {})[arm] = program.digest
+    return digests
 
 
 def _kernel_digest(arm: BuiltArm) -> str:
@@ -132,7 +144,7 @@ def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mappin
         tree=facts.tree,
         arms=tuple(_arm(name, arm, failures) for name, arm in facts.arms.items()),
         bench=_bench(facts),
-        programs=tuple(_program(program, facts.mode) for program in facts.programs),
+        programs=tuple(_programs(facts)),
         declared=facts.declared,
         data=None
         if facts.data is None
@@ -159,14 +171,26 @@ def _bench(facts: RunFacts) -> BenchRecord | None:
     )
 
 
-def _program(program: SuiteProgram, mode: Mode) -> ProgramRecord:
-    return ProgramRecord(
-        suite=program.suite,
-        name=program.name,
-        digest=program.digest,
-        source_digest=program.source_digest,
-        fixed_seed=program.dynamic if mode == "icount" else False,
-    )
+def _programs(facts: RunFacts) -> Iterator[ProgramRecord]:
+    """Each program once, with the arms that ran it where others ran another one."""
+    digests = _digests(facts)
+    written: set[tuple[str, str]] = set()
+    for program in (each for programs in facts.programs.values() for each in programs):
+        if (program.suite, program.digest) in written:
+            continue
+        written.add((program.suite, program.digest))
+        of_arms = digests[program.suite]
+        ran = tuple(arm for arm, digest in of_arms.items() if digest == program.digest)
+        yield ProgramRecord(
+            suite=program.suite,
+            name=program.name,
+            digest=program.digest,
+            source_digest=program.source_digest,
+            fixed_seed=program.dynamic if facts.mode == "icount" else False,
+            arms=() if len(ran) == len(of_arms) else ran,
+            go=program.go or None,
+            modules=dict(program.modules),
+        )
 
 
 def unfit(document: RunRecord) -> Failure | None:
@@ -198,6 +222,7 @@ def _settings(settings: ArmSettings) -> SettingsRecord:
         writes=settings.files(),
         config=tuple(path.name for path in settings.config),
         cc=settings.cc,
+        modules=dict(settings.module),
     )
 
 

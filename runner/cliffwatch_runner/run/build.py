@@ -1,6 +1,7 @@
 """Builds what a run needs: the kernel of each arm, and one bench."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cliffwatch.counting import counted
@@ -8,36 +9,28 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.build.bench import BenchProgram, build_bench
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.prebuilt import prebuilt_kernel
-from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
-from cliffwatch_runner.build.worktree import BuildSettings
+from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.host.capacity import free_disk
-from cliffwatch_runner.plan.prepare import CheckedTools, ResolvedRequest, missing_space
+from cliffwatch_runner.plan.prepare import missing_space
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.results.record import BuiltArm
-from cliffwatch_runner.run.progress import Progress
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOrder:
-    """What is built for a run, with what, and where its progress is reported."""
-
-    resolved: ResolvedRequest
-    tools: CheckedTools
-    settings: BuildSettings
-    progress: Progress
+from cliffwatch_runner.run.build_order import BuildOrder
+from cliffwatch_runner.run.programs import build_programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltRun:
-    """The arms with their kernels, the bench that serves them all, and the suites' own programs. `bench_from` names the revision that bench came
-    from; there is no bench where every suite brings a program.
+    """The arms with their kernels, the bench that serves them all, and for each arm the suites' own programs. `bench_from` names the
+    revision that bench came from; there is no bench where every suite brings a program. `lacking` has the suites whose program does not
+    build here, with the reason.
     """
 
     arms: dict[str, BuiltArm]
     bench: BenchProgram | None
     bench_from: str
     notes: tuple[str, ...]
-    programs: tuple[SuiteProgram, ...] = ()
+    programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
@@ -50,7 +43,7 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
     new = any(not _in_cache(arm, order) for arm in resolved.arms)
     if short is not None and new:
         return (short,)
-    programs = _programs(order)
+    programs = build_programs(order)
     if isinstance(programs, Failure):
         return (programs,)
     arms: dict[str, BuiltArm] = {}
@@ -62,23 +55,7 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
             subject=subject, kernel=kernel, toolchain=order.tools.of_arms[subject.arm].toolchain
         )
     built = _with_bench(arms, order)
-    return replace(built, programs=programs) if isinstance(built, BuiltRun) else built
-
-
-def _programs(order: BuildOrder) -> tuple[SuiteProgram, ...] | Failure:
-    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it."""
-    built: list[SuiteProgram] = []
-    for suite in order.resolved.suites:
-        if suite.program is None:
-            continue
-        order.progress.begin("build program", f"{suite.program.run} of {suite.name}")
-        program = build_program(suite, toolchain=order.tools.toolchain, settings=order.settings)
-        if isinstance(program, Failure):
-            order.progress.end(program.message)
-            return program
-        order.progress.end(f"{program.name} of {suite.name} {'was there' if program.was_there else 'built'}")
-        built.append(program)
-    return tuple(built)
+    return replace(built, programs=programs.of_arms, lacking=programs.lacking) if isinstance(built, BuiltRun) else built
 
 
 def _in_cache(arm: Subject, order: BuildOrder) -> bool:

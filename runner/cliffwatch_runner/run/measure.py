@@ -43,9 +43,11 @@ class BootListener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """What every boot of the run needs besides its kernel. `argv` puts isolation and limits around the guest's start."""
+    """What every boot of the run needs besides its kernel: the programs of each arm. `argv` puts isolation and limits around the guest's
+    start.
+    """
 
-    programs: GuestPrograms
+    programs: Mapping[str, GuestPrograms]
     shape: GuestShape
     sandbox: Sandbox
     argv: Callable[..., Sequence[str]]
@@ -128,7 +130,7 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
 
 def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: ArmKernel, folder: Path) -> PartEnd:
     planned, stop = execution.plan.cases, execution.stop
-    order = _order([(index, planned[index]) for index in cases], kernel, execution.guest)
+    order = _order([(index, planned[index]) for index in cases], boot.arm, kernel, execution.guest)
 
     def on_case(name: str) -> None:
         execution.listener.case_begins(boot, name)
@@ -138,13 +140,13 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
     return PartEnd(end=end, results={index: result for index, result in results.items() if result is not None})
 
 
-def _order(cases: list[tuple[int, PlannedCase]], kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
-    data = guest.programs.data
+def _order(cases: list[tuple[int, PlannedCase]], arm: str, kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
+    programs = guest.programs[arm]
     shape = shape_of_case(guest.shape, cases[0][1].guest)
-    guest_cases = tuple(_guest_case(index, case, shape, data) for index, case in cases)
+    guest_cases = tuple(_guest_case(index, case, shape, programs.data) for index, case in cases)
     return BootOrder(
         kernel=kernel,
-        programs=guest.programs,
+        programs=programs,
         cases=guest_cases,
         shape=shape,
         limits=GuestLimits(

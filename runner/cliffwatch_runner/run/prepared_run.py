@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.kernel_config import FORBIDDEN
+from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.guest.boot import ArmKernel
@@ -26,7 +28,8 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
 from cliffwatch_runner.results.declared import declared_metrics
 from cliffwatch_runner.results.record import RunFacts
-from cliffwatch_runner.run.build import BuildOrder, BuiltRun, build
+from cliffwatch_runner.run.build import BuiltRun, build
+from cliffwatch_runner.run.build_order import BuildOrder
 from cliffwatch_runner.run.measure import GuestSettings
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
@@ -110,7 +113,7 @@ def prepare_run(
     facts = _facts(rooted, planned.resolved, built, tools)
     if not facts.plan.cases:
         return (_nothing_to_run(facts),)
-    guest = _guest_settings(rooted, facts, built, tools.guest_sandbox)
+    guest = _guest_settings(rooted, facts, tools.guest_sandbox)
     return PreparedRun(out=request.out, facts=facts, guest=guest, progress=progress, stop=stop)
 
 
@@ -137,11 +140,13 @@ def _with_root_of_image(
 
 def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
     isolation = isolation_sentence(tools.sandbox.level)
-    selection = select_run_cases(request, resolved, built.bench.offered if built.bench is not None else ())
+    offered = built.bench.offered if built.bench is not None else ()
+    selection = select_run_cases(request, resolved, offered, built.lacking)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
-    arms = dict(built.arms)
+    arms, programs = dict(built.arms), dict(built.programs)
     if resolved.mode == "walltime":
-        arms[CONTROL] = arms[resolved.arms[0].arm]
+        first = resolved.arms[0].arm
+        arms[CONTROL], programs[CONTROL] = arms[first], programs[first]
     kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
     return RunFacts(
         mode=resolved.mode,
@@ -152,7 +157,7 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         arms=arms,
         bench=built.bench,
         bench_from=built.bench_from,
-        programs=built.programs,
+        programs=programs,
         declared=declared_metrics(resolved.own_suites, resolved.mode),
         data=resolved.data,
         config_digest=kernel.config_digest,
@@ -162,7 +167,7 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         plan=plan_boots(request, resolved.mode, selection, tuple(arms)),
         left_out=selection.left_out,
         host=resolved.host,
-        notes=(*resolved.notes, isolation, *built.notes),
+        notes=(*resolved.notes, isolation, *built.notes, *(f"left out: {reason}" for reason in built.lacking.values())),
     )
 
 
@@ -176,11 +181,11 @@ def _nothing_to_run(facts: RunFacts) -> Failure:
     )
 
 
-def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandbox: Sandbox) -> GuestSettings:
+def _guest_settings(request: RunRequest, facts: RunFacts, sandbox: Sandbox) -> GuestSettings:
     housekeeping = sorted(os.sched_getaffinity(0) - set(facts.shape.pin)) if facts.shape.pin else []
     start = partial(guest_argv, sandbox=sandbox, programs=guest_programs(), cpus=housekeeping)
     return GuestSettings(
-        programs=_guest_programs(facts, built),
+        programs={arm: _guest_programs(facts, programs) for arm, programs in facts.programs.items()},
         shape=facts.shape,
         sandbox=sandbox,
         argv=start,
@@ -188,11 +193,12 @@ def _guest_settings(request: RunRequest, facts: RunFacts, built: BuiltRun, sandb
     )
 
 
-def _guest_programs(facts: RunFacts, built: BuiltRun) -> GuestPrograms:
-    """Random numbers are fixed in dynamic programs alone, which the library can be preloaded into."""
-    bench = [] if built.bench is None else [built.bench.program]
-    seeds = [each.fixed_seed for each in ([built.bench] if built.bench is not None else built.programs)]
-    of_suites = {program.suite: program.files for program in built.programs}
+def _guest_programs(facts: RunFacts, programs: Sequence[SuiteProgram]) -> GuestPrograms:
+    """What the guests of an arm run. Random numbers are fixed in dynamic programs alone, which the library can be preloaded into."""
+    bench = [] if facts.bench is None else [facts.bench.program]
+    seeds = [each.fixed_seed for each in ([facts.bench] if facts.bench is not None else programs)]
     return GuestPrograms(
-        bench=(*bench, *(seeds[:1] if facts.mode == "icount" else ())), of_suites=of_suites, data=facts.data
+        bench=(*bench, *(seeds[:1] if facts.mode == "icount" else ())),
+        of_suites={program.suite: program.files for program in programs},
+        data=facts.data,
     )

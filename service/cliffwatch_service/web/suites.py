@@ -10,7 +10,6 @@ from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES, CaseSpec
 from cliffwatch.comparing.ordering import natural_key
-from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -33,7 +32,7 @@ def show_suite(name: Annotated[str, Path(max_length=200)], request: Request, vis
     suite = next((suite for suite in load_catalogue().suites if suite.name == name), None)
     if suite is None:
         raise not_found("suite", name)
-    return page(request, visitor, "suite.html", suite=suite, kinds=KIND_METRICS, ordered=_ordered)
+    return page(request, visitor, "suite.html", suite=suite, ordered=_ordered)
 
 
 def _ordered(cases: Iterable[CaseSpec]) -> list[CaseSpec]:

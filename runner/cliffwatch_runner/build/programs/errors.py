@@ -19,13 +19,13 @@ _NETWORK = re.compile(
 )
 
 
-def of_suite(failure: Failure, suite: str, program: Program) -> Failure:
-    """The failure as that of the suite's author; one of the host stays the host's."""
+def of_suite(failure: Failure, suite: str, program: Program, *, own: bool) -> Failure:
+    """The failure as that of the suite's author, where he is who runs it; of the catalogue's, and what is the host's anyway, the host's."""
     about = f"suite {suite}: "
     if failure.whose == "host":
         return replace(failure, message=about + failure.message)
-    message, next_step = _of_log(failure.evidence) or _of_build(failure, program)
-    return replace(failure, whose="usage", message=about + message, next_step=next_step)
+    message, next_step = _of_log(failure.evidence) or _of_build(failure, program, own=own)
+    return replace(failure, whose="usage" if own else "host", message=about + message, next_step=next_step)
 
 
 def _of_log(log: str) -> tuple[str, str] | None:
@@ -54,8 +54,10 @@ def _of_log(log: str) -> tuple[str, str] | None:
     return None
 
 
-def _of_build(failure: Failure, program: Program) -> tuple[str, str]:
+def _of_build(failure: Failure, program: Program, *, own: bool) -> tuple[str, str]:
     what = failure.message
+    if not own:
+        return "its program does not build on this host", "see the log for what is missing here, or leave the suite out"
     if what.startswith("it builds, but "):
         return (
             what.replace("it builds, but suite/", "its program builds, but "),

@@ -8,19 +8,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.catalogue.suite import Program, Suite
+from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.kernel import trust_names
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.programs.errors import of_suite
+from cliffwatch_runner.build.programs.source import ProgramSource
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import locked_worktree
 from cliffwatch_runner.sandbox.sandbox import HOME
-from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
+from cliffwatch_runner.source.suite_folder import PackedFolder
 
 _RECIPE = "1"
 _ARCHIVE = "suite.tar"
@@ -40,6 +42,7 @@ exec sh -ec "$2"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/lib/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _WITHOUT_NETWORK = {"GOPROXY": "off", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
 _GO = re.compile(r"(?<![\w./-])go(?![\w-])")
+_VERSION = re.compile(r"^go version \S.{0,180}", re.MULTILINE)  # beside it go may complain of its telemetry
 _ASK_SECONDS = 300.0
 
 
@@ -55,8 +58,9 @@ class _ProgramRecord(Part, frozen=True, kw_only=True):
 class SuiteProgram:
     """A built program in the cache. `files` are it and what it needs beside it, by their names.
 
-    `source_digest` is of what it was built from and with, part of a series' identity. `dynamic` says whether the loader preloads into
-    it, None of a script.
+    `source_digest` is of what it was built from and with, part of a series' identity, without Go modules that were fetched: of all that it
+    is built with `modules` has the versions. `go` is what go says of itself, empty of a program that is not built with it. `dynamic` says
+    whether the loader preloads into it, None of a script.
     """
 
     suite: str
@@ -67,21 +71,39 @@ class SuiteProgram:
     fixed_seed: Path
     dynamic: bool | None
     was_there: bool
+    modules: Mapping[str, str]
+    go: str
 
 
-def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings) -> SuiteProgram | Failure:
-    """The program of a suite that has one, from the cache or built now. Raises Stopped, OSError."""
-    assert suite.program is not None
-    assert suite.source_file is not None
-    program = suite.program
-    packed = pack_folder(suite.source_file.parent, made=(program.run, *program.files) if program.build else ())
-    if isinstance(packed, Failure):
-        return packed
-    made_with = [toolchain.bench_identity, toolchain.image or "", _go_version(program, settings)]
-    parts = [_RECIPE, packed.digest, program.build, program.run, *program.files, *made_with, fixed_seed_source()]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    folder = settings.cache / "programs" / digest
-    built = _cached(suite, folder, settings)
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A program's place in the cache, with what is known of it before it is built."""
+
+    source: ProgramSource
+    source_digest: str
+    folder: Path
+    go: str
+
+
+def build_program(
+    source: ProgramSource, *, own: bool, toolchain: Toolchain, settings: BuildSettings
+) -> SuiteProgram | Failure:
+    """The program of a suite that has one, from the cache or built now. `own` says that it is the user's, who can change it. Raises
+    Stopped, OSError.
+    """
+    suite, program = source.suite, source.program
+    go = _go_version(settings) if source.of_go or _GO.search(program.build) else ""
+    made_with = [toolchain.bench_identity, toolchain.image or "", go]
+
+    def digest_of(packed: PackedFolder) -> str:
+        parts = [_RECIPE, packed.digest, program.build, program.run, *program.files, *made_with, fixed_seed_source()]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    # Not across trust: Go compiles what it needs of other packages once for all trees of a trust, and a tree's build could write there.
+    names = (digest_of(source.with_modules), *trust_names(settings.trust))
+    digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]
+    entry = _Entry(source, digest_of(source.folder), settings.cache / "programs" / digest, go)
+    built = _cached(entry, settings)
     if built is not None:
         return built
 
@@ -89,13 +111,13 @@ def build_program(suite: Suite, *, toolchain: Toolchain, settings: BuildSettings
         settings.report_progress(None, "waiting for another process that builds the same program")
 
     with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
-        built = _cached(suite, folder, settings)
+        built = _cached(entry, settings)
         if built is not None:
             return built
-        failure = _build(suite.name, program, packed, settings, folder)
+        failure = _build(suite.name, program, source.with_modules, settings, entry.folder)
         if failure is not None:
-            return of_suite(failure, suite.name, program)
-        built = _cached(suite, folder, settings, was_there=False)
+            return of_suite(failure, suite.name, program, own=own)
+        built = _cached(entry, settings, was_there=False)
         assert built is not None
         return built
 
@@ -134,21 +156,22 @@ def _recipe(program: Program) -> CacheRecipe[_ProgramRecord]:
     return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD, kind=_ProgramRecord)
 
 
-def _cached(suite: Suite, folder: Path, settings: BuildSettings, *, was_there: bool = True) -> SuiteProgram | None:
-    assert suite.program is not None
-    record = _recipe(suite.program).read(folder, settings.uses)
+def _cached(entry: _Entry, settings: BuildSettings, *, was_there: bool = True) -> SuiteProgram | None:
+    program, folder = entry.source.program, entry.folder
+    record = _recipe(program).read(folder, settings.uses)
     if record is None:
         return None
-    names = (suite.program.run, *suite.program.files)
     return SuiteProgram(
-        suite=suite.name,
-        name=suite.program.run,
+        suite=entry.source.suite.name,
+        name=program.run,
         digest=folder.name,
-        source_digest=folder.name,
-        files={name: folder / f"{_STORED}{name}" for name in names},
+        source_digest=entry.source_digest,
+        files={name: folder / f"{_STORED}{name}" for name in (program.run, *program.files)},
         fixed_seed=folder / FIXED_SEED.name,
         dynamic=record.dynamic,
         was_there=was_there,
+        modules=entry.source.modules,
+        go=entry.go,
     )
 
 
@@ -165,15 +188,14 @@ def _environment(settings: BuildSettings) -> dict[str, str]:
     return {} if settings.sandbox.image is not None else {"PATH": _PATH}
 
 
-def _go_version(program: Program, settings: BuildSettings) -> str:
-    """What go says of itself where it is, in the isolation of the build; empty of a program that is not built with it."""
-    if not _GO.search(program.build):
-        return ""
+def _go_version(settings: BuildSettings) -> str:
+    """What go says of itself where it is, in the isolation of the build; empty where it is not."""
     sandbox = settings.sandbox
     environment = {"HOME": str(HOME), **_environment(settings), **_WITHOUT_NETWORK}
     argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=(), workdir=HOME)
     ended = process.run(argv, deadline=_ASK_SECONDS, env=sandbox.environment())
-    return ended.output.strip()[:200] if ended.ok else ""
+    said = _VERSION.search(ended.output) if ended.ok else None
+    return said[0] if said is not None else ""
 
 
 _ELF64 = b"\x7fELF\x02\x01"

@@ -1,0 +1,159 @@
+"""Go modules of a suite's program, fetched outside of the isolation of builds: nothing of them is run, go checks each against go.sum or the
+checksum database, and the build gets them as a vendor folder beside the suite's own files.
+"""
+
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner import process
+from cliffwatch_runner.source.go_modules import go_mod, required_modules
+from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
+
+_FETCH_SECONDS = 900.0
+_EVIDENCE = 4000
+_GO_FOLDERS = "/usr/local/go/bin:/usr/lib/go/bin"
+_VENDORED = re.compile(r"^# (?P<path>\S+)(?: (?P<version>v\S+))?(?P<replaced> => \S.*)?$", re.MULTILINE)
+
+_ABSENT = re.compile(
+    r"404 Not Found|410 Gone|no such file or directory|not available|unknown revision|no matching versions|invalid version|malformed|unrecognized import path"
+)
+_UNREACHABLE = re.compile(
+    r"dial tcp|no such host|i/o timeout|connection (?:refused|reset)|proxyconnect|TLS handshake|deadline exceeded|x509:|GOPROXY=off"
+)
+_NEWER_GO = re.compile(r"requires go >= (?P<wanted>[\d.]+\d)[^\n]*running go (?P<have>[\d.]+\d)")
+_LACKING = re.compile(r"does not contain package (?P<package>\S+)|no required module provides package (?P<other>\S+?);")
+_FALSE = re.compile(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedModules:
+    """A suite's folder with the modules of its program, and of all that it is built with the versions: of one from a folder, that it is."""
+
+    packed: PackedFolder
+    versions: Mapping[str, str]
+
+
+def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
+    """Whether modules have to be fetched for the program of a suite's folder: what it requires does not lie there, or others are chosen."""
+    text = go_mod(folder)
+    if text is None:
+        return False
+    return bool(chosen) or (bool(required_modules(text)) and not (folder / "vendor").is_dir())
+
+
+def fetch_modules(
+    suite: str, packed: PackedFolder, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool]
+) -> FetchedModules | Failure:
+    """The folder of a suite with the modules of its go.mod in vendor/, of those in `chosen` this version (or branch, or commit) or folder.
+
+    Raises OSError where the host cannot write them.
+    """
+    with _unpacked(packed) as home:
+        folder, environment = home / "suite", _environment()
+        for argv in _commands(home, chosen):
+            try:
+                ended = process.run(argv, deadline=_FETCH_SECONDS, cwd=folder, env=environment, should_stop=should_stop)
+            except FileNotFoundError:
+                return _no_go(suite)
+            if not ended.ok:
+                return _failure(suite, chosen, ended)
+        fetched = pack_folder(folder, made=())
+        if isinstance(fetched, Failure):
+            return fetched
+        return FetchedModules(packed=fetched, versions=_versions(folder))
+
+
+@contextmanager
+def _unpacked(packed: PackedFolder) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-modules-") as temporary:
+        home = Path(temporary)
+        with tarfile.open(fileobj=BytesIO(packed.archive)) as archive:
+            archive.extractall(home / "suite", filter="tar")
+        yield home
+
+
+def _commands(home: Path, chosen: Mapping[str, Path | str]) -> Iterator[Sequence[str]]:
+    """Folders stand beside the suite's under names that are the same everywhere, so that equal modules give equal bytes."""
+    for number, (name, how) in enumerate(sorted(chosen.items())):
+        if isinstance(how, Path):
+            (home / f"module-{number}").symlink_to(how.absolute())
+            yield "go", "mod", "edit", f"-replace={name}=../module-{number}"
+            yield "go", "get", "-t", "./..."
+    versions = [f"{name}@{how}" for name, how in sorted(chosen.items()) if isinstance(how, str)]
+    if versions:
+        yield "go", "get", *versions
+    yield "go", "mod", "vendor"
+
+
+def _environment() -> dict[str, str]:
+    """That of the user, whose proxy and credentials go takes; go.sum is as the suite has it unless modules were chosen.
+
+    No other version of go is fetched, as that would be run.
+    """
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
+    return {
+        **os.environ,
+        "PATH": path,
+        "GOFLAGS": "",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+        "GO111MODULE": "on",
+    }
+
+
+def _versions(folder: Path) -> dict[str, str]:
+    listed = (folder / "vendor" / "modules.txt").read_text(errors="replace")
+    return {
+        each["path"]: "a folder" if each["replaced"] else each["version"]
+        for each in _VENDORED.finditer(listed)
+        if each["version"]
+    }
+
+
+def _no_go(suite: str) -> Failure:
+    return Failure(
+        whose="host",
+        message=f"suite {suite}: go is missing, which fetches the modules of its program",
+        next_step="install Go on this host (a build image that has it is not enough), or run `go mod vendor` in the suite's folder",
+    )
+
+
+def _failure(suite: str, chosen: Mapping[str, Path | str], ended: process.Finished) -> Failure:
+    """Why go did not get the modules: which do not exist, which go or package they want, what this host cannot reach."""
+    said = ended.output
+    named = ", ".join(f"{name}={how}" if isinstance(how, Path) else f"{name}@{how}" for name, how in chosen.items())
+    what = named or "the modules of its go.mod"
+    if _UNREACHABLE.search(said) or ended.timed_out:
+        return Failure(
+            whose="host",
+            message=f"suite {suite}: {what} cannot be fetched from here: {_last_line(said)}",
+            next_step="see to the network and to GOPROXY (`go env GOPROXY`), then give the same command again",
+            evidence=said[-_EVIDENCE:],
+        )
+    message, next_step = _reason(what, said)
+    return Failure(whose="usage", message=f"suite {suite}: {message}", next_step=next_step, evidence=said[-_EVIDENCE:])
+
+
+def _reason(what: str, said: str) -> tuple[str, str]:
+    if newer := _NEWER_GO.search(said):
+        return f"{what} wants go {newer['wanted']}, and this host has {newer['have']}", "install that version"
+    if _FALSE.search(said):
+        return f"go.sum has no checksum, or another one, of {what}", "run `go mod tidy` in the suite's folder"
+    if lacking := _LACKING.search(said):
+        package = lacking["package"] or lacking["other"]
+        return f"{what} has no package {package}, which the suite uses", "name a version that has it"
+    if _ABSENT.search(said):
+        return f"there is no {what}", "see `go list -m -versions MODULE` for the versions that there are"
+    return f"go does not take {what}: {_last_line(said)}", "see what go says of it below"
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")[:300]

@@ -1,0 +1,105 @@
+"""The programs of a run's suites: one for each suite, and where arms name Go modules one for each choice of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import Suite
+from cliffwatch.failure import Failure
+from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
+from cliffwatch_runner.build.programs.source import ProgramSource, program_source
+from cliffwatch_runner.plan.arms import is_folder
+from cliffwatch_runner.plan.modules import modules_of
+from cliffwatch_runner.run.build_order import BuildOrder
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A suite's program, the modules that were chosen for it, and the arms that chose them."""
+
+    suite: Suite
+    chosen: Mapping[str, Path | str]
+    arms: tuple[str, ...]
+    several: bool
+
+    @property
+    def title(self) -> str:
+        assert self.suite.program is not None
+        of_arms = f" for {', '.join(self.arms)}" if self.several else ""
+        return f"{self.suite.program.run} of {self.suite.name}{of_arms}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltPrograms:
+    """For each arm the programs of its suites. `lacking` has the suites that may be left out and whose program does not build here, with the
+    reason.
+    """
+
+    of_arms: Mapping[str, tuple[SuiteProgram, ...]]
+    lacking: Mapping[str, str]
+
+
+def build_programs(order: BuildOrder) -> BuiltPrograms | Failure:
+    """The programs that suites bring, before any kernel: whoever wrote one waits for nothing to learn what is wrong with it.
+
+    The modules of all of them are there before the first one is built. Raises Stopped, OSError.
+    """
+    lacking: dict[str, str] = {}
+    sources: list[tuple[_Wanted, ProgramSource]] = []
+    for wanted in (each for suite in order.resolved.suites for each in _wanted(suite, order)):
+        source = _source(wanted, order)
+        if not isinstance(source, Failure):
+            sources.append((wanted, source))
+        elif not _left_out(wanted, source, order, lacking):
+            return source
+    of_arms: dict[str, tuple[SuiteProgram, ...]] = {arm.arm: () for arm in order.resolved.arms}
+    for wanted, source in sources:
+        program = _program(wanted, source, order)
+        if isinstance(program, Failure):
+            if not _left_out(wanted, program, order, lacking):
+                return program
+            continue
+        for arm in wanted.arms:
+            of_arms[arm] += (program,)
+    return BuiltPrograms(of_arms=of_arms, lacking=lacking)
+
+
+def _left_out(wanted: _Wanted, failure: Failure, order: BuildOrder, lacking: dict[str, str]) -> bool:
+    """Whether a run goes on without this suite; modules that were asked for are not left out."""
+    if wanted.suite.name not in order.resolved.may_lack or wanted.chosen:
+        return False
+    lacking[wanted.suite.name] = f"{failure.message}; {failure.next_step}"
+    return True
+
+
+def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
+    """One for each choice of the modules that the suite is built with; of a suite without a program none."""
+    if suite.program is None:
+        return
+    used = modules_of(suite) or {}
+    chosen: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for arm in order.resolved.arms:
+        modules = {name: how for name, how in arm.settings.module.items() if name in used}
+        chosen.setdefault(tuple(sorted(modules.items())), []).append(arm.arm)
+    for choice, arms in chosen.items():
+        where = {name: Path(how).expanduser() if is_folder(how) else how for name, how in choice}
+        yield _Wanted(suite, where, tuple(arms), several=len(chosen) > 1)
+
+
+def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
+    source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop)
+    if isinstance(source, ProgramSource) and source.modules:
+        shown = ", ".join(f"{name}@{version}" for name, version in source.modules.items())
+        order.progress.note(f"modules of {wanted.title}: {shown}")
+    return source
+
+
+def _program(wanted: _Wanted, source: ProgramSource, order: BuildOrder) -> SuiteProgram | Failure:
+    order.progress.begin("build program", wanted.title)
+    own = wanted.suite in order.resolved.own_suites or bool(wanted.chosen)
+    program = build_program(source, own=own, toolchain=order.tools.toolchain, settings=order.settings)
+    if isinstance(program, Failure):
+        order.progress.end(program.message)
+    else:
+        order.progress.end(f"{wanted.title} {'was there' if program.was_there else 'built'}")
+    return program

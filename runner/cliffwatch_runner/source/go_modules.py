@@ -1,0 +1,33 @@
+"""What the go.mod of a folder says: which module lies there, and which others it is built with."""
+
+import re
+from pathlib import Path
+
+_MODULE = re.compile(r"^\s*module\s+(\S+)", re.MULTILINE)
+_REQUIRED = re.compile(r"^\s*(?:require\s+)?([^\s()/][^\s()]*)\s+(v\S+)", re.MULTILINE)
+_LARGEST_BYTES = 1 << 20
+
+
+def go_mod(folder: Path) -> str | None:
+    """The text of a folder's go.mod; None where there is none that can be read."""
+    try:
+        with (folder / "go.mod").open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LARGEST_BYTES)
+    except OSError:
+        return None
+
+
+def declared_module(text: str) -> str | None:
+    """The path of the module whose go.mod this is."""
+    match = _MODULE.search(text)
+    return None if match is None else match[1].strip('"')
+
+
+def required_modules(text: str) -> dict[str, str]:
+    """The modules that a go.mod requires, with their versions."""
+    return {name.strip('"'): version for name, version in _REQUIRED.findall(_without_replacements(text))}
+
+
+def _without_replacements(text: str) -> str:
+    """Without the directives that look like requirements."""
+    return re.sub(r"^\s*(?:replace|exclude|retract)\s*(?:\([^)]*\)|[^\n(]*)", "", text, flags=re.MULTILINE)
