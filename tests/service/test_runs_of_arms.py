@@ -53,21 +53,42 @@ def test_every_arm_is_stored_and_exported(running: Any, three_arms: Path, tmp_pa
     assert [len(arm.boots) for arm in back.arms.values()] == [1, 1, 1]
 
 
-def test_its_pages_name_its_arms_and_its_comparison_says_where_it_is_made(running: Any, three_arms: Path) -> None:
+def test_its_arms_are_compared_with_the_first_one_on_a_page_and_for_programs(running: Any, three_arms: Path) -> None:
+    upload_run(running.client("upload"), three_arms, "emulator-1")
+    running.do_tasks()
+    (listed,) = running.get("/runs")["items"]
+    address = f"/compare/{listed['run']}"
+    with running.http(None) as http:
+        page = http.get(f"/runs/{listed['run']}")
+        chosen = http.get("/compare")
+        compared = http.get(address)
+        forms = {suffix: http.get(f"{address}{suffix}") for suffix in (".txt", ".md", ".commit", ".json")}
+
+    assert page.status_code == 200
+    assert all(name in page.text for name in ("plain", "v2", "v3"))
+    assert f'href="{address}"' in page.text
+    assert chosen.status_code == 200
+    assert "one arm" not in chosen.text
+    assert compared.status_code == 200
+    assert "3 arms, each against plain" in compared.text
+    assert {suffix: form.status_code for suffix, form in forms.items()} == dict.fromkeys(forms, 200)
+    assert "3 arms, each against plain" in forms[".txt"].text
+    document = running.get(f"/runs/{listed['run']}/comparison")
+    assert forms[".json"].json() == document
+    assert [arm["name"] for arm in document["arms"]] == ["plain", "v2", "v3"]
+    verdicts = {arm: [row["verdict"] for row in document["comparisons"] if row["arm"] == arm] for arm in ("v2", "v3")}
+    assert verdicts["v2"] == verdicts["v3"]
+    assert "regression" in verdicts["v2"]
+
+
+def test_a_run_whose_last_boots_are_not_here_is_not_compared_yet(running: Any, three_arms: Path) -> None:
+    content = json.loads((three_arms / "run.json").read_text())
+    (three_arms / "run.json").write_text(json.dumps({**content, "status": "running"}))
     upload_run(running.client("upload"), three_arms, "emulator-1")
     running.do_tasks()
     (listed,) = running.get("/runs")["items"]
     with running.http(None) as http:
-        page = http.get(f"/runs/{listed['run']}")
-        chosen = http.get("/compare")
-        compared = http.get(f"/api/v1/runs/{listed['run']}/comparison")
-        compare_page = http.get(f"/compare/{listed['run']}")
+        compared = http.get(f"/compare/{listed['run']}")
 
-    assert page.status_code == 200
-    assert all(name in page.text for name in ("plain", "v2", "v3"))
-    assert chosen.status_code == 200
-    assert "one arm" not in chosen.text
     assert compared.status_code == 404
-    assert "no arms that are called base and head" in compared.json()["detail"]
-    assert compare_page.status_code == 422
-    assert "no arms that are called base and head" in compare_page.text
+    assert "its last boots are not here" in compared.text
