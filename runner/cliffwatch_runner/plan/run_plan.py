@@ -12,7 +12,7 @@ from cliffwatch_runner.plan.arguments import unmatched_explain
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.selection import Selection, select_cases, with_discovered
+from cliffwatch_runner.plan.selection import NONE_LACKING, Selection, select_cases, with_discovered
 from cliffwatch_runner.plan.shapes import in_shapes
 
 
@@ -30,7 +30,7 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     resolved = resolve_request(request)
     if isinstance(resolved, tuple):
         return resolved
-    selection = select_run_cases(request, resolved, None, {})
+    selection = select_run_cases(request, resolved, None)
     wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
@@ -51,7 +51,10 @@ def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
 
 
 def select_run_cases(
-    request: RunRequest, resolved: ResolvedRequest, offered: tuple[str, ...] | None, lacking: Mapping[str, str]
+    request: RunRequest,
+    resolved: ResolvedRequest,
+    offered: tuple[str, ...] | None,
+    lacking: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
     """The cases of the request; `offered` is what the built bench lists, None before it is built, and `lacking` has suites whose program does
     not build here.

@@ -9,6 +9,9 @@ from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseOutcome, Mode
 
+NONE_LACKING: Mapping[str, str] = {}
+"""Every program was built, or nothing is built yet."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -42,7 +45,7 @@ def select_cases(
     mode: Mode,
     cpus: int,
     memory_mib: int | None,
-    lacking: Mapping[str, str],
+    lacking: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
     """Splits the profile's cases into those that can run and those that cannot.
 
