@@ -32,7 +32,6 @@ def test_members_of_a_newer_service_are_passed_over() -> None:
     [
         ({"base": "--upload-pack=x"}, "base"),
         ({"head": "main"}, "head"),
-        ({"suites": []}, "suites"),
         ({"suites": "local-storage"}, "suites"),
         ({"mode": "both"}, "mode"),
         ({"job": "a\nb"}, "job"),

@@ -226,6 +226,7 @@ CASES: dict[str, Cases] = {
             "/suites/{name}",
             "/requests",
             "/requests/{request_id}",
+            "/requests/{request_id}/files",
             "/queue",
             "/jobs",
             "/jobs/{job}",
@@ -256,6 +257,7 @@ CASES: dict[str, Cases] = {
     "POST /jobs/{job}/retry": admins("/jobs/{job}/retry", {}),
     "POST /offers": World.offers,
     "POST /leases/{lease}/heartbeat": lambda world: world.of_leases("heartbeat", {}),
+    "GET /leases/{lease}/files": lambda world: world.of_leases("files", None),
     "POST /leases/{lease}/events": lambda world: world.of_leases("events", EVENTS),
     "POST /leases/{lease}/complete": lambda world: world.of_leases(
         "complete", {"outcome": "kernel-failed", "reason": "x"}

@@ -44,7 +44,7 @@ def filled(running: Any, data: Path) -> Any:
 
 def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
     made = ask(filled)
-    offer(filled, "rome-2")
+    lease = offer(filled, "rome-2")["lease"]
     run = run_of(boots=8, cases=6, shift=0.1).digest
     real = next(row["run"] for row in filled.get("/runs")["items"] if row["run"] != run)
     series = filled.get("/series")["items"][0]["series"]
@@ -61,6 +61,7 @@ def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
         "commit": commit_of("head"),
         "name": "local-storage",
         "number": "1",
+        "lease": lease,
     }
     description = described(filled)
     looked = 0

@@ -19,7 +19,7 @@ from cliffwatch.failure import Exit, Failure, Party, wrong_usage
 from cliffwatch.formats.comparison import RunComparison
 from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.setup import Setup, SetupArm
-from cliffwatch.formats.values import Part
+from cliffwatch.formats.values import FreeJson, Part
 from cliffwatch.formats.work import AskedWork, Target
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
@@ -94,7 +94,7 @@ def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **o
     raise SystemExit(Exit.DONE)
 
 
-def _work(options: dict[str, Any]) -> AskedWork | Failure:
+def _work(options: FreeJson) -> AskedWork | Failure:
     """The request that the options are."""
     arms = take_arms(options)
     if isinstance(arms, Failure):

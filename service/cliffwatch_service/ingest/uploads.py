@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import TypeVar
 
-import orjson
+import msgspec
 
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.formats.reading import Wrong
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
-from cliffwatch.formats.values import FreeJson
+from cliffwatch.formats.values import FreeJson, OfCase
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch_service.ingest.free_form import in_time
 from cliffwatch_service.refusal import Refusal
+
+R = TypeVar("R", bound=OfCase)
 
 UNITS = frozenset(shape.unit for shapes in KIND_METRICS.values() for shape in shapes.values())
 
@@ -27,12 +30,24 @@ def run_upload(raw: FreeJson) -> RunUpload:
 
 def boot_upload(raw: FreeJson) -> BootUpload:
     """Parameters are in the order of their names, as in what is stored of a run. Raises Refusal with the place of what is wrong."""
-    upload = boot_upload_of(orjson.loads(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)))
+    upload = boot_upload_of(raw)
     if isinstance(upload, Wrong):
         raise refused(upload)
     for name in ("began", "ended"):
         time_of(getattr(upload.boot, name), f"boot.{name}")
-    return upload
+    return msgspec.structs.replace(
+        upload,
+        samples=tuple(map(_in_order, upload.samples)),
+        outcomes=tuple(map(_in_order, upload.outcomes)),
+    )
+
+
+def _in_order(of_case: R) -> R:
+    names = list(of_case.params)
+    in_order = sorted(names)
+    if names == in_order:
+        return of_case
+    return msgspec.structs.replace(of_case, params={name: of_case.params[name] for name in in_order})
 
 
 def refuse_unknown_units(samples: Sequence[SampleRecord], programs: Callable[[], Collection[str]]) -> None:
