@@ -26,7 +26,7 @@ Argument = Annotated[str, Meta(max_length=200, pattern=r"^[\x21-\x7e]+(?![\s\S])
 Value = Annotated[str, Meta(max_length=200, pattern=r"^[\x20-\x7e]+(?![\s\S])")]
 Compiler = Annotated[str, Meta(pattern=r"^(?:gcc|clang)(?:-[0-9]{1,2}(?:\.[0-9]{1,2})?)?(?![\s\S])")]
 Image = Annotated[str, Meta(max_length=200, pattern=r"^[a-z0-9][A-Za-z0-9_./:@-]*(?![\s\S])")]
-Cpus = Annotated[int, Meta(ge=1, le=256)]
+Cpus = Annotated[int, Meta(ge=1, le=255)]
 
 
 class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -60,8 +60,8 @@ class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=Tr
     """A shape of guest that every case is measured in, where it asks for none itself; null leaves it to the host."""
 
     cpus: Cpus | None = None
-    possible_cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
-    numa_nodes: Annotated[int, Meta(ge=1, le=64)] | None = None
+    possible_cpus: Cpus | None = None
+    numa_nodes: Annotated[int, Meta(ge=1, le=16)] | None = None
 
     def word(self) -> str:
         """As `cliffwatch run --shape` takes it."""

@@ -163,18 +163,18 @@ def test_a_guest_that_cannot_be_is_refused_with_its_line(guest: str, tmp_path: P
 def test_a_run_measures_every_case_in_each_shape_that_is_named_but_those_that_ask_for_a_guest_themselves(
     tmp_path: Path,
 ) -> None:
-    shapes = (parse_shape("cpus=1"), parse_shape("cpus=2 possible-cpus=4"))
+    shapes = (parse_shape("cpus=1"), parse_shape("cpus=2 possible-cpus=4 numa-nodes=2"))
     assert all(isinstance(shape, GuestNeeds) for shape in shapes)
     shaped = in_shapes(suite(tmp_path, "{ cpus = 8 }"), shapes)  # type: ignore[arg-type]
 
     assert [str(case.key) for case in selected(shaped).cases] == [
         "local-storage-cache-seq-get/nr_maps=1/guest-cpus=1",
-        "local-storage-cache-seq-get/nr_maps=1/guest-cpus=2/possible-cpus=4",
+        "local-storage-cache-seq-get/nr_maps=1/guest-cpus=2/possible-cpus=4/numa-nodes=2",
         "local-storage-cache-seq-get/nr_maps=16/guest-cpus=1",
-        "local-storage-cache-seq-get/nr_maps=16/guest-cpus=2/possible-cpus=4",
+        "local-storage-cache-seq-get/nr_maps=16/guest-cpus=2/possible-cpus=4/numa-nodes=2",
         "local-storage-cache-seq-get/nr_maps=17/guest-cpus=8",
     ]
-    assert shaped.config == ("CONFIG_ACPI_HOTPLUG_CPU=y",)
+    assert shaped.config == ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
     assert in_shapes(shaped, shapes) == shaped  # type: ignore[arg-type]
 
 
@@ -183,7 +183,7 @@ def test_a_run_measures_every_case_in_each_shape_that_is_named_but_those_that_as
     [
         ("", "names nothing"),
         ("cpus", "is none of cpus=N, possible-cpus=N, numa-nodes=N"),
-        ("cpus=0", "from 1 to 256"),
+        ("cpus=0", "from 1 to 255"),
         ("cpus=2 cpus=3", "stands in it twice"),
         ("memory=4", "is none of"),
         ("cpus=4 possible-cpus=2", "fewer possible CPUs than CPUs"),

@@ -8,12 +8,9 @@ from cliffwatch.catalogue.suite import Benchmark, CaseSpec, GuestNeeds, Suite
 from cliffwatch.samples import GUEST_CPUS
 
 _MEMBERS = {GUEST_CPUS.removeprefix("guest-"): "cpus", "possible-cpus": "possible_cpus", "numa-nodes": "numa_nodes"}
-_MOST = {"cpus": 256, "possible-cpus": 256, "numa-nodes": 16}
-_CONFIG = {
-    "possible_cpus": ("CONFIG_ACPI_HOTPLUG_CPU=y",),
-    "numa_nodes": ("CONFIG_ACPI_NUMA=y", "CONFIG_NUMA=y"),
-}
-"""What a kernel needs to have more possible CPUs than there are, and several nodes."""
+_MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
+_NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
+"""What a kernel needs to have several nodes."""
 
 
 def parse_shape(text: str) -> GuestNeeds | str:
@@ -30,7 +27,7 @@ def parse_shape(text: str) -> GuestNeeds | str:
         values[_MEMBERS[name]] = int(value)
     if not values:
         return f"it names nothing: give {', '.join(f'{each}=N' for each in _MEMBERS)}"
-    if values.get("possible_cpus", 256) < values.get("cpus", 1):
+    if values.get("possible_cpus", 255) < values.get("cpus", 1):
         return "it has fewer possible CPUs than CPUs"
     return GuestNeeds(
         cpus=values.get("cpus"), possible_cpus=values.get("possible_cpus"), numa_nodes=values.get("numa_nodes")
@@ -41,7 +38,7 @@ def in_shapes(suite: Suite, shapes: Sequence[GuestNeeds]) -> Suite:
     """The suite with each case in each shape, and the configuration that these need. A case that asks for a guest itself stays as it is."""
     if not shapes:
         return suite
-    needed = {line for shape in shapes for member, lines in _CONFIG.items() if getattr(shape, member) for line in lines}
+    needed = _NODES_CONFIG if any(shape.numa_nodes for shape in shapes) else ()
     benchmarks = tuple(_benchmark_in(each, shapes) for each in suite.benchmarks)
     return replace(suite, benchmarks=benchmarks, config=tuple(sorted({*suite.config, *needed})))
 
