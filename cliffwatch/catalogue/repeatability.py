@@ -26,15 +26,22 @@ LEAST = 2 * STEP
 """Of cases whose boots did not differ at all."""
 
 
+_Key = tuple[frozenset[str], str]
+
+
+def _key(case: str, metric: str) -> _Key:
+    return frozenset(case.split("/")), metric
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeatability:
-    """By case and metric, as fractions."""
+    """By case and metric, as fractions. A case is its parameters in whatever order: services keep them by their names."""
 
-    differences: Mapping[tuple[str, str], float]
+    differences: Mapping[_Key, float]
 
     def of(self, case: CaseKey, metric: str) -> float | None:
         """What boots of one kernel may differ by; None where the case was not measured."""
-        seen = self.differences.get((str(case), metric))
+        seen = self.differences.get(_key(str(case), metric))
         return None if seen is None else max(LEAST, math.ceil(MARGIN * seen / STEP) * STEP)
 
 
@@ -57,14 +64,16 @@ def read_repeatability(folder: Path) -> tuple[Repeatability, tuple[CatalogueErro
 def _read(
     file: Path, rows: Iterable[tuple[int, Mapping[str, str]]]
 ) -> tuple[Repeatability, tuple[CatalogueError, ...]]:
-    differences: dict[tuple[str, str], float] = {}
+    differences: dict[_Key, float] = {}
     errors: list[CatalogueError] = []
     for line, row in rows:
-        key, difference = (row["case"], row["metric"]), _number(row["difference"])
+        key, difference = _key(row["case"], row["metric"]), _number(row["difference"])
         if difference is None:
             errors.append(CatalogueError(file=file, line=line, message="'difference' must be a number from 0 on"))
         elif key in differences:
-            errors.append(CatalogueError(file=file, line=line, message=f"{' '.join(key)} stands here twice"))
+            errors.append(
+                CatalogueError(file=file, line=line, message=f"{row['case']} {row['metric']} stands here twice")
+            )
         else:
             differences[key] = difference
     return Repeatability(differences=differences), tuple(errors)

@@ -145,7 +145,7 @@ def test_counted_values_know_no_drift() -> None:
 def test_warnings_are_in_documents_and_come_back_from_them() -> None:
     seen = compared(side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE), one_run=False)
     document = comparison_document(seen, NO_CONTEXT)
-    assert document.warnings == seen.warnings
+    assert tuple(warning.text for warning in document.warnings) == seen.warnings
     assert comparison_set_of(document, document.comparisons).warnings == seen.warnings
 
 
