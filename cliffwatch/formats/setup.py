@@ -26,6 +26,8 @@ Argument = Annotated[str, Meta(max_length=200, pattern=r"^[\x21-\x7e]+(?![\s\S])
 Value = Annotated[str, Meta(max_length=200, pattern=r"^[\x20-\x7e]+(?![\s\S])")]
 Compiler = Annotated[str, Meta(pattern=r"^(?:gcc|clang)(?:-[0-9]{1,2}(?:\.[0-9]{1,2})?)?(?![\s\S])")]
 Image = Annotated[str, Meta(max_length=200, pattern=r"^[a-z0-9][A-Za-z0-9_./:@-]*(?![\s\S])")]
+ModulePath = Annotated[str, Meta(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._~/-]*(?![\s\S])")]
+ModuleVersion = Annotated[str, Meta(pattern=r"^(?:v[0-9][0-9A-Za-z.+-]{0,80}|[0-9a-f]{7,40})(?![\s\S])")]
 Cpus = Annotated[int, Meta(ge=1, le=255)]
 
 
@@ -39,7 +41,9 @@ class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """An arm: a revision, with patches or a mailbox on it, and settings; `patch`, `series` and `config` name files of the request."""
+    """An arm: a revision, with patches or a mailbox on it, and settings; `patch`, `series` and `config` name files of the request, `module`
+    Go modules of a suite's program and their versions.
+    """
 
     name: ArmName
     rev: Commit
@@ -49,6 +53,7 @@ class SetupArm(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True
     sysctl: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
     param: Annotated[dict[Value, Value], Meta(max_length=50)] = msgspec.field(default_factory=dict)
     config: Annotated[tuple[FileName, ...], Meta(max_length=20)] = ()
+    module: Annotated[dict[ModulePath, ModuleVersion], Meta(max_length=20)] = msgspec.field(default_factory=dict)
     cc: Compiler | None = None
 
     @property

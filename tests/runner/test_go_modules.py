@@ -84,12 +84,12 @@ def go_suite(folder: Path) -> Suite:
     )
 
 
-def run(repository: Path, suite: Path, *arms: str, form: str = "json") -> Result:
+def run(repository: Path, suite: Path, *arms: str, form: str = "json", trust: str = "local") -> Result:
     leave_out_root()
     named = [word for arm in arms for word in ("--arm", arm)]
     folders = ["--cache", repository.parent / "cache", "--out", repository.parent / "results"]
     plain = ["run", "--tree", repository, "--mode", "icount", "--boots", 1, *folders, "--isolation", ISOLATION]
-    return cliffwatch(*plain, "--suite", suite, *named, "--format", form)
+    return cliffwatch(*plain, "--suite", suite, *named, "--format", form, "--trust", trust)
 
 
 @needs_go
@@ -161,6 +161,17 @@ def test_a_module_that_cannot_be_had_is_told_before_anything_is_built(
     assert message in ended.stderr
     assert not (repository.parent / "cache" / "programs").exists()
     assert not (repository.parent / "cache" / "kernels").exists()
+
+
+@needs_go
+@pytest.mark.usefixtures("stand_in")
+def test_nothing_is_fetched_for_a_suite_that_came_with_a_request(repository: Path, suite: Path) -> None:
+    """Its go.mod may name any address, and any folder of the host."""
+    asked = run(repository, suite, "a=HEAD", "b=HEAD boot=quiet", trust="outside")
+
+    assert asked.exit_code == 2
+    assert "nothing is fetched for a suite that came with a request" in asked.stderr
+    assert "run `go mod vendor` in the suite's folder" in asked.stderr
 
 
 @needs_go

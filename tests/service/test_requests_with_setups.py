@@ -189,6 +189,7 @@ TWO = [arm("a"), arm("b")]
         (without_ends(body(arms=[arm("a"), arm("b", patch=["../q"])])), "setup.arms.1.patch.0"),
         (without_ends(body(arms=[arm("a"), arm("b", cc="/bin/evil")])), "setup.arms.1.cc"),
         (without_ends(body(arms=[arm("a"), arm("b", colour="red")])), "colour"),
+        (without_ends(body(arms=[arm("a"), arm("b", module={"example.org/x": "../y"})])), "setup.arms.1.module"),
         (body(folders=["mine"]), "the file 'mine/suite.toml' is named"),
         (body(shapes=[{}]), "a shape names nothing"),
         (body(listed=b"another"), "p is not as the setup lists it"),
@@ -271,6 +272,7 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) 
         (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "there is no suite.toml"),
         (["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"], "more than the 4.0 MiB that a request takes"),
         (["--arm", "a=v6.12"], "at least two arms"),
+        (["--arm", "a=v6.12", "--arm", "b=v6.12 module=example.org/x=./x"], "arm b names a module's folder"),
     ],
 )
 def test_what_cannot_be_sent_is_said_before_anything_is_asked(

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import Suite
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.build.programs.modules import needs_modules
 from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
 from cliffwatch_runner.plan.arms import is_folder
@@ -87,11 +88,23 @@ def _wanted(suite: Suite, order: BuildOrder) -> Iterator[_Wanted]:
 
 
 def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
+    if order.settings.trust != "local" and wanted.suite in order.resolved.own_suites and _fetches(wanted):
+        # Its go.mod may name any address and any folder of this host.
+        return wrong_usage(
+            f"suite {wanted.suite.name}: the modules of its program do not lie in its folder, and nothing is fetched for a suite"
+            " that came with a request",
+            "run `go mod vendor` in the suite's folder and ask again",
+        )
     source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop)
     if isinstance(source, ProgramSource) and source.modules:
         shown = ", ".join(f"{name}@{version}" for name, version in source.modules.items())
         order.progress.note(f"modules of {wanted.title}: {shown}")
     return source
+
+
+def _fetches(wanted: _Wanted) -> bool:
+    file = wanted.suite.source_file
+    return file is not None and needs_modules(file.parent, wanted.chosen)
 
 
 def _program(wanted: _Wanted, source: ProgramSource, order: BuildOrder) -> SuiteProgram | Failure:

@@ -21,7 +21,7 @@ from cliffwatch.formats.setup import (
     SetupShape,
     problem_of,
 )
-from cliffwatch_runner.plan.arms import ArmRequest
+from cliffwatch_runner.plan.arms import ArmRequest, is_folder
 
 _LEFT_OUT = frozenset({".git", ".gitignore"})
 _ELF = b"\x7fELF"
@@ -108,6 +108,11 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
         return wrong_usage(
             f"arm {arm.name} is a prebuilt kernel, which is too large for a request", "measure it with `cliffwatch run`"
         )
+    if any(is_folder(how) for how in arm.module.values()):
+        return wrong_usage(
+            f"arm {arm.name} names a module's folder on this machine",
+            "name a version, or measure it with `cliffwatch run`",
+        )
     rev = arm.rev or first.rev
     if rev is None:
         return wrong_usage(f"arm {arm.name} names no revision", "give it one, such as rev=v6.12")
@@ -121,6 +126,7 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
         sysctl=dict(arm.sysctl),
         param=dict(arm.param),
         config=tuple(parcel.put(f"arm-{arm.name}/{path.name}", path) for path in arm.config),
+        module=dict(arm.module),
         cc=arm.cc,
     )
 
