@@ -123,6 +123,9 @@ def _problems(setup: Setup) -> Iterator[str]:
     files = {file.name for file in setup.files}
     if len(files) < len(setup.files):
         yield "two files have one name"
+    within = sorted(name for name in files if any(other.startswith(f"{name}/") for other in files))
+    if within:
+        yield f"{within[0]!r} is a file and the folder of another one"
     wanted = {*(name for arm in setup.arms for name in arm.files), *((setup.data,) if setup.data else ())}
     wanted |= {f"{folder}/suite.toml" for folder in setup.folders}
     if wanted - files:

@@ -158,10 +158,14 @@ def test_a_patch_of_base_and_head_is_still_base_and_head(
     assert "+25.00%  regression" in ended.stdout
 
 
-def body(*, content: bytes = b"patch", listed: bytes | None = None, **setup: Any) -> dict[str, Any]:
-    """A request with one file, `p`, that is listed as it is unless said otherwise."""
-    listed = content if listed is None else listed
-    file = {"name": "p", "bytes": len(listed), "sha256": hashlib.sha256(listed).hexdigest()}
+def listed(name: str) -> dict[str, Any]:
+    return {"name": name, "bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+
+
+def body(*, content: bytes = b"patch", said: bytes | None = None, **setup: Any) -> dict[str, Any]:
+    """A request with one file, `p`, that is listed as it is unless something else is said."""
+    said = content if said is None else said
+    file = {"name": "p", "bytes": len(said), "sha256": hashlib.sha256(said).hexdigest()}
     plain = asked(setup={"files": [file], **setup})
     return {**plain, "contents": [{"name": "p", "content": base64.b64encode(content).decode()}]}
 
@@ -192,9 +196,10 @@ TWO = [arm("a"), arm("b")]
         (without_ends(body(arms=[arm("a"), arm("b", module={"example.org/x": "../y"})])), "setup.arms.1.module"),
         (body(folders=["mine"]), "the file 'mine/suite.toml' is named"),
         (body(shapes=[{}]), "a shape names nothing"),
-        (body(listed=b"another"), "p is not as the setup lists it"),
+        (body(said=b"another"), "p is not as the setup lists it"),
         ({**body(), "contents": []}, "p is not as the setup lists it"),
         (asked(suites=[]), "a request names a suite at least"),
+        (asked(setup={"files": [listed("a"), listed("a/b")]}), "'a' is a file and the folder of another one"),
         (body(content=b"x" * (4 << 20) + b"x"), "more than 4.0 MiB in all"),
     ],
 )

@@ -13,7 +13,8 @@ from cliffwatch.formats.work import AskedFiles, Work
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
 from cliffwatch_runner.upload.client import Answered, Client, Refused
 
-_ARMS = "arms.json"
+_ARMS = ".arms.json"
+"""No file of a request can have this name."""
 
 
 def suite_names(offer: Work) -> str:
