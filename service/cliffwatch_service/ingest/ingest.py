@@ -240,13 +240,13 @@ def put_boot(
         raise Refusal(
             422, "no such arm", f"run {digest} has no arm {about.arm!r}", errors=[("boot.arm", "not in the run")]
         )
+    refuse_unknown_units(upload.samples, lambda: _with_programs(stored_record(run)))
     own = content_digest(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
     stored = boots.boot_digest(connection, run.id, number)
     if stored is None:
         plan = plan_of(known, run)
         refuse_unplanned(plan, run, number)
         refuse_other_boot(plan, run, upload)
-        refuse_unknown_units(upload.samples, lambda: _with_programs(stored_record(run)))
         columns, ordered = columns_for(connection, known, run, upload.samples)
         row = boots.NewBoot(
             run_id=run.id,
