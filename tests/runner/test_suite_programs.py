@@ -229,10 +229,6 @@ def test_what_is_wrong_with_a_suite_is_told_before_any_kernel_is_built(
         (["--suite", "discovered", "--bench-args", "--file {data}"], "{data} stands for a file, and there is none"),
         (["--data", "{folder}/large"], "has 65 MiB, more than the 64 MiB that a guest is given"),
         (["--data", "{folder}/small"], "--data is for programs of your own"),
-        (
-            ["--suite", "{folder}/mine/counter", "--upload", "https://bench.example.org"],
-            "a service takes results of its own",
-        ),
     ],
 )
 def test_what_cannot_be_given_to_programs_is_told_before_anything_is_fetched(

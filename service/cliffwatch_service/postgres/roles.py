@@ -31,7 +31,7 @@ _NEVER_CHANGED = (
         "environment",
         "kernel",
     ),
-    *("point", "audit", "triage"),
+    *("point", "audit", "triage", "request_file"),
 )
 _NEVER_DELETED = (
     *(
