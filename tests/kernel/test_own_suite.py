@@ -51,8 +51,9 @@ def test_a_lookup_in_a_per_cpu_map_pays_for_every_possible_cpu(tmp_path: Path) -
     assert (cost[16] - cost[4]) / 12 == pytest.approx(each, rel=0.05)
 
 
+@pytest.mark.long
 def test_a_benchmark_that_only_a_branch_has_reads_a_file(tmp_path: Path) -> None:
-    """Its patch makes a kernel of its own, which is built where it is not in the cache."""
+    """What is discovered may need what any suite needs, so that two kernels are built whole where they are not in the cache: ten minutes and more."""
     keys = tmp_path / "keys"
     keys.write_text("".join(f"10.0.{number // 256}.{number % 256}\n" for number in range(5000)))
     patch = ROOT / "tests" / "data" / "bench-of-a-branch.patch"
