@@ -5,18 +5,24 @@ import hashlib
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import toy
 from click.testing import CliRunner, Result
+from made_documents import made_work
 from test_jobs import asked, offer
 from test_worker import do_one
 
 from cliffwatch.command.main import main
+from cliffwatch.failure import Failure
+from cliffwatch.formats.setup import Setup, SetupFile
+from cliffwatch_runner.upload.client import Answered
+from cliffwatch_runner.worker.asked import measured_words, take_files
 from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_service.store import run_arms
 
 SLOW = "--- a/behaviour\n+++ b/behaviour\n@@ -1 +1 @@\n-good\n+slow\n"
 COUNTER = toy.TESTS / "data" / "suites" / "counter"
@@ -106,11 +112,12 @@ def test_an_arm_with_settings_of_its_own_does_not_answer_for_its_revision(
     done(running, host, tmp_path, token, url, "--arm", "plain=v6.12", "--arm", "quiet=v6.12 boot=quiet")
     commit = toy.git(repository, "rev-parse", "v6.12")
 
-    answering = running.rows(
-        "SELECT arm.name FROM arm JOIN revision ON revision.id = revision_id WHERE NOT own_settings ORDER BY 1"
-    )
-    assert [row["name"] for row in answering] == ["plain"]
-    assert running.get(f"/revisions/{commit}")["commit"] == commit
+    (revision,) = running.rows(f"SELECT id FROM revision WHERE commit = '{commit}'")
+    (plain,) = running.rows("SELECT id FROM arm WHERE name = 'plain'")
+    with psycopg.connect(running.database) as connection:
+        answering = run_arms.latest_arm(connection, revision["id"], host.platform, "icount")
+    assert answering is not None
+    assert answering.id == plain["id"]
 
 
 @pytest.mark.namespaces
@@ -274,7 +281,7 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Any) 
         (["--base", "v6.12"], "a request names --base and --head, or arms"),
         (["--base", "v6.12", "--head", "v6.12", "--kernel", "FILE"], "--kernel is a file of this machine"),
         (["--arm", "a=v6.12", "--arm", "b=kernel=FILE"], "arm b is a prebuilt kernel, which is too large"),
-        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "there is no suite.toml"),
+        (["--base", "v6.12", "--head", "v6.12", "--suite", "./nowhere"], "--suite nowhere is no folder"),
         (["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"], "more than the 4.0 MiB that a request takes"),
         (["--arm", "a=v6.12"], "at least two arms"),
         (["--arm", "a=v6.12", "--arm", "b=v6.12 module=example.org/x=./x"], "arm b names a module's folder"),
@@ -295,15 +302,41 @@ def test_what_cannot_be_sent_is_said_before_anything_is_asked(
     assert running.rows("SELECT id FROM request") == []
 
 
-def test_a_build_image_that_a_host_does_not_have_is_the_hosts_failure(
-    running: Any, served_tree: Any, host: WorkerHost, token: Path, tmp_path: Path
-) -> None:
-    """A worker that was started anew with other images."""
-    url, _ = served_tree
-    offer(running, host.name, host.platform, modes=["icount"], setups=True, build_images=["toolchain:2"])
-    asked_for = submit(
-        running, token, url, "--base", "v6.12", "--head", "v6.12", "--build-image", "toolchain:2", "--detach"
-    )
-    assert asked_for.exit_code == 0, asked_for.output
-    lines = do_one(running, replace(host, build_images=("toolchain:2",)), tmp_path / "spool")
-    assert any("kernel-failed" in line or "host-failed" in line for line in lines)
+def test_a_host_builds_in_no_image_that_its_operator_did_not_name(tmp_path: Path) -> None:
+    """A service of another version could give it such a job."""
+    refused = measured_words(made_work(setup=Setup(build_image="toolchain:2")), tmp_path, ("toolchain:1",))
+
+    assert isinstance(refused, Failure)
+    assert (refused.whose, refused.message) == ("host", "this host does not build in toolchain:2")
+
+
+@pytest.mark.parametrize("setup", [Setup(), Setup(build_image="toolchain:2")])
+def test_a_host_builds_in_the_image_that_is_named_else_in_its_first(tmp_path: Path, setup: Setup) -> None:
+    words = measured_words(made_work(setup=setup), tmp_path, ("toolchain:1", "toolchain:2"))
+
+    assert isinstance(words, list)
+    assert words[words.index("--build-image") + 1] == (setup.build_image or "toolchain:1")
+
+
+class Giving:
+    """A service that gives files."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def get(self, path: str) -> Answered:
+        content = base64.b64encode(self.content).decode()
+        return Answered(status=200, body={"files": [{"name": "sub/p", "content": content}]})
+
+
+def test_a_content_that_is_not_the_one_that_was_listed_is_not_measured(tmp_path: Path) -> None:
+    file = SetupFile(name="sub/p", bytes=5, sha256=hashlib.sha256(b"patch").hexdigest(), executable=True)
+    work = made_work(setup=Setup(files=(file,)))
+    refused = take_files(Giving(b"other"), work, tmp_path / "asked")  # type: ignore[arg-type]
+
+    assert isinstance(refused, Failure)
+    assert "another content of sub/p" in refused.message
+    assert not (tmp_path / "asked/sub/p").exists()
+    assert take_files(Giving(b"patch"), work, tmp_path / "asked") is None  # type: ignore[arg-type]
+    assert (tmp_path / "asked/sub/p").read_bytes() == b"patch"
+    assert (tmp_path / "asked/sub/p").stat().st_mode & 0o777 == 0o755

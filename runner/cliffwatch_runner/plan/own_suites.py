@@ -33,7 +33,7 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
     chosen = list(named)
     taken = {suite.name for suite in catalogue.suites} | {ALL, DISCOVERED}
     for folder in request.own_suites:
-        suite = _own_suite(folder)
+        suite = own_suite(folder)
         if isinstance(suite, Failure):
             return suite
         if suite.name in taken:
@@ -46,7 +46,7 @@ def chosen_suites(request: RunRequest, catalogue: Catalogue) -> tuple[Suite, ...
     return tuple(chosen)
 
 
-def _own_suite(folder: Path) -> Suite | Failure:
+def own_suite(folder: Path) -> Suite | Failure:
     """The suite of a folder, with all that is wrong in its suite.toml as evidence."""
     home = folder.expanduser().resolve()
     if not (home / "suite.toml").is_file():

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cliffwatch.catalogue.read import read_suite
-from cliffwatch.catalogue.suite import GuestNeeds, Suite
+from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import Wrong, as_json, converted
@@ -22,6 +21,7 @@ from cliffwatch.formats.setup import (
     problem_of,
 )
 from cliffwatch_runner.plan.arms import ArmRequest, is_folder
+from cliffwatch_runner.plan.own_suites import own_suite
 
 _LEFT_OUT = frozenset({".git", ".gitignore"})
 _ELF = b"\x7fELF"
@@ -133,14 +133,10 @@ def _arm(arm: ArmRequest, first: ArmRequest, parcel: _Parcel, resolve: Resolve) 
 
 def _take_suite(folder: Path, parcel: _Parcel) -> Failure | None:
     """Puts a suite's folder into the parcel, without the programs that its build makes. Raises OSError, ValueError."""
+    suite = own_suite(folder)
+    if isinstance(suite, Failure):
+        return suite
     home = folder.expanduser().resolve()
-    if not (home / "suite.toml").is_file():
-        return wrong_usage(
-            f"--suite {folder}: there is no suite.toml", 'docs/suites.md, "Your own suite", shows what one is made of'
-        )
-    suite = read_suite(home / "suite.toml")
-    if not isinstance(suite, Suite):
-        return wrong_usage(str(suite[0]), f"fix the file: `cliffwatch suites check {folder}`")
     made = () if suite.program is None else (suite.program.run, *suite.program.files)
     for path in _files(home):
         relative = str(path.relative_to(home))
