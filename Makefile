@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 KERNEL_TREE ?=
+SUITE ?= local-storage
 ISOLATION ?= auto
 TEST_ARGS ?=
 TEST_PROCESSES ?= 2
@@ -15,6 +16,7 @@ TIMES_ARGS ?=
 COMPOSE_ARGS ?=
 MACHINES ?=
 FOLLOWED_ARGS ?=
+PLANTED_ARGS ?=
 SEED ?= 1
 HOSTS ?= 50
 PUSHES ?= 1000
@@ -42,9 +44,13 @@ packages: ## Debian or Ubuntu packages for building and booting kernels (says wh
 	@tools/install-packages.sh python kernel guest
 
 .PHONY: demo
-demo: setup ## measure a real kernel against a patched one (KERNEL_TREE=DIR for another tree, ISOLATION=none where nothing isolates)
+demo: demo-suite setup ## measure a real kernel against a patched one (SUITE=NAME for another suite, KERNEL_TREE=DIR for another tree, ISOLATION=none where nothing isolates)
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
-	@ISOLATION="$(ISOLATION)" tools/demo.sh "$(KERNEL_TREE)"
+	@ISOLATION="$(ISOLATION)" SUITE="$(SUITE)" tools/demo.sh "$(KERNEL_TREE)"
+
+.PHONY: demo-suite
+demo-suite:
+	@tools/demo_suite.sh "$(SUITE)"
 
 .PHONY: lint
 lint: setup ## ruff, mypy, import-linter, shellcheck, the workflows' checks, the catalogue's own
@@ -82,9 +88,19 @@ test-as-user: setup ## the tests that depend on the user, as an ordinary one (ro
 	@tools/test-as-user.sh $(TEST_ARGS)
 
 .PHONY: calibrate
-calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md (about an hour a seed: SEEDS='1 2 3'; PART=4 for one draw in four)
+calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md and -watching.md (about an hour a seed: SEEDS='1 2 3'; PART=4 for one draw in four)
 	@tools/install-benchstat.sh
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
+	$(MAKE) calibrate-watching
+
+.PHONY: calibrate-watching
+calibrate-watching: setup ## the same of steps in histories alone, beside Otava and SPA; writes docs/calibration-watching.md (SEEDS, PART as above)
+	@tools/install-neighbours.sh
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/calibrate --watching --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
+
+.PHONY: measure-watching
+measure-watching: setup ## CPU time of all steps of 3,000 series of 5,000 points, and of one new revision of them
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/measure_watching.py
 
 .PHONY: mutants
 mutants: setup ## break parsers, comparing and statistics line by line and list what no test notices (hours; goes on where it was stopped; MUTANTS='cliffwatch.comparing.exact.*' for a part)
@@ -121,6 +137,11 @@ break: setup ## kill worker, service and PostgreSQL 200 times with jobs in fligh
 followed-branch: setup ## what building costs on a followed branch: ten commits to one BPF file (FOLLOWED_ARGS=--seed N)
 	@tools/install-packages.sh python kernel source
 	$(BIN)/python tools/followed_branch.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" $(FOLLOWED_ARGS)
+
+.PHONY: planted-history
+planted-history: setup ## 40 commits on a real kernel, three of which are slower, and a bisection that has to name them (about half an hour; SEED=N, PLANTED_ARGS='--patches DIR')
+	@tools/install-packages.sh python kernel guest source
+	$(BIN)/python tools/planted_history "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" --seed $(SEED) --bisect --out "planted-history-$(SEED)" $(PLANTED_ARGS)
 
 .PHONY: backup-test
 backup-test: setup ## back a service up while runs come in, restore it, and hold the copy's samples against the original's
@@ -182,6 +203,8 @@ wheels-test: wheels ## install the wheels into an empty environment and start wh
 .PHONY: lock
 lock: setup ## pin the requirements anew, with hashes
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
+	for name in otava spa; do \
+	  $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package cliffwatch \
 	  --all-extras --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt
 	for part in runner service; do \

@@ -3,7 +3,7 @@
 A row is one metric of one case. Boots with samples are made of columns, and columns of boots, where somebody asks for them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, overload
@@ -67,19 +67,48 @@ class Columns(NamedTuple):
             readings=None if readings is None else [readings[value] for value in np.flatnonzero(chosen).tolist()],
         )
 
+    def followed_by(self, others: Sequence["Columns"]) -> "Columns":
+        """Those of further arms after these: their rows and their boots come later, so that no place means two of them."""
+        arms = (self, *others)
+        values = np.cumsum([0, *(len(arm.values) for arm in arms)])
+        boots = np.cumsum([0, *(len(arm.boots.index) for arm in arms)])
+        any_layouts = any(arm.boots.layouts for arm in arms)
+        return Columns(
+            boots=BootTable(
+                index=np.concatenate([arm.boots.index for arm in arms]),
+                block=np.concatenate([arm.boots.block for arm in arms]),
+                confirms=np.concatenate([arm.boots.confirms for arm in arms]),
+                layouts=tuple(each for arm in arms for each in arm.boots.layouts or (None,) * len(arm.boots.index))
+                if any_layouts
+                else (),
+            ),
+            keys=[key for arm in arms for key in arm.keys],
+            starts=np.concatenate(
+                [*(arm.starts[:-1] + first for arm, first in zip(arms, values, strict=False)), values[-1:]]
+            ),
+            values=np.concatenate([arm.values for arm in arms]),
+            resolutions=np.concatenate([arm.resolutions for arm in arms]),
+            places=np.concatenate([arm.places + first for arm, first in zip(arms, boots, strict=False)]),
+            readings=[each for arm in arms for each in arm.readings or [()] * len(arm.values)]
+            if any(arm.readings is not None for arm in arms)
+            else None,
+        )
+
     def row_of_values(self) -> Places:
         """The row of each value, (values,)."""
         return np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
 
 
 class BootsOfColumns(Sequence[Boot]):
-    """Boots of columns, none of which any outcome is known; they are made when one of them is looked at.
+    """Boots of columns; they are made when one of them is looked at.
 
-    `order` is the place of each value, (values,), among the samples of its boot.
+    `order` is the place of each value, (values,), among the samples of its boot; `outcomes` are those of each boot, none where they
+    are not known.
     """
 
-    def __init__(self, columns: Columns, order: Places) -> None:
+    def __init__(self, columns: Columns, order: Places, outcomes: Sequence[tuple[CaseOutcome, ...]] = ()) -> None:
         self.columns = columns
+        self.outcomes = outcomes
         self._order = order
 
     @cached_property
@@ -100,10 +129,24 @@ class BootsOfColumns(Sequence[Boot]):
             )
             samples[int(columns.places[number])].append(sample)
         layouts = boots.layouts or (None,) * len(self)
+        outcomes = self.outcomes or ((),) * len(self)
         return tuple(
-            Boot(index=index, block=block, samples=tuple(of_boot), stage="confirm" if late else "screen", layout=layout)
-            for index, block, of_boot, late, layout in zip(
-                boots.index.tolist(), boots.block.tolist(), samples, boots.confirms.tolist(), layouts, strict=True
+            Boot(
+                index=index,
+                block=block,
+                samples=tuple(of_boot),
+                outcomes=ended,
+                stage="confirm" if late else "screen",
+                layout=layout,
+            )
+            for index, block, of_boot, ended, late, layout in zip(
+                boots.index.tolist(),
+                boots.block.tolist(),
+                samples,
+                outcomes,
+                boots.confirms.tolist(),
+                layouts,
+                strict=True,
             )
         )
 
@@ -131,8 +174,23 @@ class BootsOfColumns(Sequence[Boot]):
 
 def outcomes_of(boots: Sequence[Boot]) -> Iterator[CaseOutcome]:
     """How the cases of all boots ended."""
-    if not isinstance(boots, BootsOfColumns):
-        yield from (outcome for boot in boots for outcome in boot.outcomes)
+    for of_boot in _outcomes(boots):
+        yield from of_boot
+
+
+def bad_outcomes_of(boots: Sequence[Boot]) -> Iterator[CaseOutcome]:
+    """Those that are not ok. Boots in which all is well share their outcomes as a rule, which are looked through once then."""
+    good: tuple[CaseOutcome, ...] | None = None
+    for of_boot in _outcomes(boots):
+        if of_boot is good:
+            continue
+        bad = [outcome for outcome in of_boot if outcome.status != "ok"]
+        good = good if bad else of_boot
+        yield from bad
+
+
+def _outcomes(boots: Sequence[Boot]) -> Iterable[tuple[CaseOutcome, ...]]:
+    return boots.outcomes if isinstance(boots, BootsOfColumns) else (boot.outcomes for boot in boots)
 
 
 def columns_of(boots: Sequence[Boot]) -> Columns:

@@ -9,7 +9,7 @@ Mode = Literal["walltime", "icount"]
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
-CaseStatus = Literal["ok", "failed", "panic", "timeout", "unsupported", "not-run"]
+CaseStatus = Literal["ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run"]
 
 
 COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode", "go")
@@ -24,12 +24,24 @@ GUEST_CPUS = "guest-cpus"
 """The parameter of a case that asks its guest for a number of CPUs."""
 
 
+OF_OBJECT = "program"
+"""The last parameter of what is measured of each BPF program of an object: a plan has the object alone, whose programs are known once it is
+opened.
+"""
+
+
 class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 
     suite: str
     benchmark: str
     params: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def planned(self) -> "CaseKey":
+        """The case of the plan that this belongs to: of an object's program the object, else itself."""
+        whole = self.params[:-1] if self.params and self.params[-1][0] == OF_OBJECT else self.params
+        return self if whole is self.params else CaseKey(self.suite, self.benchmark, whole)
 
     def __str__(self) -> str:
         return "/".join([self.benchmark, *(f"{name}={value}" for name, value in self.params)])
@@ -55,7 +67,8 @@ class Sample(NamedTuple):
 class CaseOutcome:
     """How one case of one boot ended.
 
-    `status`: ok; failed (ran and gave nothing that can be believed), panic (the kernel died in it), timeout, unsupported
+    `status`: ok; failed (ran and gave nothing that can be believed), refused (the kernel does not take the BPF program), panic (the kernel
+    died in it), timeout, unsupported
     (the tree is older than the benchmark, or a suite's program says that it cannot be measured there), not-run. `reason` is for the developer; empty when ok.
     """
 
@@ -87,13 +100,14 @@ class MetricTraits:
     `assume` is "exact" where equal kernels give equal values up to `repeatability` (a fraction: the largest relative
     difference seen between boots of one kernel), else "nothing". `primary` metrics decide the verdict of their case; the
     others are derived from them or explain them. `better` is None where nobody said which way is better: a change is then
-    reported and not judged.
+    reported and not judged. `empty_loop` names the benchmark whose case with the same parameters runs the loop alone; empty where none does.
     """
 
     better: Better | None
     assume: Assume
     repeatability: float = 0.0
     primary: bool = True
+    empty_loop: str = ""
 
 
 class Assumed(NamedTuple):

@@ -33,6 +33,7 @@ PAGES = {
     "series-list": Named("local-storage", "/series"),
     "regressions": Named("Alert quality", "/regressions?state=all"),
     "regression": Named("Comments", links=("/regressions?state=acknowledged", r"/regressions/[0-9a-f]{32}")),
+    "branches": Named("Fresh comparisons", "/branches"),
     "runs": Named("emulator-1", "/runs"),
     "run": Named("NULL pointer dereference", links=("/runs", r"/runs/[0-9a-f]{32}")),
     "boot": Named("Outputs", links=("/revisions/9f1083cd5ad7", r"/runs/[0-9a-f]{32}", "/boots/2")),
@@ -46,6 +47,14 @@ PAGES = {
     "suites": Named("Task local storage", "/suites"),
     "suite": Named("icount", "/suites/local-storage"),
     "revision": Named("Compare with the nearest", "/revisions/e975db19874b"),
+    "platforms": Named(
+        "on every platform",
+        "/platforms?revision=e975db19874b&suite=local-storage&benchmark=local-storage-cache-seq-get",
+    ),
+    "search": Named("Take the local storage lookup", "/search?q=local+storage+lookup"),
+    "search-none": Named("Nothing here is called so", "/search?q=1234567abcdef"),
+    "measure": Named("Ask for a measurement", "/measure?head=e975db19874b"),
+    "subscriptions": Named("All news", "/subscriptions"),
     "sign-in": Named("Token", "/sign-in"),
     "unknown": Named("no revision 7654321", "/compare/1234567...7654321", status=404),
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cliffwatch.catalogue.load import Catalogue
-from cliffwatch.catalogue.suite import Benchmark, CaseSpec, IcountTraits, Length, Release, Suite
+from cliffwatch.catalogue.suite import EMPTIED, Benchmark, CaseSpec, IcountTraits, Length, Release, Suite
 
 ALL = "all"
 """Every suite of the catalogue, where suites are named."""
@@ -58,8 +58,10 @@ def support(benchmark: Benchmark, offered: frozenset[str], release: Release) -> 
     """
     if benchmark.until is not None and release >= benchmark.until:
         return Unsupported(f"until {_shown(benchmark.until)}: {benchmark.until_reason}")
-    if benchmark.name in offered:
+    if benchmark.offered_as in offered:
         return Supported()
+    if benchmark.loop_of:
+        return Unsupported(f"the lookups of {benchmark.loop_of} cannot be taken out in this tree")
     since = f"{'about ' if benchmark.since_uncertain else ''}{_shown(benchmark.since)}"
     if release < benchmark.since:
         return Unsupported(f"came with linux {since}")
@@ -74,7 +76,7 @@ def _shown(release: Release) -> str:
 
 def discovered_suite(offered: Sequence[str], catalogue: Catalogue, args: Sequence[str] = ()) -> Suite:
     """A suite of the benchmarks that only this tree has: each with its defaults or with `args`, parsed by the kind of its lines."""
-    unknown = [name for name in offered if catalogue.benchmark(name) is None]
+    unknown = [name for name in offered if catalogue.benchmark(name) is None and not name.startswith(EMPTIED)]
     return Suite(
         name=DISCOVERED,
         title="Benchmarks of this tree that the catalogue does not know",

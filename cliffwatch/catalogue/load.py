@@ -43,13 +43,18 @@ class Catalogue:
             unknown = traits_of_unknown(metric, unit)
             # What a program prints and its suite does not declare decides nothing.
             return unknown if suite is None or suite.program is None else replace(unknown, primary=False)
+        loop = benchmark.empty_loop
         primary = shape.primary if benchmark.primary is None else metric == benchmark.primary
         spec = suite.metrics.get(metric)
+        if spec is not None and spec.counted:
+            return MetricTraits(better=shape.better, assume="exact", primary=primary)
         if mode == "icount" and benchmark.icount.assume == "exact" and not (spec is not None and spec.noisy):
             measured = self.repeatability.of(case, metric)
             repeatability = benchmark.icount.repeatability if measured is None else measured
-            return MetricTraits(better=shape.better, assume="exact", repeatability=repeatability, primary=primary)
-        return MetricTraits(better=shape.better, assume="nothing", primary=primary)
+            return MetricTraits(
+                better=shape.better, assume="exact", repeatability=repeatability, primary=primary, empty_loop=loop
+            )
+        return MetricTraits(better=shape.better, assume="nothing", primary=primary, empty_loop=loop)
 
 
 def read_catalogue(folder: Path) -> tuple[Catalogue, tuple[CatalogueError, ...]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, field
 
@@ -20,7 +20,7 @@ from cliffwatch.catalogue.suite_file import (
     option,
     shown,
 )
-from cliffwatch.samples import Better
+from cliffwatch.samples import Assume, Better
 
 FileName = Annotated[
     str,
@@ -50,28 +50,40 @@ _ONE_CASE = SweepTable(profiles=["smoke", "standard", "full"])
 
 
 class ProgramTable(Table, frozen=True, kw_only=True):
-    """What the suite's cases run: how it is built, its file, what it needs beside it, and the form of its lines."""
+    """What the suite's cases run: how it is built, its file, what it needs beside it, the form of its lines, and the parameter that names
+    BPF objects of the tree's selftests.
+    """
 
     build: str = ""
     run: FileName
     files: list[FileName] = field(default_factory=list)
     output: OutputForm
+    reads_data: bool = False
+    objects: str | None = None
 
     @property
     def program(self) -> Program:
-        return Program(build=self.build.strip(), run=self.run, files=tuple(self.files), output=self.output)
+        return Program(
+            build=self.build.strip(),
+            run=self.run,
+            files=tuple(self.files),
+            output=self.output,
+            reads_data=self.reads_data,
+            objects=self.objects,
+        )
 
 
 class DeclaredMetricTable(Table, frozen=True, kw_only=True):
     """A metric that the program prints, in any unit. `primary` metrics decide; where none is marked all do. Of an `optional` one nobody is told
-    where it is not printed. `assume` says of this metric alone that its values do not repeat where instructions are counted.
+    where it is not printed. `assume` is of this metric alone: "nothing" where its values do not repeat though instructions are counted, "exact"
+    where they are counted in every mode.
     """
 
     unit: Unit
     better: Better
     primary: bool = False
     optional: bool = False
-    assume: Literal["nothing"] | None = None
+    assume: Assume | None = None
 
 
 class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
@@ -83,6 +95,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
     args: list[Word] = field(default_factory=list)
     min_cpus: int = 1
     icount: IcountTable = _NOISY
+    empty_loop: str = ""
     sweep: list[SweepTable] = field(default_factory=list)
 
     @property
@@ -103,6 +116,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
             primary=None,
             icount=IcountTraits(assume=self.icount.assume, repeatability=self.icount.repeatability),
             cases=tuple(case for sweep in self.sweeps for case in self._cases(sweep)),
+            empty_loop=self.empty_loop,
         )
 
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:
@@ -150,6 +164,7 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
                 primary=each.primary,
                 optional=each.optional,
                 noisy=each.assume == "nothing",
+                counted=each.assume == "exact",
             )
             for name, each in self.metrics.items()
         }

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
-from cliffwatch.catalogue.program_file import ProgramSuiteFile
+from cliffwatch.catalogue.program_file import ProgramBenchmarkTable, ProgramSuiteFile
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.catalogue.suite_file import BenchmarkTable, SuiteFile, SweepTable, shown
 from cliffwatch.catalogue.toml_lines import line_of
@@ -61,6 +61,7 @@ def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
 
 def _contradictions(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
     """What no type can say: kinds that exist, and parts of the file that must fit each other."""
+    yield from _of_loops(document)
     if isinstance(document, ProgramSuiteFile):
         yield from _of_program(document)
         return
@@ -82,12 +83,33 @@ def _of_program(document: ProgramSuiteFile) -> Iterator[Fault]:
         words = map(str, (*benchmark.args, *(word for sweep in benchmark.sweeps for word in sweep.args)))
         if any(not word.isprintable() for word in words):
             yield Fault((*place, "args"), "'args' has a line break, a tab or another character that does not print")
+        yield from _of_objects(document.program.objects, benchmark.sweeps, place)
     if not document.benchmark:
         yield Fault((), "'benchmark' is empty: a suite has at least one")
     if not document.metrics:
         yield Fault(
             ("metrics",), "a suite with a program says which metrics it prints: at least one, with unit and better"
         )
+
+
+def _of_loops(document: SuiteFile | ProgramSuiteFile) -> Iterator[Fault]:
+    """An empty loop is another benchmark of the suite that prints the same metrics; nothing is the loop of a loop."""
+    benchmarks: Sequence[BenchmarkTable | ProgramBenchmarkTable] = document.benchmark
+    known = {each.name: each for each in benchmarks}
+    for index, benchmark in enumerate(benchmarks):
+        loop, place = known.get(benchmark.empty_loop), ("benchmark", index, "empty_loop")
+        if not benchmark.empty_loop:
+            continue
+        if loop is None or loop is benchmark or loop.empty_loop:
+            yield Fault(place, f"'empty_loop' is {benchmark.empty_loop!r}; it must be another benchmark of this suite")
+        elif isinstance(benchmark, BenchmarkTable) and isinstance(loop, BenchmarkTable) and benchmark.kind != loop.kind:
+            yield Fault(place, f"'{loop.name}' is of the kind '{loop.kind}', so that its metrics are others")
+
+
+def _of_objects(param: str | None, sweeps: Sequence[SweepTable], place: Place) -> Iterator[Fault]:
+    """A suite that measures objects names them in every sweep."""
+    if param is not None and any(param not in sweep.params for sweep in sweeps):
+        yield Fault(place, f"a sweep of it has no parameter '{param}', which [program] says names the objects")
 
 
 def _of_kind(benchmark: BenchmarkTable, place: Place) -> Iterator[Fault]:

@@ -15,12 +15,18 @@ PROFILES: tuple[Profile, ...] = ("smoke", "standard", "full")
 SETUP_SECONDS = 2
 """Guest seconds that a case takes besides its measured ones, on average: loading programs, filling maps."""
 
+EMPTIED = "empty-loop:"
+"""Before the name of a benchmark that a bench without lookups offers."""
+
 Release = tuple[int, int]
 """A kernel release as (major, minor)."""
 
 
-OutputForm = Literal["go-bench", "bench"]
-"""The form of the lines that a suite's own program prints: the Go benchmark format, or those of the kernel's bench."""
+OutputForm = Literal["go-bench", "bench", "veristat"]
+"""The form of the lines that a suite's own program prints: the Go benchmark format, those of the kernel's bench, or those of veristat."""
+
+EVERY_OBJECT = "*"
+"""A parameter's value that stands for all BPF objects that no other case names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +34,8 @@ class MetricSpec:
     """A metric of a suite: its unit, and which way is better.
 
     `primary` says that it decides the verdict of its cases, of suites with a program of their own: of others the kinds say it. `optional`
-    says that not every case of such a suite prints it, `noisy` that it does not repeat, whatever its benchmark does.
+    says that not every case of such a suite prints it, `noisy` that it does not repeat, whatever its benchmark does, `counted` that it is
+    counted in whichever mode it was measured.
     """
 
     unit: str
@@ -36,6 +43,7 @@ class MetricSpec:
     primary: bool = False
     optional: bool = False
     noisy: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +51,16 @@ class Program:
     """The program of a suite that does not run the kernel's bench.
 
     `build` is a command line that makes it in a copy of the suite's folder, empty where the folder has it already; `run` names its
-    file, `files` others that it needs beside it.
+    file, `files` others that it needs beside it. `reads_data` says that it makes use of the file of --data where there is one. `objects` is the parameter whose values name BPF objects: they and veristat come from
+    the selftests of the tree, and lie beside the program too; None of a program that takes nothing of the tree.
     """
 
     build: str
     run: str
     files: tuple[str, ...]
     output: OutputForm
+    reads_data: bool = False
+    objects: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +117,9 @@ class Benchmark:
 
     `kind` is None where the catalogue does not know it and the lines will tell. `since` is the release that brought it,
     `until` the first one in which it cannot work any more. `primary` names the metric that decides.
+
+    `empty_loop` names the benchmark of this suite that runs the loop alone, whose times are subtracted. `loop_of` names the one of bench
+    that this is the loop of: bench is built a second time for it, with the lookups taken out of the BPF program.
     """
 
     name: str
@@ -119,6 +133,13 @@ class Benchmark:
     primary: str | None
     icount: IcountTraits
     cases: tuple[CaseSpec, ...]
+    empty_loop: str = ""
+    loop_of: str = ""
+
+    @property
+    def offered_as(self) -> str:
+        """Its name in the list of what a built bench offers."""
+        return f"{EMPTIED}{self.loop_of}" if self.loop_of else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +155,7 @@ class PlannedCase:
     """A case as a plan holds it. `argv` is everything after `bench` but -w and -d.
 
     `program` is what it runs instead of bench, with all of `argv`, and `metrics` what its suite declares of the values; both are empty of bench.
+    `emptied`: it runs the bench without lookups; `empty_loop`: see `Benchmark`.
     """
 
     key: CaseKey
@@ -148,6 +170,8 @@ class PlannedCase:
     program: Program | None = None
     metrics: Mapping[str, MetricSpec] = field(default_factory=dict, hash=False)
     guest: GuestNeeds = ANY_GUEST
+    emptied: bool = False
+    empty_loop: str = ""
 
     @property
     def guest_seconds(self) -> int:
@@ -208,6 +232,8 @@ def _planned(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Length)
         program=suite.program,
         metrics={} if suite.program is None else suite.metrics,
         guest=case.guest,
+        emptied=bool(benchmark.loop_of),
+        empty_loop=benchmark.empty_loop,
     )
 
 

@@ -131,6 +131,8 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     args: list[Word] = []
     min_cpus: int = 1
     icount: IcountTable
+    empty_loop: str = ""
+    loop_of: str = ""
     sweep: list[SweepTable]
 
     @property
@@ -147,6 +149,8 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
             primary=self.primary,
             icount=IcountTraits(assume=self.icount.assume, repeatability=self.icount.repeatability),
             cases=tuple(case for sweep in self.sweep for case in self._cases(sweep)),
+            empty_loop=self.empty_loop,
+            loop_of=self.loop_of,
         )
 
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:
@@ -156,7 +160,11 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
         for params, guest in itertools.product(sweep.combinations(), sweep.guest.guests):
             yield CaseSpec(
                 params=(*shown(params), *guest.params),
-                argv=(*fixed, *(word for param, value in params for word in option(param, value, _SHORT)), self.name),
+                argv=(
+                    *fixed,
+                    *(word for param, value in params for word in option(param, value, _SHORT)),
+                    self.loop_of or self.name,
+                ),
                 profiles=profiles,
                 memory_mib=sweep.memory_mib,
                 min_cpus=min_cpus,

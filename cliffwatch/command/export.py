@@ -27,9 +27,10 @@ from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import format_bencher, too_long_for_bencher
 from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.exports.kcidb import ORIGIN, Reported, format_kcidb, reported_of_record
+from cliffwatch.reports.exports.matrix import Layout, format_matrix
 from cliffwatch.samples import Arm
 
-FORMATS = ("go-bench", "csv", "parquet", "bmf", "kcidb")
+FORMATS = ("go-bench", "csv", "parquet", "bmf", "kcidb", "matrix")
 CONTROL = "control"
 
 T = TypeVar("T")
@@ -46,6 +47,15 @@ class _Source:
     record: RunRecord | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """A format, with what is asked of those that take something: `layout` is of a matrix alone."""
+
+    name: str
+    origin: str
+    layout: Layout | None
+
+
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="go-bench", show_default=True)
@@ -56,18 +66,33 @@ class _Source:
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write to.")
 @click.option("--origin", default="cliffwatch", show_default=True, help="Name of the CI system in a KCIDB report.")
-def export(run: Path, format_: str, arm: tuple[str, ...], out: Path | None, origin: str) -> NoReturn:
+@click.option("--down", metavar="PARAM", help="Of a matrix: the parameter whose values are its rows, such as threads.")
+@click.option("--across", metavar="PARAM", help="Of a matrix: the parameter whose values are its columns, such as map.")
+@click.option("--metric", help="Of a matrix: the metric in its cells. Default: those that decide.")
+def export(
+    run: Path,
+    format_: str,
+    arm: tuple[str, ...],
+    out: Path | None,
+    origin: str,
+    down: str | None,
+    across: str | None,
+    metric: str | None,
+) -> NoReturn:
     """Export every sample of RUN: a result directory, or a file of an import format.
 
     `benchstat -col arm FILE` compares the arms of go-bench. csv and parquet hold all that a comparison needs; `cliffwatch compare FILE`
-    answers as for RUN, of go-bench too. bmf is for Bencher and has one arm's medians, kcidb for the database of kernelci.org.
+    answers as for RUN, of go-bench too. bmf is for Bencher and has one arm's medians, kcidb for the database of kernelci.org. matrix is for people:
+    tables of Markdown with one parameter down and another across.
     """
     refuse_unwritable(out)
-    source = _known(_unfit(format_, origin, out) or _read(run))
+    form = _known(_form(format_, origin, (down, across, metric), out))
+    source = _known(_read(run))
     chosen = _known(_chosen(source, format_, arm))
+    _known(_without_cells(source, chosen, form))
     try:
         with _target(out) as file:
-            _write(file, source, chosen, format_, origin)
+            _write(file, source, chosen, form)
     except OSError as error:
         message = f"the export cannot be written: {error}"
         failure = Failure(whose="host", message=message, next_step="make room and export again")
@@ -112,7 +137,9 @@ def _chosen(source: _Source, format_: str, named: Sequence[str]) -> list[Arm] | 
     return [arm for name, arm in source.arms.items() if (name in named if named else name not in left_out)]
 
 
-def _unfit(format_: str, origin: str, out: Path | None) -> Failure | None:
+def _form(
+    format_: str, origin: str, matrix: tuple[str | None, str | None, str | None], out: Path | None
+) -> _Form | Failure:
     if format_ == "kcidb" and not ORIGIN.fullmatch(origin):
         return wrong_usage(
             f"'{origin}' is no origin of KCIDB", "use small letters, digits and underscores: --origin NAME"
@@ -121,7 +148,31 @@ def _unfit(format_: str, origin: str, out: Path | None) -> Failure | None:
         return no_parquet()
     if format_ == "parquet" and out is None and sys.stdout.isatty():
         return wrong_usage("Parquet is nothing for a terminal", "name a file: --out FILE")
-    return None
+    layout = _layout(format_, *matrix)
+    return layout if isinstance(layout, Failure) else _Form(name=format_, origin=origin, layout=layout)
+
+
+def _layout(format_: str, down: str | None, across: str | None, metric: str | None) -> Layout | Failure | None:
+    if format_ != "matrix" and (down or across or metric):
+        return wrong_usage("--down, --across and --metric are of a matrix", "add --format matrix")
+    if format_ != "matrix":
+        return None
+    if not down or not across or down == across:
+        return wrong_usage("a matrix has two parameters", "name them: --down threads --across map")
+    return Layout(down=down, across=across, metric=metric)
+
+
+def _without_cells(source: _Source, arms: Sequence[Arm], form: _Form) -> Failure | None:
+    """Why a matrix would be empty."""
+    if form.layout is None or _text(source, arms, form):
+        return None
+    samples = [sample for arm in arms for boot in arm.boots for sample in boot.samples]
+    params = ", ".join(dict.fromkeys(name for sample in samples for name, _ in sample.case.params)) or "none"
+    metrics = ", ".join(dict.fromkeys(sample.metric for sample in samples)) or "none"
+    return wrong_usage(
+        f"no case of {source.name} has both {form.layout.down} and {form.layout.across} with a value of what was asked for",
+        f"parameters there: {params}; metrics: {metrics}",
+    )
 
 
 @contextmanager
@@ -151,14 +202,14 @@ def _umask() -> int:
     return mask
 
 
-def _write(file: IO[bytes], source: _Source, arms: Sequence[Arm], format_: str, origin: str) -> None:
-    if format_ == "csv":
+def _write(file: IO[bytes], source: _Source, arms: Sequence[Arm], form: _Form) -> None:
+    if form.name == "csv":
         for piece in csv_lines(_rows(source, arms)):
             file.write(piece)
-    elif format_ == "parquet":
+    elif form.name == "parquet":
         write_parquet(file, _rows(source, arms))
     else:
-        file.write(_text(source, arms, format_, origin).encode(errors="replace"))
+        file.write(_text(source, arms, form).encode(errors="replace"))
 
 
 def _rows(source: _Source, arms: Sequence[Arm]) -> Iterator[list[TableRow]]:
@@ -166,17 +217,23 @@ def _rows(source: _Source, arms: Sequence[Arm]) -> Iterator[list[TableRow]]:
         yield from rows_of_arm(source.run, arm, arm.boots, source.settings)
 
 
-def _text(source: _Source, arms: Sequence[Arm], format_: str, origin: str) -> str:
+def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
     traits = assumed_traits(arms, load_catalogue().traits)
-    if format_ == "kcidb":
+    if form.layout is not None:
+        tables = (
+            format_matrix(arm, form.layout, lambda case, metric, unit: traits(case, metric, unit, None).primary)
+            for arm in arms
+        )
+        return "\n".join(filter(None, tables))
+    if form.name == "kcidb":
         record = source.record
         reported = (
-            Reported(origin=origin, run=source.run)
+            Reported(origin=form.origin, run=source.run)
             if record is None
-            else reported_of_record(record, source.run, origin)
+            else reported_of_record(record, source.run, form.origin)
         )
         return format_kcidb(arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary)
-    if format_ == "bmf":
+    if form.name == "bmf":
         click.echo(f"cliffwatch: {_lost_in_bencher(arms[0])}", err=True)
         return format_bencher(arms[0])
     of_run = tuple(source.arms.values())

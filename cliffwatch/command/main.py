@@ -1,6 +1,7 @@
 """The one `cliffwatch` command, put together from what is installed."""
 
 import gc
+import os
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,6 +22,11 @@ OWN = ("compare", "export", "parse", "suites")
 """Subcommands of this distribution, each the function of a module of its name: they run without a look at all that is installed."""
 
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""For numpy, before anything loads it. Its products are small here: threads that wait for one another on busy cores take up to twenty times as
+long as one."""
+
+
 class InstalledCommands(click.RichGroup):
     """Finds subcommands in the entry-point group and imports only the one that is called.
 
@@ -30,6 +36,7 @@ class InstalledCommands(click.RichGroup):
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         style_help()
+        os.environ.setdefault(*ONE_THREAD)
         return super().main(*arguments, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
-from cliffwatch.comparing.absent import failed_everywhere, left_out, one_sided
+from cliffwatch.comparing.absent import failed_everywhere, left_out, lost_first, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
 from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
+from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
 from cliffwatch.comparing.noisy import FamilyError, judge_family
-from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, rows_of
+from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.validity import (
     different_environments,
@@ -85,17 +86,15 @@ def _unlike(base: Arm, head: Arm) -> Failure | None:
 
 def _paired(base: Arm, head: Arm, traits: Traits, mode: Mode | None) -> Sequence[Row]:
     rows = list(rows_of(columns_of(base.boots), columns_of(head.boots), traits, mode))
-    return without_failed_boots(rows, base, head)
+    return with_rows_less_loops(without_failed_boots(rows, base, head))
 
 
 def _set_of(
     pair: _Pair, judged: _Judged, itself: ComparisonSet | None, mode: Mode | None, method: Method
 ) -> ComparisonSet:
     base, head, rows = pair.base, pair.head, pair.rows
-    comparisons = [
-        *judged.comparisons,
-        *failed_everywhere(base, head, {row.case for row in rows}, mode, method),
-    ]
+    measured = {case for row in rows for case in (row.case, row.case.planned)}
+    comparisons = [*judged.comparisons, *failed_everywhere(base, head, measured, mode, method)]
     reported = comparisons if itself is None else _checked_by_control(comparisons, itself)
     return ComparisonSet(
         base=_side(base),
@@ -104,8 +103,8 @@ def _set_of(
         mode=mode,
         notable=method.threshold("exact" if mode == "icount" else "nothing"),
         alpha=method.alpha,
-        rows=tuple(reported),
-        left_out=left_out(base, head),
+        rows=lost_first(reported),
+        left_out=left_out(base, head, measured),
         means=tuple(means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None])),
         control=None if itself is None else _control(itself),
         sweeps=_sweeps(reported),
@@ -144,7 +143,7 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
         share = SECONDARY_SHARE if not primary else 1 - SECONDARY_SHARE
         if not family:
             continue
-        noisy = [paired[index][1] for index in family]
+        noisy = in_one_table([paired[index][1] for index in family])
         decided, open_rows = judge_family(
             [draft_of(row, pair.platform, mode, method) for pair, row in (paired[index] for index in family)],
             noisy,

@@ -11,7 +11,7 @@ from cliffwatch.catalogue import installed
 from cliffwatch.comparing.compare import compare, compare_arms
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environment_differences import assumed_traits, case_traits
-from cliffwatch.comparing.overhead import compare_less
+from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.failure import Failure, wrong_usage
@@ -81,8 +81,14 @@ def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
         return compare_arms(sides.base, (sides.head, *sides.further), traits, method, control=sides.control)
     if sides.further:
         return wrong_usage("an empty loop is subtracted from two arms, and there are more", "name two of them")
+    traits = _without_loops(traits)
     less = compare_less(sides.base, sides.head, sides.loop, compared)
     return less if isinstance(less, Failure) else (less,)
+
+
+def _without_loops(traits: Traits) -> Traits:
+    """Traits by which nothing more is subtracted of what is less a loop already."""
+    return lambda case, metric, unit, mode: replace(traits(case, metric, unit, mode), empty_loop="")
 
 
 def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:

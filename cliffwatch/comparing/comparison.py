@@ -26,7 +26,10 @@ DECIDED: frozenset[Verdict] = frozenset({*CHANGES, "unchanged"})
 TROUBLED: tuple[Verdict, ...] = ("failed", "missing", "invalid")
 """Verdicts on rows in which nothing could be compared."""
 
-METHOD_VERSION = 4
+LESS_LOOP = "-less-loop"
+"""After the name of a metric of which the empty loop of its benchmark is subtracted."""
+
+METHOD_VERSION = 5
 """Raised when the same samples could get another verdict."""
 
 
@@ -132,6 +135,10 @@ class ComparisonSet:
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)
+
+    def table_rows(self) -> tuple[Comparison, ...]:
+        """Primary rows, each followed by itself less the empty loop where that was measured."""
+        return tuple(row for row in self.rows if row.primary or row.metric.endswith(LESS_LOOP))
 
     def changed_rows(self) -> tuple[Comparison, ...]:
         """Primary rows that report a change."""

@@ -41,4 +41,4 @@ def case_traits(catalogue: Traits, cpus: int, case: CaseKey, metric: str, unit: 
     if cpus == 1 or traits.assume != "exact":
         return traits
     repeatability = max(traits.repeatability, SEVERAL_CPUS_REPEATABILITY)
-    return MetricTraits(better=traits.better, assume="exact", repeatability=repeatability, primary=traits.primary)
+    return replace(traits, repeatability=repeatability)

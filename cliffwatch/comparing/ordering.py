@@ -5,12 +5,13 @@ Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that p
 
 import re
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED, Comparison
 from cliffwatch.comparing.thresholds import LIKELY, is_real
+from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
@@ -169,3 +170,22 @@ def reported_reach(rows: Iterable[Judged]) -> list[float]:
         for row in rows
         if row.verdict in CHANGES and row.ci_low is not None and row.ci_high is not None
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Rows that are listed, and in words how many are not; empty where all are."""
+
+    rows: Sequence[Comparison]
+    others: str
+
+
+def listed(rows: Sequence[Comparison]) -> Listed:
+    """All rows but the unchanged ones of BPF programs, of which a suite of objects has thousands."""
+    kept = [row for row in rows if row.verdict != "unchanged" or row.case.planned == row.case]
+    if len(kept) == len(rows):
+        return Listed(rows, "")
+    programs = {row.case for row in rows if row.verdict == "unchanged" and row.case.planned != row.case}
+    unlisted = counted(len(rows) - len(kept), "more row")
+    objects = counted(len({case.planned for case in programs}), "object")
+    return Listed(kept, f"{unlisted} of {counted(len(programs), 'program')} in {objects}: unchanged")

@@ -118,6 +118,25 @@ def _units(keys: Iterable[RowKey]) -> dict[tuple[CaseKey, str], set[str]]:
     return units
 
 
+def in_one_table(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows of several pairs of arms with all bases in one set of columns and all heads in one: what is worked out for many rows at once
+    takes them from there.
+    """
+    bases, heads = _in_one([row.base for row in rows]), _in_one([row.head for row in rows])
+    return [row._replace(base=base, head=head) for row, base, head in zip(rows, bases, heads, strict=True)]
+
+
+def _in_one(sides: Sequence[Side]) -> Sequence[Side]:
+    tables = {id(side.columns): side.columns for side in sides}
+    if len(tables) < 2:
+        return sides
+    first, *others = tables.values()
+    joined = first.followed_by(others)
+    ends = np.cumsum([0, *(len(each.values) for each in tables.values())]).tolist()
+    begins = dict(zip(tables, ends, strict=False))
+    return [Side(joined, side.first + begins[id(side.columns)], side.last + begins[id(side.columns)]) for side in sides]
+
+
 class Block(NamedTuple):
     """Rows with as many boots as each other, (rows,) their numbers: `places`, (rows, boots), are those of their values in the columns."""
 
@@ -126,7 +145,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(sides: Sequence[Side]) -> Iterator[Block]:
-    """Sides of one arm, those with as many boots together."""
+    """Sides in one set of columns, those with as many boots together."""
     first = np.array([side.first for side in sides], dtype=np.intp)
     counts = np.array([side.last for side in sides], dtype=np.intp) - first
     for count in sorted(set(counts.tolist())):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cliffwatch.catalogue.directions import is_timed
-from cliffwatch.columns import outcomes_of
+from cliffwatch.columns import bad_outcomes_of, outcomes_of
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.digits import ONE_STEP
 from cliffwatch.comparing.rows import Row, Side, blocks_of
@@ -70,7 +70,7 @@ def without_failed_boots(rows: Sequence[Row], base: Arm, head: Arm) -> Sequence[
 
 
 def _failures(arm: Arm) -> Counter[CaseKey]:
-    return Counter(each.case for each in outcomes_of(arm.boots) if each.status in _SHARED)
+    return Counter(each.case for each in bad_outcomes_of(arm.boots) if each.status in _SHARED)
 
 
 def _fair(

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from cliffwatch.formats.reading import Wrong, as_json, read_as
-from cliffwatch.formats.values import LARGEST_PLAN, Name, Part, Share
+from cliffwatch.formats.values import LARGEST_PLAN, Name, Part, Share, Text
 from cliffwatch.samples import Arm, Assume, Better, MetricTraits
 
 Declared = dict[tuple[str, str, str], MetricTraits]
@@ -15,7 +15,9 @@ Declared = dict[tuple[str, str, str], MetricTraits]
 
 
 class DeclaredTraits(Part, frozen=True, kw_only=True):
-    """What is declared of a metric of a benchmark, in the mode in which it was measured."""
+    """What is declared of a metric of a benchmark, in the mode in which it was measured; `empty_loop` names the benchmark that runs its loop
+    alone, empty where none does.
+    """
 
     suite: Name
     benchmark: Name
@@ -24,11 +26,16 @@ class DeclaredTraits(Part, frozen=True, kw_only=True):
     primary: bool
     assume: Assume
     repeatability: Share = 0.0
+    empty_loop: Text = ""
 
     @property
     def traits(self) -> MetricTraits:
         return MetricTraits(
-            better=self.better, assume=self.assume, repeatability=self.repeatability, primary=self.primary
+            better=self.better,
+            assume=self.assume,
+            repeatability=self.repeatability,
+            primary=self.primary,
+            empty_loop=self.empty_loop,
         )
 
 
@@ -58,6 +65,7 @@ def declared_setting(arms: Iterable[Arm]) -> str:
             primary=traits.primary,
             assume=traits.assume,
             repeatability=traits.repeatability,
+            empty_loop=traits.empty_loop,
         )
         for (suite, benchmark, metric), traits in declared.items()
     )

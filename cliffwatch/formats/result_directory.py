@@ -4,7 +4,7 @@ Reading is total: a directory of a newer format, a file that is missing or damag
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -53,7 +53,7 @@ def read_run(path: Path) -> Run | Failure:
         if isinstance(boot, Failure):
             return boot
         boots.setdefault(boot[0], []).append(boot[1])
-    arms = {arm.name: arm_of_record(record, arm, boots.get(arm.name, ())) for arm in record.arms}
+    arms = {arm.name: arm_of_record(record, arm, tuple(boots.get(arm.name, ()))) for arm in record.arms}
     return Run(path=path, record=record, arms=arms, stages=record.stages)
 
 
@@ -73,14 +73,14 @@ def _not_a_run(path: Path, wrong: Wrong) -> Failure:
     return _damaged(path / "run.json", str(wrong))
 
 
-def arm_of_record(record: RunRecord, about: ArmRecord, boots: Iterable[Boot]) -> Arm:
+def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) -> Arm:
     """An arm of run.json with its boots."""
     return Arm(
         name=about.name,
         label=about.label,
         mode=record.mode,
         platform=record.platform,
-        boots=tuple(boots),
+        boots=boots,
         facts=about.facts.texts(),
         failure=None if about.failure is None else about.failure.message,
         environment=comparable_environment(record, about),
@@ -183,7 +183,7 @@ class _Cases:
 
 
 def _in_order(rows: Iterable[R], cases: _Cases, order: Mapping[CaseKey, int]) -> list[R]:
-    return sorted(rows, key=lambda row: order.get(cases.of(row), 0))
+    return sorted(rows, key=lambda row: order.get(cases.of(row).planned, 0))
 
 
 def _read(path: Path, kind: type[D]) -> D | Failure:

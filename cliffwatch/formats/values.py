@@ -15,7 +15,8 @@ MOST_SAMPLES = 50_000
 """Of a boot."""
 
 MOST_READINGS = 100_000
-MOST_ARMS = 8
+MOST_ARMS = 16
+"""Of a run, base's second name among them: a knob of ten steps is swept in one."""
 
 LINE = r"^[^\x00-\x1f\x7f-\x9f]+(?![\s\S])"
 """A pattern: one line, nothing that a terminal would obey."""

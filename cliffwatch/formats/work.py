@@ -9,8 +9,9 @@ from cliffwatch.formats.setup import MOST_FILES, NO_SETUP, Image, Setup, SetupCo
 from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Part
 from cliffwatch.samples import Mode
 
-JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled"]
-Priority = Literal["person", "push", "backfill"]
+JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled", "given-back"]
+Priority = Literal["person", "push", "backfill", "watch"]
+"""In the order of their numbers in the database; how early each goes is for the service to say. `watch` is of fresh comparisons and bisections."""
 
 
 class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -22,7 +23,7 @@ class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What somebody asks to be measured on these targets: base..head of a tree, or the arms of its setup, whose files' contents come
-    along. A push or a backfill waits for people who wait.
+    along. Anything else waits for people who wait.
     """
 
     tree: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^(?:https?|git|ssh)://[^\s]+(?![\s\S])")]

@@ -24,6 +24,7 @@ from cliffwatch.pull_request.state import (
 from cliffwatch.pull_request.table import left_words, news_table, table_legend
 from cliffwatch.pull_request.verdict import PENDING, SHORT, pending_lines, progress_words, verdict, whereabouts
 from cliffwatch.reports.markdown import WIDTH, block, code, inert, length, word, wrapped
+from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 
 Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
 Status = Literal["queued", "in_progress", "completed"]
@@ -35,6 +36,9 @@ LONGEST = 60_000
 
 _TABLE_LINES = 60
 _MORE_LINES = 300
+_CASES = 50
+"""Of a library, in one table."""
+
 _URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%/?=&+,:;-]*)?")
 
 
@@ -129,7 +133,9 @@ def _body(state: PullRequestState, news: News) -> str:
     """Everything below the first line. What is cut off first are rows of the folds, from the end."""
     lines = [*_top(state, news)]
     rows = news.changed()
-    table = news_table(news, rows, most=_TABLE_LINES) if rows else None
+    table = news_table(news, rows, most=_TABLE_LINES) if rows and not state.by_unit else None
+    if state.by_unit:
+        lines += _by_unit(news)
     if table is not None:
         lines += [*table.lines, "", wrapped(table_legend(rows)), ""]
     lines += changed_curves(news)
@@ -147,6 +153,15 @@ def _body(state: PullRequestState, news: News) -> str:
             room -= length(text) + 2
     parts += _everything(state, room)
     return inert("\n".join([*lines, *parts, *ending]).strip("\n")) + "\n"
+
+
+def _by_unit(news: News) -> list[str]:
+    """A table a unit of every target, with all cases: a library has few."""
+    lines: list[str] = []
+    for target, measured in zip(news.targets, news.measured, strict=True):
+        boots = counted(measured.compared.base.boots, "boot")
+        lines += [f"On {word(target.name)}, {boots} of each side:", "", *unit_tables(measured.compared, most=_CASES)]
+    return [*lines, wrapped(UNIT_LEGEND), ""] if lines else []
 
 
 def _top(state: PullRequestState, news: News) -> list[str]:

@@ -19,24 +19,29 @@ Everything has a default, which a repository without the file gets:
     mode = "walltime"
     platform = "amd-rome"               # runs-on is then ["self-hosted", "cliffwatch", "amd-rome"]
 
+    [kernel]                            # of a Go library: the kernel on which its revisions are measured
+    tree = "https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git"
+    revision = "v6.12"                  # a tag, a branch or a whole hash
+
     [trust]                             # whose pull requests are measured without a maintainer's word
     associations = ["OWNER", "MEMBER", "COLLABORATOR"]
     authors = []                        # logins
+
+A Go library's suites are ["cilium-ebpf"] unless the file names others.
 """
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from cliffwatch.catalogue.suite import PROFILES, Profile
-from cliffwatch.catalogue.toml_lines import line_of
-from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.pull_request.policy_reader import PolicyReader, shown
 from cliffwatch.samples import Mode
+from cliffwatch.tree_addresses import read_address
 
 FILE_NAME = ".cliffwatch.toml"
 LARGEST = 64 << 10
@@ -56,22 +61,12 @@ _FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
 _NAMED_BOOTS = ("auto", "staged", "careful")
 _BENCH_FROM = ("head", "base")
 
-_SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _PLATFORM = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
-_LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
-_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
-_BRANCH = re.compile(r"[\w*][\w*./=>+-]{0,199}", re.ASCII)
+_REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./+-]{0,199}", re.ASCII)
 
-_FORMS: Mapping[str, tuple[re.Pattern[str], str, int]] = {
-    "suites": (_SUITE, "name of a suite, such as local-storage", 50),
-    "follow": (_BRANCH, "name or pattern of a branch, such as for-next/*", 50),
-    "runs-on": (_LABEL, "label of a runner, such as self-hosted", 10),
-    "authors": (_LOGIN, "login", 1000),
-}
-"""By list: what an entry looks like, in words too, and how many there may be."""
-
-_KEYS = ("suites", "profile", "boots", "bench-from", "notable", "fail-on", "follow", "target", "trust")
+_KEYS = ("suites", "profile", "boots", "bench-from", "notable", "fail-on", "follow", "target", "kernel", "trust")
 _TARGET_KEYS = ("mode", "platform", "runs-on")
+_KERNEL_KEYS = ("tree", "revision")
 _TRUST_KEYS = ("associations", "authors")
 _MOST_TARGETS = 20
 
@@ -83,6 +78,14 @@ class Target:
     platform: str
     mode: Mode
     runs_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSource:
+    """The kernel that a library's revisions are measured on: the URL of a tree, and a revision in it. A release with long support by default."""
+
+    tree: str = "https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git"
+    revision: str = "v6.12"
 
 
 EMULATED = Target(platform=_EMULATED, mode="icount", runs_on=_HOSTED)
@@ -100,6 +103,7 @@ class Policy:
     fail_on: tuple[FailOn, ...] = ()
     targets: tuple[Target, ...] = (EMULATED,)
     follow: tuple[str, ...] | None = None
+    kernel: KernelSource = KernelSource()
     trusted_associations: tuple[str, ...] = _TRUSTED
     trusted_authors: tuple[str, ...] = ()
 
@@ -117,68 +121,14 @@ class Policy:
 DEFAULT = Policy()
 """The policy of a repository that has no file."""
 
-
-@dataclass(slots=True)
-class _Reader:
-    text: str
-    wrong: list[tuple[int, str]] = field(default_factory=list)
-
-    def refuse(self, path: Sequence[str | int], message: str) -> None:
-        self.wrong.append((line_of(self.text, path), message))
-
-    def known(self, table: Mapping[str, object], keys: Sequence[str], path: tuple[str | int, ...]) -> None:
-        for name in table:
-            if name not in keys:
-                near = difflib.get_close_matches(name, keys, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(keys)}"
-                self.refuse((*path, name), f"unknown key {_shown(name)}; {hint}")
-
-    def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
-        """The value at the end of `path`, which is one of a few words; the first of these where it is missing or wrong."""
-        value = table.get(str(path[-1]), allowed[0])
-        if value in allowed:
-            return value
-        self.refuse(path, f"'{path[-1]}' is {_shown(value)}; it must be one of: {', '.join(allowed)}")
-        return allowed[0]
-
-    def several_of(
-        self, table: Mapping[str, object], allowed: Sequence[str], default: tuple[str, ...], path: tuple[str | int, ...]
-    ) -> Any:
-        values = self.entries(table, path)
-        for value in values or ():
-            if value not in allowed:
-                self.refuse(path, f"{_shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}")
-        return default if values is None else tuple(values)
-
-    def names(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
-        """The list at the end of `path`, each entry of its form; None where it is not there."""
-        values = self.entries(table, path)
-        if values is None:
-            return None
-        form, words, most = _FORMS[str(path[-1])]
-        for value in values:
-            if not isinstance(value, str) or not form.fullmatch(value):
-                self.refuse(path, f"{_shown(value)} in '{path[-1]}' is no {words}")
-        if len(values) > most:
-            self.refuse(path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do")
-        return tuple(map(str, values))
-
-    def entries(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> list[Any] | None:
-        values = table.get(str(path[-1]))
-        if values is None or isinstance(values, list):
-            return values
-        self.refuse(path, f"'{path[-1]}' must be a list, such as {path[-1]} = [\"…\"]")
-        return None
-
-    def table(self, value: Any, path: tuple[str | int, ...]) -> Mapping[str, object]:
-        if isinstance(value, dict):
-            return value
-        self.refuse(path, f"'{path[0]}' must be a table")
-        return {}
+LIBRARY_DEFAULT = Policy(suites=("cilium-ebpf",))
+"""That of a Go library without one."""
 
 
-def read_policy(text: str, name: str) -> Policy | Failure:
-    """The policy that a file's text holds, or all that is wrong with it, each with its line under the file's `name`."""
+def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Failure:
+    """The policy that a file's text holds, or all that is wrong with it, each with its line under the file's `name`; of what it does not say
+    `default`, which is that of its subject.
+    """
     if len(text) > LARGEST:
         return _failure([f"{name}: {len(text)} characters are too many for a policy"])
     try:
@@ -186,8 +136,8 @@ def read_policy(text: str, name: str) -> Policy | Failure:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         position = re.search(r"line (\d+)", str(error))
         return _failure([f"{name}:{position[1] if position else 1}: no TOML: {error}"])
-    reader = _Reader(text)
-    policy = _policy(reader, content)
+    reader = PolicyReader(text)
+    policy = _policy(reader, content, default)
     if reader.wrong:
         return _failure([f"{name}:{line}: {message}" for line, message in sorted(reader.wrong)])
     return policy
@@ -200,7 +150,7 @@ def _failure(lines: Sequence[str]) -> Failure:
     return Failure(whose=failure.whose, message=lines[0], next_step=failure.next_step, evidence="\n".join(lines[1:41]))
 
 
-def _policy(reader: _Reader, content: Mapping[str, object]) -> Policy:
+def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy) -> Policy:
     reader.known(content, _KEYS, ())
     trust = reader.table(content.get("trust", {}), ("trust",))
     reader.known(trust, _TRUST_KEYS, ("trust",))
@@ -208,7 +158,7 @@ def _policy(reader: _Reader, content: Mapping[str, object]) -> Policy:
     if suites == ():
         reader.refuse(("suites",), "'suites' is empty; name one, or leave the line out")
     return Policy(
-        suites=suites or DEFAULT.suites,
+        suites=suites or default.suites,
         profile=reader.one_of(content, PROFILES, ("profile",)),
         boots=_boots(reader, content.get("boots", "auto")),
         bench_from=reader.one_of(content, _BENCH_FROM, ("bench-from",)),
@@ -216,31 +166,44 @@ def _policy(reader: _Reader, content: Mapping[str, object]) -> Policy:
         fail_on=reader.several_of(content, _FAIL_ON, (), ("fail-on",)),
         targets=_targets(reader, content),
         follow=reader.names(content, ("follow",)),
+        kernel=_kernel(reader, content, default.kernel),
         trusted_associations=reader.several_of(trust, ASSOCIATIONS, _TRUSTED, ("trust", "associations")),
         trusted_authors=reader.names(trust, ("trust", "authors")) or (),
     )
 
 
-def _boots(reader: _Reader, value: Any) -> Boots:
+def _boots(reader: PolicyReader, value: Any) -> Boots:
     named = isinstance(value, str) and value in _NAMED_BOOTS
     if named or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1000):
         return value  # type: ignore[no-any-return] # one of the few that were just asked for
     reader.refuse(
-        ("boots",), f"'boots' is {_shown(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}"
+        ("boots",), f"'boots' is {shown(value)}; give a number from 1 to 1000, or one of {', '.join(_NAMED_BOOTS)}"
     )
     return "auto"
 
 
-def _notable(reader: _Reader, value: Any) -> float | None:
+def _notable(reader: PolicyReader, value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100:
         return value / 100
-    reader.refuse(("notable",), f"'notable' is {_shown(value)}; give a number of per cent from 0 to 100, such as 0.5")
+    reader.refuse(("notable",), f"'notable' is {shown(value)}; give a number of per cent from 0 to 100, such as 0.5")
     return None
 
 
-def _targets(reader: _Reader, content: Mapping[str, object]) -> tuple[Target, ...]:
+def _kernel(reader: PolicyReader, content: Mapping[str, object], default: KernelSource) -> KernelSource:
+    table = reader.table(content.get("kernel", {}), ("kernel",))
+    reader.known(table, _KERNEL_KEYS, ("kernel",))
+    tree, revision = table.get("tree", default.tree), table.get("revision", default.revision)
+    wrong = read_address(tree) if isinstance(tree, str) else "it is no URL of a tree"
+    if isinstance(wrong, str):
+        reader.refuse(("kernel", "tree"), f"'tree' is {shown(tree)}: {wrong}")
+    if not isinstance(revision, str) or not _REVISION.fullmatch(revision):
+        reader.refuse(("kernel", "revision"), f"{shown(revision)} is no name of a revision, such as v6.12")
+    return KernelSource(tree=str(tree), revision=str(revision))
+
+
+def _targets(reader: PolicyReader, content: Mapping[str, object]) -> tuple[Target, ...]:
     given = content.get("target")
     if given is None:
         return DEFAULT.targets
@@ -253,7 +216,7 @@ def _targets(reader: _Reader, content: Mapping[str, object]) -> tuple[Target, ..
     return targets
 
 
-def _target(reader: _Reader, index: int, value: Any) -> Target:
+def _target(reader: PolicyReader, index: int, value: Any) -> Target:
     path = ("target", index)
     table = reader.table(value, path)
     reader.known(table, _TARGET_KEYS, path)
@@ -264,7 +227,7 @@ def _target(reader: _Reader, index: int, value: Any) -> Target:
     if platform is None:
         reader.refuse(path, "'platform' is missing; walltime is measured on a kind of machine, such as amd-rome")
     elif not isinstance(platform, str) or not _PLATFORM.fullmatch(platform):
-        reader.refuse((*path, "platform"), f"{_shown(platform)} is no name of a platform, such as amd-rome")
+        reader.refuse((*path, "platform"), f"{shown(platform)} is no name of a platform, such as amd-rome")
     platform = str(platform)
     labels = reader.names(table, (*path, "runs-on"))
     if labels == ():
@@ -279,9 +242,3 @@ def _twice(targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
         if (target.platform, target.mode) in seen:
             yield index, f"{target.platform} in {target.mode} is there twice"
         seen.add((target.platform, target.mode))
-
-
-def _shown(value: Any) -> str:
-    """What somebody wrote, on one line and not for ever."""
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -114,7 +114,7 @@ class PullRequestState:
 
     `sequence` grows from state to state: a comment that shows a later one is never replaced by an earlier one. `base` and `head` are
     commits in full. `repeat` is the command that measures the same again, ready for a shell. `notes` are further sentences
-    of ours for the reader, without markup.
+    of ours for the reader, without markup. `by_unit` says that base and head are of a Go library, whose readers want a table a unit.
     """
 
     sequence: int
@@ -127,6 +127,7 @@ class PullRequestState:
     earlier: EarlierVersion | None = None
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    by_unit: bool = False
 
     def measured(self) -> tuple[tuple[TargetState, Measured], ...]:
         """The targets with a comparison."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
@@ -35,8 +36,10 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     rows = sorted(compared.rows, key=lambda row: (row.case.suite, row.case.params == ()))
     for suite, of_suite in groupby(rows, key=lambda row: row.case.suite):
         lines += ["", cut(f"+---- {suite} ".ljust(WIDTH, "-"))]
-        for params, group in _by_params(list(of_suite)):
+        shown = listed(list(of_suite))
+        for params, group in _by_params(list(shown.rows)):
             lines += [cut(f"| + {params}"), *_group(group, compared.notable)]
+        lines += [cut(f"| {shown.others}")] if shown.others else []
     lines += ["", *_means(compared)]
     for sentence in legend(compared.rows, compared.means):
         lines += _wrapped(sentence)

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping
 
-from cliffwatch.comparing.comparison import DECIDED, Comparison
+from cliffwatch.comparing.comparison import DECIDED, LESS_LOOP, Comparison
 from cliffwatch.comparing.ordering import beyond_noise, likely
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Control, Mean, Verdict
+from cliffwatch.samples import CaseKey
 
 NOT_SIGNIFICANT = "~"
 
@@ -24,6 +25,17 @@ SIGNS: Mapping[Verdict, str] = {
     "invalid": "x",
 }
 """Worse and better by shape as well: colours alone do not reach everybody."""
+
+
+def case_name(case: CaseKey, metric: str) -> str:
+    """The case, and that its empty loop is subtracted where a row is of that."""
+    return f"{case}, less loop" if metric.endswith(LESS_LOOP) else str(case)
+
+
+def parameters(case: CaseKey, metric: str) -> str:
+    """The same of a row that stands below its benchmark."""
+    params = " ".join(f"{name}={value}" for name, value in case.params) or "(defaults)"
+    return f"{params}, less loop" if metric.endswith(LESS_LOOP) else params
 
 
 def value(number: float | None) -> str:

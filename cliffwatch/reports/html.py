@@ -49,7 +49,7 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
 
 
 def _part(compared: ComparisonSet) -> dict[str, object]:
-    rows = compared.primary_rows()
+    rows = compared.table_rows()
     return {
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],

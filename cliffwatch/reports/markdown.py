@@ -45,7 +45,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
     lines += [f"- {code(str(row.case))}: {escaped(figures.undecided(row))}" for row in compared.open_rows()]
     lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_footer(compared, context)]
-    return inert(_folded("\n".join(lines), rows))
+    return inert(_folded("\n".join(lines), compared.table_rows()))
 
 
 def _where(compared: ComparisonSet, context: ReportContext) -> str:
@@ -65,7 +65,7 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
     yield f"|---|--:|--:|---|--:|--:|--:|{'--:|' * len(more)}---|"
     for row in rows:
         cells = (
-            code(str(row.case)),
+            code(figures.case_name(row.case, row.metric)),
             figures.value(row.base),
             figures.value(row.head),
             word(row.unit),
@@ -98,7 +98,7 @@ def _folded(text: str, rows: Sequence[Comparison]) -> str:
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
         of_suite = list(group)
         body = "\n".join(_table(of_suite, thresholds=differ))
-        part = f"\n<details><summary><code>{escape(suite)}</code>: {counted(len(of_suite), 'case')}</summary>\n\n{body}\n\n</details>"
+        part = f"\n<details><summary><code>{escape(suite)}</code>: {counted(len({row.case for row in of_suite}), 'case')}</summary>\n\n{body}\n\n</details>"
         if length(part) > room:
             left += len(of_suite)
             continue

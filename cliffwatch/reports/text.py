@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
-from cliffwatch.comparing.ordering import beyond_noise, likely
+from cliffwatch.comparing.comparison import DECIDED, LESS_LOOP, Comparison, ComparisonSet
+from cliffwatch.comparing.ordering import Listed, beyond_noise, likely, listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
@@ -39,19 +39,25 @@ Cell = tuple[str, str | None]
 
 
 def text_report(
-    compared: ComparisonSet, context: ReportContext, *, colour: bool, width: int = 120, all_metrics: bool = False
+    compared: ComparisonSet,
+    context: ReportContext,
+    *,
+    colour: bool,
+    width: int = 120,
+    all_metrics: bool = False,
+    names: tuple[str, str] = ("base", "head"),
 ) -> str:
-    """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them."""
+    """The report as text; tables of at most `width` columns. The primary metric of each case, or all of them; `names` are those of the sides."""
     styles = Styles(colour=colour)
-    rows = compared.rows if all_metrics else compared.primary_rows()
+    rows = compared.rows if all_metrics else compared.table_rows()
     lines = [*_failures(context, styles)]
     lines.append(styles("strong", sentence(compared) if compared.rows else "nothing was compared"))
     for warning in compared.warnings:
         lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width)]
-    lines += _about(compared, context)
+    lines += _about(compared, context, names)
     columns = tuple(column for column in range(len(_HEADS)) if column != _THRESHOLD or thresholds_differ(rows))
     for suite, group in groupby(rows, key=lambda row: row.case.suite):
-        lines += ["", *_table(suite, list(group), styles, width, columns, all_metrics=all_metrics)]
+        lines += ["", *_table(suite, list(group), styles, width, columns, names, all_metrics=all_metrics)]
     lines += _explanations(rows)
     lines += _sweeps(compared)
     lines += _left_out(compared, styles)
@@ -67,9 +73,10 @@ def _failures(context: ReportContext, styles: Styles) -> Iterator[str]:
         yield ""
 
 
-def _about(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
-    for name, side in (("base", compared.base), ("head", compared.head)):
-        yield f"  {name}  {plain(side.label)}"
+def _about(compared: ComparisonSet, context: ReportContext, names: tuple[str, str]) -> Iterator[str]:
+    room = max(map(len, names))
+    for name, side in zip(names, (compared.base, compared.head), strict=True):
+        yield f"  {plain(name):<{room}}  {plain(side.label)}"
     where = [trials(compared), compared.mode or "unknown mode", compared.platform or "unknown platform"]
     yield f"  {plain(', '.join([*where, *context.setting]))}"
 
@@ -80,14 +87,18 @@ def _table(
     styles: Styles,
     width: int,
     columns: tuple[int, ...],
+    names: tuple[str, str],
     *,
     all_metrics: bool,
 ) -> Iterator[str]:
     """A line a row; two where the columns do not fit. The metric is named where a case has several."""
-    all_metrics = all_metrics or len({row.case for row in rows}) < len(rows)
-    lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in _HEADS[1:]))]
-    for benchmark, group in groupby(rows, key=lambda row: row.case.benchmark):
-        lines.append(((f"  {plain(benchmark)}", None),))
+    shown = Listed(rows, "") if all_metrics else listed(rows)
+    alone = [row for row in rows if not row.metric.endswith(LESS_LOOP)]
+    rows, all_metrics = shown.rows, all_metrics or len({row.case for row in alone}) < len(alone)
+    heads = [*map(plain, names), *_HEADS[3:]]
+    lines: list[tuple[Cell, ...]] = [((plain(suite), "strong"), *((head, "quiet") for head in heads))]
+    for title, group in groupby(rows, key=_title):
+        lines.append(((f"  {plain(title)}", None),))
         lines += [_cells(row, all_metrics=all_metrics) for row in group]
     second = [column for column in columns if column not in _NARROW]
     widths = _widths(lines, columns, width)
@@ -109,6 +120,8 @@ def _table(
             yield plain_line.format(*[line[column][0] for column in columns])
         if narrow and line[0][1] is None:
             yield "      " + ", ".join(f"{_HEADS[column]} {line[column][0]}" for column in second)
+    if shown.others:
+        yield styles("quiet", f"  {shown.others}")
 
 
 def _widths(lines: Sequence[tuple[Cell, ...]], columns: Sequence[int], width: int) -> list[int]:
@@ -130,7 +143,7 @@ def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:
 
 
 def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
-    params = " ".join(f"{name}={value}" for name, value in row.case.params) or "(defaults)"
+    params = _name(row, "" if all_metrics else row.metric)
     style = _STYLES.get(row.verdict)
     return (
         (plain(f"    {params}  {row.metric}" if all_metrics else f"    {params}"), None),
@@ -144,6 +157,19 @@ def _cells(row: Comparison, *, all_metrics: bool) -> tuple[Cell, ...]:
         (figures.size(row.threshold), None),
         (f"{figures.SIGNS[row.verdict]} {figures.verdict_word(row)}", style),
     )
+
+
+def _title(row: Comparison) -> str:
+    """What rows stand under: their benchmark, and of programs their object."""
+    planned = row.case.planned
+    return row.case.benchmark if planned == row.case else str(planned)
+
+
+def _name(row: Comparison, metric: str) -> str:
+    """What a row has of its own below its title."""
+    if row.case.planned != row.case:
+        return row.case.params[-1][1]
+    return figures.parameters(row.case, metric)
 
 
 def _explanations(rows: Sequence[Comparison]) -> list[str]:
@@ -163,9 +189,13 @@ def _sweeps(compared: ComparisonSet) -> list[str]:
 def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for outcome in compared.left_out:
+        if outcome.status == "refused":
+            continue  # each for a reason of its own
         reasons.setdefault(f"{outcome.status}: {outcome.reason}", []).append(str(outcome.case))
-    if reasons:
+    if compared.left_out:
         yield ""
+    if refused := dict.fromkeys(str(each.case) for each in compared.left_out if each.status == "refused"):
+        reasons["neither side takes it"] = list(refused)
     for reason, cases in reasons.items():
         shown = ", ".join(dict.fromkeys(cases[:4])) + (f" and {len(cases) - 4} more" if len(cases) > 4 else "")
         yield f"  {styles('quiet', plain(f'{shown}: {reason}'))}"

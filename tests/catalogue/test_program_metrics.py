@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.read import read_suite
 from cliffwatch.catalogue.suite import Suite
@@ -49,10 +51,18 @@ def test_what_is_printed_and_not_declared_decides_nothing(tmp_path: Path) -> Non
     assert not traits(tmp_path, "allocs").primary
 
 
-def test_that_a_metric_repeats_is_its_benchmarks_to_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["icount", "walltime"])
+def test_a_metric_may_be_counted_in_every_mode(tmp_path: Path, mode: Mode) -> None:
+    text = SUITE.replace('optional = true, assume = "nothing"', 'optional = true, assume = "exact"')
+    read = catalogue(tmp_path, text).traits(CaseKey("lookups", "Lookup"), "p99.9", "ns/op", mode)
+
+    assert read == MetricTraits(better="lower", assume="exact", primary=False)
+
+
+def test_a_metric_is_counted_or_noisy(tmp_path: Path) -> None:
     path = tmp_path / "suite.toml"
-    path.write_text(SUITE.replace('assume = "nothing"', 'assume = "exact"'))
+    path.write_text(SUITE.replace('assume = "nothing"', 'assume = "sometimes"'))
     errors = read_suite(path)
 
     assert not isinstance(errors, Suite)
-    assert ["'assume' is 'exact'" in error.message for error in errors] == [True]
+    assert ["'assume' is 'sometimes'" in error.message for error in errors] == [True]

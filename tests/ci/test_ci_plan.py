@@ -308,8 +308,84 @@ def test_a_suite_that_there_is_not_is_refused_before_anything_is_built(repositor
     assert ".cliffwatch.toml: there is no suite 'local-storge'" in ended.output
 
 
-def test_a_go_library_is_not_measured_yet(repository: Path) -> None:
-    ended = ask(repository, "push", push(repository), "--subject", "go-library")
+EBPF = "module github.com/cilium/ebpf\n\ngo 1.24.0\n"
+LIBRARY = ("--subject", "go-library")
+
+
+def library(repository: Path, text: str = EBPF) -> str:
+    return change(repository, "go.mod", text, "Say which module it is")
+
+
+def test_a_go_library_is_planned_with_its_module_and_the_kernel_that_it_is_measured_on(repository: Path) -> None:
+    base = library(repository)
+    head = change(repository, "map.go", "package ebpf\n", "Open maps faster")
+
+    plan = plan_of(repository, "pull_request", pull_request(base, head), *LIBRARY)
+
+    assert (plan.base, plan.head, plan.suites) == (base, head, ("cilium-ebpf",))
+    assert plan.library is not None
+    assert (plan.library.module, plan.library.kernel) == ("github.com/cilium/ebpf", "v6.12")
+    assert plan.library.kernel_tree.startswith("https://git.kernel.org/")
+    assert "`github.com/cilium/ebpf` on linux `v6.12`" in (repository.parent / "summary").read_text()
+    assert plan_of(repository, "pull_request", pull_request(base, head)).library is None
+
+
+def test_the_kernel_is_that_of_the_policy_of_the_base(repository: Path) -> None:
+    library(repository)
+    base = policy(repository, '[kernel]\ntree = "https://example.org/linux.git"\nrevision = "v6.18"\n')
+    head = policy(repository, '[kernel]\ntree = "https://evil.example.org/linux.git"\n')
+
+    plan = plan_of(repository, "pull_request", pull_request(base, head), *LIBRARY)
+
+    assert plan.library is not None
+    assert (plan.library.kernel_tree, plan.library.kernel) == ("https://example.org/linux.git", "v6.18")
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "words"),
+    [
+        (None, EBPF, "base, {base}, has no go.mod at its top"),
+        (EBPF, None, "head, {head}, has no go.mod at its top"),
+        (EBPF, "go 1.24\n", "head, {head}, names no module in its go.mod"),
+        (EBPF, "module ::add-path::/tmp\n", "head is no module: '::add-path::/tmp'"),
+        (EBPF, "module example.org/fork\n", "base is the module github.com/cilium/ebpf, and head is example.org/fork"),
+        ("module example.org/b\n", "module example.org/b\ngo 1.24\n", "no suite of this run is built with it"),
+    ],
+)
+def test_what_no_suite_can_be_built_with_is_refused_before_anything_is_built(
+    repository: Path, base: str | None, head: str | None, words: str
+) -> None:
+    commits = []
+    for text in (base, head):
+        if text is None:
+            (repository / "go.mod").unlink(missing_ok=True)
+            commits.append(change(repository, "Kconfig", f"# {len(commits)}\n", "Without a module"))
+        else:
+            commits.append(library(repository, text))
+
+    ended = ask(repository, "pull_request", pull_request(commits[0], commits[1]), *LIBRARY)
 
     assert ended.exit_code == 2
-    assert "this version does not measure a go-library" in ended.output
+    assert words.format(base=commits[0][:12], head=commits[1][:12]) in ended.output
+    assert [line for line in ended.output.splitlines() if line.startswith("::")] == [ended.output.splitlines()[0]]
+
+
+def test_a_go_mod_that_is_a_link_is_not_read(repository: Path) -> None:
+    base = library(repository)
+    (repository / "go.mod").unlink()
+    (repository / "go.mod").symlink_to("/etc/passwd")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "A link")
+
+    ended = ask(repository, "pull_request", pull_request(base, commit(repository)), *LIBRARY)
+
+    assert ended.exit_code == 2
+    assert "go.mod of" in ended.output
+    assert "is no regular file" in ended.output
+
+
+def test_a_revision_of_a_library_that_there_is_not_is_refused(repository: Path) -> None:
+    ended = ask(repository, "pull_request", pull_request(library(repository), "2" * 40), *LIBRARY)
+
+    assert ended.exit_code == 2
+    assert "the check-out does not have 222222222222" in ended.output

@@ -1,5 +1,6 @@
 """What is exported reads back: a comparison of the file has the rows of the comparison of the run."""
 
+import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET
 from click.testing import CliRunner, Result
+from golden import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_go_bench_round_trip import STAGES, measured
@@ -39,6 +41,7 @@ from cliffwatch.parsers.table.reading import Table
 from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import format_bencher
 from cliffwatch.reports.exports.kcidb import Reported, format_kcidb
+from cliffwatch.reports.exports.matrix import Layout, format_matrix
 from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
 
 DATA = Path(__file__).parents[1] / "data"
@@ -463,3 +466,81 @@ def test_numbers_of_other_ci_systems_are_read() -> None:
 def test_an_origin_that_kcidb_does_not_know_is_refused() -> None:
     ended = cliffwatch("export", DATA / "runs/uninlined", "--format", "kcidb", "--origin", "My Lab")
     assert (ended.exit_code, "no origin of KCIDB" in ended.stderr) == (2, True)
+
+
+def published_string_maps() -> Arm:
+    """What was published of maps for strings, as one boot."""
+    with (DATA / "published" / "string-map-2022.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    samples = tuple(
+        Sample(
+            CaseKey(
+                "string-maps",
+                f"string-{row['operation']}",
+                tuple((name, row[name]) for name in ("data_set", "threads", "map")),
+            ),
+            "total",
+            "ms",
+            float(row["total_ms"]),
+        )
+        for row in rows
+    )
+    return Arm(
+        name="head", label="qp-trie", mode="walltime", platform="guest", boots=[Boot(index=1, block=1, samples=samples)]
+    )
+
+
+def test_a_matrix_has_the_shape_in_which_the_figures_were_published(tmp_path: Path) -> None:
+    run = written(tmp_path / "run", [published_string_maps()])
+    exported = cliffwatch(
+        "export", run, "--format", "matrix", "--down", "threads", "--across", "map", "--metric", "total"
+    )
+
+    assert exported.exit_code == 0
+    assert_golden("string-map-2022.md", exported.stdout)
+
+
+def test_a_matrix_has_the_metrics_that_decide_and_medians_of_what_there_is() -> None:
+    def boot(index: int, *values: tuple[str, str, float]) -> Boot:
+        samples = [
+            Sample(CaseKey("s", "b", (("threads", threads), ("map", map_), ("set", "x|y"))), metric, "ns/op", value)
+            for threads, map_, value in values
+            for metric in ("ns/op", "p99")
+        ]
+        return Boot(index=index, block=index, samples=tuple(samples))
+
+    boots = [boot(1, ("10", "hash", 30.0), ("2", "trie", 50.0)), boot(2, ("2", "trie", 52.0))]
+    arm = Arm(name="base", label="", mode="icount", platform=None, boots=boots)
+    layout = Layout(down="threads", across="map", metric=None)
+    text = format_matrix(arm, layout, lambda _, metric, unit: (metric, unit) == ("ns/op", "ns/op"))
+
+    assert text.splitlines() == [
+        "### b set=x\\|y",
+        "",
+        "ns/op; medians of 1 to 2 boots of base",
+        "",
+        "| threads | hash | trie |",
+        "| --: | --: | --: |",
+        "| 2 | - | 51.000 |",
+        "| 10 | 30.000 | - |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--format", "matrix"), "a matrix has two parameters"),
+        (("--format", "matrix", "--down", "map", "--across", "map"), "a matrix has two parameters"),
+        (("--format", "csv", "--down", "map"), "--down, --across and --metric are of a matrix"),
+        (("--format", "matrix", "--down", "cpus", "--across", "map"), "parameters there: data_set, threads, map"),
+        (
+            ("--format", "matrix", "--down", "threads", "--across", "map", "--metric", "ns"),
+            "metrics: total",
+        ),
+    ],
+)
+def test_a_matrix_that_would_be_empty_is_a_wrong_usage(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    ended = cliffwatch("export", written(tmp_path / "run", [published_string_maps()]), *words)
+
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert message in ended.stderr

@@ -1,5 +1,6 @@
 """What a command loads before it does anything: help of all is read from their source, and nothing loads what it does not need."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -67,3 +68,22 @@ def test_what_help_says_of_a_command_is_what_the_command_says_of_itself() -> Non
         listed = main.get_command(context, entry.name)
         assert listed is not None
         assert (listed.name, listed.get_short_help_str(200)) == (entry.name, entry.load().get_short_help_str(200))
+
+
+_THREADS = (
+    "import sys\nfrom cliffwatch.command.main import main\nmain(['suites', 'show', 'bloom'], standalone_mode=False)\n"
+    "import numpy as np\nnp.ones((900, 900)) @ np.ones((900, 900))\nfrom pathlib import Path\nprint(len(list(Path('/proc/self/task').iterdir())), file=sys.stderr)"
+)
+
+
+def test_products_of_matrices_take_one_thread() -> None:
+    """Small ones wait for one another's threads on busy cores; whoever sets another number has it."""
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+
+    def threads(**more: str) -> int:
+        command = [sys.executable, "-c", _THREADS]
+        ended = subprocess.run(command, check=True, capture_output=True, text=True, env={**env, **more})
+        return int(ended.stderr)
+
+    assert threads() == 1
+    assert threads(OPENBLAS_NUM_THREADS="2") == min(2, os.cpu_count() or 1)

@@ -9,7 +9,7 @@ from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
-from cliffwatch.comparing.overhead import compare_less
+from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.failure import Failure
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from github_stand_in.description import Description, Read
-from github_stand_in.kept import Kept, Pull, Repository, Token
+from github_stand_in.kept import Issue, Kept, Pull, Repository, Token
 
 
 @dataclass
@@ -66,6 +66,11 @@ class Question:
 
     def pull(self, repository: Repository, name: str) -> Pull | None:
         return repository.pulls.get(self.read.path[name])
+
+    def conversation(self, repository: Repository) -> Pull | Issue | None:
+        """What has comments: they are numbered together."""
+        number = self.read.path["issue_number"]
+        return repository.pulls.get(number) or repository.issues.get(number)
 
 
 Handler = Callable[[Question], Answer]

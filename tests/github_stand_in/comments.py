@@ -32,7 +32,7 @@ def comment_content(question: Question, repository: Repository, comment: Comment
 @answers("issues/list-comments")
 def list_comments(question: Question) -> Answer:
     repository = question.repository
-    if repository is None or question.pull(repository, "issue_number") is None:
+    if repository is None or question.conversation(repository) is None:
         return NOT_FOUND
     example = question.example(200)[0]
     found = [each for each in repository.comments.values() if each.number == question.read.path["issue_number"]]
@@ -42,7 +42,7 @@ def list_comments(question: Question) -> Answer:
 @answers("issues/create-comment")
 def create_comment(question: Question) -> Answer:
     repository = question.repository
-    pull = repository and question.pull(repository, "issue_number")
+    pull = repository and question.conversation(repository)
     if repository is None or pull is None:
         return NOT_FOUND
     wrong = _cannot_write(question, repository, locked=pull.locked)

@@ -22,6 +22,19 @@ class Comment:
 
 
 @dataclass
+class Issue:
+    """An issue, which is no pull request."""
+
+    number: int
+    title: str
+    body: str
+    login: str
+    state: str = "open"
+    locked: bool = False
+    association: str = "NONE"
+
+
+@dataclass
 class CheckRun:
     """A check run: `app` is who made it, `content` what it was last made of."""
 
@@ -73,6 +86,7 @@ class Repository:
     branches: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
     pulls: dict[int, Pull] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
     comments: dict[int, Comment] = field(default_factory=dict)
     checks: dict[int, CheckRun] = field(default_factory=dict)
     artifacts: dict[int, tuple[int, str, bytes]] = field(default_factory=dict)
@@ -204,7 +218,7 @@ class Kept:
     def pull(self, repository: str, *, head: str = "2" * 40, base: str = "1" * 40, **more: Any) -> Pull:
         """Makes a pull request with its commits, where they are not there yet."""
         kept = self.repositories[repository]
-        number = max(kept.pulls, default=0) + 1
+        number = max([*kept.pulls, *kept.issues], default=0) + 1
         kept.branches.setdefault(kept.default_branch, base)
         if base not in kept.commits:
             kept.commit(base, "base")
@@ -219,6 +233,13 @@ class Kept:
         }
         kept.pulls[number] = Pull(number=number, base=base, head=head, **{**values, **more})
         return kept.pulls[number]
+
+    def issue(self, repository: str, login: str, title: str, body: str) -> Issue:
+        """Makes an issue, with the next number of issues and pull requests."""
+        kept = self.repositories[repository]
+        number = max([*kept.pulls, *kept.issues], default=0) + 1
+        kept.issues[number] = Issue(number, title, body, login)
+        return kept.issues[number]
 
     def comment(self, repository: str, number: int, login: str, body: str) -> Comment:
         """Somebody writes a comment."""

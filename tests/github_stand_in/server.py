@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from github_stand_in import apps, comments, repositories  # noqa: F401 - they enter their answers
+from github_stand_in import apps, comments, issues, repositories  # noqa: F401 - they enter their answers
 from github_stand_in.answers import Answer, Caller, Question, answer, refused
 from github_stand_in.description import Asked, description
 from github_stand_in.faults import Fault, Faults

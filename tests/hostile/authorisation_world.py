@@ -10,6 +10,8 @@ from service_runs import boots_of, commit_of, put_all, record_of, run_of
 
 from cliffwatch_service.github.app.files import WebhookSecret, app_files
 from cliffwatch_service.github.webhooks.signatures import signature_of
+from cliffwatch_service.store.history.news import subscriptions
+from cliffwatch_service.store.history.news.subscriptions import SubscriptionFacts
 
 TREE = "https://git.example.org/bpf-next.git"
 UNBOUND = ("mine", "theirs", "work", "work2", "admin")
@@ -74,6 +76,7 @@ class World:
     others_job: str
     others_request: str
     report: str
+    subscriptions: dict[str, int]
 
     def new_runs(self) -> list[Case | ForEach]:
         def fresh(who: str) -> Case:
@@ -124,6 +127,12 @@ class World:
         owners = {"rome-1": ("of rome-1", "admin"), "box-1": ("work", "admin")}
         return [Case(host, f"/leases/{self.leases[host]}/{act}", owners[host], body) for host in self.leases]
 
+    def of_subscriptions(self, act: str, body: Any) -> list[Case]:
+        return [
+            Case("own", f"/subscriptions/{self.subscriptions['triage']}{act}", ("triage", "admin"), body),
+            Case("another's", f"/subscriptions/{self.subscriptions['admin']}{act}", ("admin",), body),
+        ]
+
     def cancels(self, kind: str, own: str, others: str) -> list[Case]:
         return [
             Case("own", f"/{kind}/{own}/cancel", ("mine", "admin"), {}),
@@ -139,6 +148,24 @@ def asked(head: str) -> dict[str, Any]:
         "targets": [TARGET],
         "suites": ["local-storage"],
     }
+
+
+def subscribed(running: Running, who: str) -> int:
+    """Somebody's subscription, to an address that the settings allowed once."""
+    facts = SubscriptionFacts(
+        token_id=running.rows(f"SELECT id FROM token WHERE name = '{who}'")[0]["id"],
+        channel="mail",
+        address=f"{who}@lists.example.org",
+        secret=None,
+        authors=[],
+        subsystems=[],
+        suites=[],
+        created=running.clock.now(),
+    )
+    with running.service.transaction() as connection:
+        number = subscriptions.insert_subscription(connection, facts)
+    assert number is not None
+    return number
 
 
 def world_of(running: Running) -> World:
@@ -193,6 +220,7 @@ def world_of(running: Running) -> World:
         box["job"],
         others["request"],
         listed[0]["report"],
+        {who: subscribed(running, who) for who in ("triage", "admin")},
     )
 
 
@@ -233,8 +261,21 @@ CASES: dict[str, Cases] = {
             "/jobs/{job}/events",
             "/hosts",
             "/follows",
+            "/feed",
         )
     },
+    "POST /planted-steps": admins("/planted-steps", {"commit": "5" * 40}),
+    "GET /subscriptions": lambda _: [Case("", "/subscriptions", ("triage", "admin"))],
+    "POST /subscriptions": lambda _: [
+        Case(
+            "an address that nobody allowed",
+            "/subscriptions",
+            ("triage", "admin"),
+            {"channel": "mail", "address": "a@b.example"},
+        )
+    ],
+    "POST /subscriptions/{subscription}/mute": lambda world: world.of_subscriptions("/mute", {"days": 1}),
+    "DELETE /subscriptions/{subscription}": lambda world: world.of_subscriptions("", None),
     "GET /series/{digest}/samples": reading(f"/series/{{digest}}/samples?revision={commit_of('r1')}"),
     "GET /jobs/{job}/stream": lambda world: [],  # of the same table; it would wait for the job's end
     **{f"GET {path}": admins(path) for path in ("/tokens", "/tasks", "/audit")},
@@ -244,6 +285,7 @@ CASES: dict[str, Cases] = {
         "/follows",
         {"tree": TREE, "branch": "next", "policy": "push", "targets": [TARGET], "suites": ["local-storage"]},
     ),
+    "POST /follows/{follow}/backfill": admins("/follows/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}),
     "DELETE /follows/{follow}": admins("/follows/{follow}"),
     "PUT /runs/{run}": World.new_runs,
     "PUT /runs/{run}/boots/{number}": World.boots,
@@ -293,6 +335,36 @@ FORMS: dict[str, Cases] = {
     "POST /regressions/{report}/triage": lambda world: [
         Case("", f"/regressions/{world.report}/triage", ("triage", "admin"), {"state": "noise"})
     ],
+    "POST /branches": lambda world: [
+        Case(
+            "",
+            "/branches",
+            ("admin",),
+            {
+                "tree": "bpf",
+                "target": "amd-rome:walltime",
+                "suite": "local-storage",
+                "profile": "standard",
+                "policy": "push",
+            },
+        )
+    ],
+    "POST /branches/{follow}/backfill": admins("/branches/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}),
+    "POST /branches/{follow}/end": admins("/branches/{follow}/end", {}),
+    "POST /regressions/triage": lambda world: [
+        Case("", "/regressions/triage", ("triage", "admin"), {"state": "noise", f"report:{world.report}": "1"})
+    ],
+    "POST /measure": lambda world: [Case("", "/measure", UNBOUND, {"tree": TREE})],
+    "POST /subscriptions": lambda _: [
+        Case(
+            "an address that nobody allowed",
+            "/subscriptions",
+            ("triage", "admin"),
+            {"channel": "mail", "address": "a@b.example"},
+        )
+    ],
+    "POST /subscriptions/{subscription}/mute": lambda world: world.of_subscriptions("/mute", {"days": "7"}),
+    "POST /subscriptions/{subscription}/end": lambda world: world.of_subscriptions("/end", {}),
     "POST /sign-in": lambda world: [],
     "POST /sign-out": lambda world: [],
 }

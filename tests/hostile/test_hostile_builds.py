@@ -18,8 +18,9 @@ import toy
 from toy import change, request, run_toy
 
 from cliffwatch.formats.result_directory import Run
-from cliffwatch_runner.build import bench, kernel
+from cliffwatch_runner.build import kernel
 from cliffwatch_runner.build.cache.listing import list_cache
+from cliffwatch_runner.build.selftests import bench
 from cliffwatch_runner.plan import prepare
 from cliffwatch_runner.run import prepared_run
 from cliffwatch_runner.run import run as running

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,36 @@ def test_a_benchmark_that_only_a_branch_has_reads_a_file(tmp_path: Path) -> None
         "bytes": keys.stat().st_size,
         "sha256": hashlib.sha256(keys.read_bytes()).hexdigest(),
     }
+
+
+@pytest.mark.long
+def test_a_map_that_a_branch_adds_is_measured_whatever_it_is_called(tmp_path: Path) -> None:
+    """A map for strings of the branch's own, under another name and number than its patch has: a kernel is built whole where it is not in the
+    cache, ten minutes and more.
+    """
+    text = (ROOT / "tests" / "data" / "string-map-of-a-branch.patch").read_text()
+    renamed, numbers = re.subn(r"(?<=BPF_MAP_TYPE_STRTAB = )40(?=,)", "57", text)
+    assert numbers == 1
+    patch = tmp_path / "map.patch"
+    patch.write_text(renamed.replace("STRTAB", "WORD_TABLE"))
+    rows = run(
+        tmp_path / "results", "--patch", str(patch), "--suite", "string-maps", "--profile", "smoke", "--boots", "1"
+    )
+
+    added = {
+        (row["benchmark"], row["metric"]): row["head"]
+        for row in rows
+        if row["params"]["map"] == "added" and row["head"] is not None
+    }
+    operations = ("string-lookup", "string-update", "string-delete", "string-mixed")
+    assert {added[operation, "length-prefixed-key"] for operation in operations} == {4 + 64}
+    assert {added[operation, "ns/op"] > 500 for operation in operations} == {True}
+    hashed = {
+        row["benchmark"]: row["head"] for row in rows if row["params"]["map"] == "hash" and row["metric"] == "ns/op"
+    }
+    assert added["string-lookup", "ns/op"] != pytest.approx(hashed["string-lookup"], rel=0.01)
+    output = next((tmp_path / "results").glob("boots/*-head/1/cases/*-string-lookup.out"))
+    said = {line for case in output.parent.glob("*-string-lookup.out") for line in case.read_text().splitlines()}
+    assert {"map-type: BPF_MAP_TYPE_WORD_TABLE", "key-layout: length-prefixed"} <= said
+    reasons = [case.read_text() for case in (tmp_path / "results").glob("boots/*-base/1/cases/*-string-lookup.err")]
+    assert any("this kernel has no map type beyond those of linux 7.3" in reason for reason in reasons)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.readings import Parsed
 
@@ -31,6 +32,23 @@ def test_the_iter_lines_after_warm_up_are_the_samples() -> None:
     assert hits.readings == (5.9, 6.1)
     assert hits.value == pytest.approx(6.0)
     assert parsed.problems == ()
+
+
+def test_a_line_of_its_own_says_what_a_map_of_a_branch_takes() -> None:
+    parsed = parse_bench(HITS + "Slab: 158.094 MiB\n")
+    memory = parsed.samples[-1]
+
+    assert (memory.case.benchmark, memory.metric, memory.unit) == ("trig-fentry", "memory", "MiB")
+    assert (memory.value, memory.resolution) == (158.094, 0.001)
+    assert parsed.problems == ()
+    assert load_catalogue().traits(memory.case, "memory", "MiB", "icount").better == "lower"
+
+
+def test_such_a_line_without_a_benchmark_is_skipped_and_said() -> None:
+    parsed = parse_bench("Slab: 158.094 MiB\n")
+
+    assert parsed.samples == ()
+    assert [problem.line for problem in parsed.problems] == [1]
 
 
 def test_the_warm_up_of_a_pasted_output_is_the_one_that_makes_its_summary() -> None:

@@ -31,6 +31,10 @@ REPEAT = (
     "cliffwatch run --tree https://github.com/kernel-patches/bpf.git --base 1f9feb4e1fdd --head a3c5d0e94cbb"
     " --suite local-storage,ringbuf --mode walltime --platform amd-rome --boots staged"
 )
+REPEAT_OF_A_LIBRARY = (
+    f"git init --quiet library-base\ngit -C library-base fetch --depth 1 https://github.com/cilium/ebpf {BASE}\n"
+    "cliffwatch run --tree https://git.example.org/linux.git --arm 'base=v6.12 module=github.com/cilium/ebpf=./library-base'"
+)
 CONTEXT = ReportContext(
     setting=("config abea2d6b9145", "gcc (Debian 12.2.0-14) 12.2.0", "bench of head (1af2ff43f14d)"),
     notes=("built without network and without your home (bubblewrap)",),
@@ -215,6 +219,20 @@ def many(count: int = 3000) -> list[Comparison]:
     return rows
 
 
+def of_a_library() -> list[Comparison]:
+    """Two benchmarks of a Go library in three units."""
+    changes = {
+        "ns/op": ((-0.9047, "improvement", 55890.0), (4.8528, "regression", 7232.0)),
+        "B/op": ((-0.9548, "improvement", 6016.0), (0.0002, "unchanged", 896.0)),
+        "allocs/op": ((-0.9, "improvement", 50.0), (None, "missing", 12.0)),
+    }
+    return [
+        row(name, change, verdict, mode="icount", suite="cilium-ebpf", metric=unit, unit=unit, base=base)
+        for unit, cells in changes.items()
+        for name, (change, verdict, base) in zip(("MapFromFD", "BatchLookupPerCPUHash"), cells, strict=True)
+    ]
+
+
 def states() -> dict[str, PullRequestState]:
     """By name, everything that golden files are kept of."""
     calm_rows = calm()
@@ -265,6 +283,9 @@ def states() -> dict[str, PullRequestState]:
         ),
         "inconclusive": state(measured(open_row)),
         "build-failure": state(Failed(failure=broken), Failed(failure=broken)),
+        "go-library": state(
+            ("emulated-x86-64", "icount", measured(*of_a_library())), by_unit=True, repeat=REPEAT_OF_A_LIBRARY
+        ),
         "oops": state(measured(*dead, context=oops)),
         "nothing-comparable": state(measured(*gone)),
         "superseded": state(Superseded(by=NEXT), Superseded(by=NEXT)),

@@ -7,7 +7,7 @@ import pytest
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request import policy as page
-from cliffwatch.pull_request.policy import DEFAULT, EMULATED, Policy, Target, read_policy
+from cliffwatch.pull_request.policy import DEFAULT, EMULATED, LIBRARY_DEFAULT, Policy, Target, read_policy
 
 WHOLE = """\
 suites = ["local-storage", "ringbuf"]
@@ -174,3 +174,26 @@ def test_the_policies_that_we_show_can_be_used(where: str) -> None:
     policy = read_policy(shown, where)
     assert isinstance(policy, Policy)
     assert set(policy.suites) <= {suite.name for suite in load_catalogue().suites}
+
+
+def test_the_kernel_of_a_library_and_the_suites_that_it_has_by_default() -> None:
+    said = policy_of('[kernel]\nrevision = "v6.18.2"\n')
+
+    assert (said.kernel.revision, said.kernel.tree) == ("v6.18.2", DEFAULT.kernel.tree)
+    assert read_policy("", "x", LIBRARY_DEFAULT) == LIBRARY_DEFAULT
+    assert LIBRARY_DEFAULT.suites == ("cilium-ebpf",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[kernel]\ntree = "/home/me/linux"\n', "'tree' is '/home/me/linux': it is no URL of a tree"),
+        ('[kernel]\ntree = "https://me:secret@example.org/linux"\n', "it carries a user name or a password"),
+        ("[kernel]\ntree = 6\n", "'tree' is 6"),
+        ('[kernel]\nrevision = "--upload-pack=x"\n', "'--upload-pack=x' is no name of a revision"),
+        ('[kernel]\nrevision = "a..b"\n', "'a..b' is no name of a revision"),
+        ('[kernel]\nbranch = "x"\n', "unknown key 'branch'"),
+    ],
+)
+def test_a_kernel_that_cannot_be_fetched_is_refused(text: str, words: str) -> None:
+    assert words in refusal(text)

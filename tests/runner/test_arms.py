@@ -6,11 +6,18 @@ import pytest
 import toy
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms, wrong_arms
+from cliffwatch.formats.result_directory import Run
+from cliffwatch_runner.plan.arms import ArmRequest, parse_arms, read_arms, wrong_arms
+
+
+def arms_of(text: str) -> tuple[ArmRequest, ...]:
+    arms = parse_arms(text)
+    assert not isinstance(arms, Failure), arms
+    return arms
 
 
 def test_an_arm_is_a_revision_with_what_it_has_of_its_own() -> None:
-    arm = parse_arm(
+    (arm,) = arms_of(
         "v2=HEAD~1 patch=one.patch patch=two.patch boot=mitigations=off sysctl=kernel.sched_rt_runtime_us=900000"
         " param=workqueue.power_efficient=1 config=lean.config cc=gcc-12"
     )
@@ -32,14 +39,14 @@ def test_an_arm_is_a_revision_with_what_it_has_of_its_own() -> None:
 
 
 def test_values_with_blanks_stand_in_quotes() -> None:
-    arm = parse_arm("tcp='v6.12' sysctl='net.ipv4.tcp_rmem=4096 131072 6291456'")
+    (arm,) = arms_of("tcp='v6.12' sysctl='net.ipv4.tcp_rmem=4096 131072 6291456'")
 
     assert isinstance(arm, ArmRequest)
     assert arm.sysctl == {"net.ipv4.tcp_rmem": "4096 131072 6291456"}
 
 
 def test_go_modules_are_named_by_version_or_folder() -> None:
-    arm = parse_arm("v2=HEAD module=example.org/a@v1.2.0 module=example.org/b=../b module=example.org/c=c")
+    (arm,) = arms_of("v2=HEAD module=example.org/a@v1.2.0 module=example.org/b=../b module=example.org/c=c")
 
     assert isinstance(arm, ArmRequest)
     assert arm.module == {"example.org/a": "v1.2.0", "example.org/b": "../b", "example.org/c": "./c"}
@@ -69,11 +76,19 @@ def test_go_modules_are_named_by_version_or_folder() -> None:
         ("v2=HEAD module=example.org/a@upgrade", "is no version such as v0.19.0, a branch or a commit"),
         ("v2=HEAD module=example.org/a@-x", "is no version such as"),
         ("a/b=HEAD", "is no name of an arm"),
+        ("p{n}=HEAD sweep=n", "sets nothing: give sweep=NAME=VALUE"),
+        ("p{n}=HEAD sweep=n=0..15", "is none such as n=0..10 or n=0,2,5,10, of at most 15 values"),
+        ("p{n}=HEAD sweep=n=10..0", "is none such as n=0..10"),
+        ("p{n}=HEAD sweep=n=0,,1", "is none such as n=0..10"),
+        ("p{n}=HEAD sweep=N=0..1", "is none such as n=0..10"),
+        ("p{n}=HEAD sweep=n=0..1 sweep=m=0..1", "sweep names one knob"),
+        ("p=HEAD sysctl=kernel.x={n} sweep=n=0..1", "its arms need names of their own: put {n} into the name"),
+        ("p{n}=HEAD sysctl=kernel.x=1 sweep=n=a/b,c", "is no name of an arm"),
         ("control=HEAD", "is no name of an arm"),
     ],
 )
 def test_what_is_no_arm_says_why(text: str, reason: str) -> None:
-    refused = parse_arm(text)
+    refused = parse_arms(text)
 
     assert isinstance(refused, Failure)
     assert refused.whose == "usage"
@@ -120,7 +135,51 @@ def test_arms_have_names_of_their_own_and_are_at_least_two() -> None:
 
     assert wrong_arms((one, one)).message == "two arms are called a"
     assert "at least two arms" in wrong_arms((one,)).message
-    assert "more than a run takes" in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(9))).message
+    assert "more than a run takes" in wrong_arms(tuple(ArmRequest(name=f"a{n}", rev="HEAD") for n in range(16))).message
+
+
+def test_a_sweep_is_an_arm_for_each_value_of_a_knob() -> None:
+    arms = arms_of("p{n}=HEAD sysctl=kernel.bpf_prefetch={n} param=htab.ahead={n} sweep=n=0..10")
+
+    assert [arm.name for arm in arms] == [f"p{n}" for n in range(11)]
+    assert arms[10] == ArmRequest(
+        name="p10", rev="HEAD", sysctl={"kernel.bpf_prefetch": "10"}, param={"htab.ahead": "10"}
+    )
+    assert wrong_arms(arms) is None
+    named = arms_of("v{v}=HEAD patch=v{v}.patch boot=x={y} sweep=v=2,3a")
+    assert [(arm.name, arm.patch, arm.boot) for arm in named] == [
+        ("v2", (Path("v2.patch"),), ("x={y}",)),
+        ("v3a", (Path("v3a.patch"),), ("x={y}",)),
+    ]
+
+
+def test_a_file_sweeps_too(tmp_path: Path) -> None:
+    file = tmp_path / "arms.toml"
+    file.write_text(
+        '[[arm]]\nname = "plain"\nrev = "v6.12"\n'
+        '[[arm]]\nname = "p{n}"\nrev = "HEAD"\nsysctl = { "kernel.bpf_prefetch" = "{n}" }\nsweep = { n = "1..3" }\n'
+    )
+    arms = read_arms(file)
+    assert not isinstance(arms, Failure)
+    assert [(arm.name, arm.sysctl) for arm in arms] == [
+        ("plain", {}),
+        *((f"p{n}", {"kernel.bpf_prefetch": str(n)}) for n in (1, 2, 3)),
+    ]
+    file.write_text('[[arm]]\nname = "p{n}"\nrev = "HEAD"\nsweep = "1..3"\n')
+    refused = read_arms(file)
+    assert isinstance(refused, Failure)
+    assert "p{n}: sweep names one knob and its values" in refused.message
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_knob_of_eleven_values_is_one_run(repository: Path, tmp_path: Path) -> None:
+    arms = arms_of("p{n}=HEAD boot=knob={n} sweep=n=0..10")
+    run = toy.run_toy(toy.request(repository, tmp_path, base=None, head=None, arms=arms))
+
+    assert isinstance(run, Run), run
+    assert list(run.arms) == [f"p{n}" for n in range(11)]
+    assert [len(arm.boots) for arm in run.arms.values()] == [1] * 11
+    assert len(list((tmp_path / "cache" / "kernels").iterdir())) == 1
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -74,6 +74,22 @@ def test_the_catalogue_says_what_is_known_of_a_programs_metrics(repository: Path
     assert found["10 states"]["threshold"] == pytest.approx(0.6)
 
 
+def test_a_program_of_the_catalogue_that_reads_a_file_is_given_it(
+    repository: Path, catalogue: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "keys.txt").write_text("5\n")
+    refused = run(repository, "--suite", "counter", "--data", tmp_path / "keys.txt")
+    assert refused.exit_code == 2
+    assert "for those of the catalogue that read a file" in refused.stderr
+
+    replaced(catalogue, 'output = "go-bench"', 'output = "go-bench"\nreads_data = true')
+    _read_anew()
+    ended = run(repository, "--suite", "counter", "--data", tmp_path / "keys.txt", "--format", "json")
+
+    assert ended.exit_code == 0, ended.stderr
+    assert rows(ended.stdout)["10 insns"]["head"] == 1005
+
+
 def test_all_is_bench_and_programs(repository: Path, catalogue: Path) -> None:
     ended = run(repository, "--suite", "all")
 

@@ -13,7 +13,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.importing import import_file
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.several.benchstat import benchstat_report
-from cliffwatch_runner.plan.modules import modules_of
+from cliffwatch_runner.plan.arm_words.modules import modules_of
 from cliffwatch_runner.results.case_output import parse_case
 
 OUTPUTS = TESTS / "data" / "suites" / "outputs"

@@ -304,7 +304,7 @@ def test_gathering_looks_at_the_root_it_is_given(tmp_path: Path, monkeypatch: py
 
 
 def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
-    document = findings(bad, "walltime")
+    document = findings(tuple(checks(bad)), "walltime")
     assert "not fit for walltime runs" in document["verdict"]
     assert {check["status"] for check in document["checks"]} <= {"warn", "fail"}
     assert all(check["mend"] for check in document["checks"])

@@ -1,73 +1,29 @@
 """Go modules at a version as arms: fetched before anything is built, one program for each choice, and compared on one kernel."""
 
 import json
-import shutil
-import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from isolation_here import ISOLATION, leave_out_root
+from stepping_suite import MODULE, needs_go, proxy_environment, write_module, write_suite
 from test_run_command import cliffwatch
 
 from cliffwatch.catalogue.suite import Program, Suite
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
+from cliffwatch_runner.plan.arm_words.modules import wrong_modules
 from cliffwatch_runner.plan.arms import ArmRequest
-from cliffwatch_runner.plan.modules import wrong_modules
 from cliffwatch_runner.source.go_modules import declared_module, required_modules
-
-MODULE = "example.org/steps"
-needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here")
-
-
-def write_module(folder: Path, steps: int) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "go.mod").write_text(f"module {MODULE}\n\ngo 1.20\n")
-    (folder / "steps.go").write_text(f"package steps\n\nfunc Count() int {{ return {steps} }}\n")
-    return folder
-
-
-def publish(proxy: Path, version: str, module: Path) -> None:
-    """Puts a module into a folder that go reads as a module proxy."""
-    home = proxy / MODULE / "@v"
-    home.mkdir(parents=True, exist_ok=True)
-    (home / f"{version}.info").write_text(json.dumps({"Version": version, "Time": "2025-06-01T00:00:00Z"}))
-    (home / f"{version}.mod").write_text((module / "go.mod").read_text())
-    with zipfile.ZipFile(home / f"{version}.zip", "w") as archive:
-        for file in sorted(module.iterdir()):
-            archive.write(file, f"{MODULE}@{version}/{file.name}")
 
 
 @pytest.fixture
 def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A suite whose program is built with a module of which there are two versions."""
-    for version, steps in (("v1.0.0", 1000), ("v1.1.0", 800)):
-        publish(tmp_path / "proxy", version, write_module(tmp_path / "modules" / version, steps))
-    for name, value in {
-        "GOPROXY": f"file://{tmp_path / 'proxy'}",
-        "GONOSUMDB": "*",
-        "GOMODCACHE": str(tmp_path / "modcache"),
-        "GOCACHE": str(tmp_path / "gocache"),
-    }.items():
+    for name, value in proxy_environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    home = tmp_path / "stepping"
-    home.mkdir()
-    (home / "go.mod").write_text(f"module example.org/stepping\n\ngo 1.20\n\nrequire {MODULE} v1.0.0\n")
-    (home / "main.go").write_text(
-        f'package main\n\nimport (\n\t"fmt"\n\t"{MODULE}"\n)\n\n'
-        'func main() { fmt.Printf("BenchmarkSteps 1 %d steps\\n", steps.Count()) }\n'
-    )
-    if shutil.which("go") is not None:
-        subprocess.run(["go", "mod", "tidy"], cwd=home, check=True, capture_output=True)
-    (home / "suite.toml").write_text(
-        'title = "Steps"\n[program]\nbuild = "go build -o stepping ."\nrun = "stepping"\noutput = "go-bench"\n'
-        '[metrics]\nsteps = { unit = "steps", better = "lower" }\n'
-        '[[benchmark]]\nname = "Steps"\nicount = { assume = "exact", repeatability = 0.001 }\n'
-    )
-    return home
+    return write_suite(tmp_path / "stepping", "%d steps", 'steps = { unit = "steps", better = "lower" }')
 
 
 def go_suite(folder: Path) -> Suite:

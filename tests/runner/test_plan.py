@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.samples import CONTROL, Mode
+from cliffwatch.samples import CONTROL, CaseKey, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.reach import out_of_reach
-from cliffwatch_runner.plan.selection import choose_suites
+from cliffwatch_runner.plan.selection import Selection, choose_suites, only_named
+from cliffwatch_runner.run.confirm import with_empty_loops
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
 
@@ -64,3 +65,42 @@ def test_all_is_every_suite_of_the_catalogue() -> None:
 
     assert choose_suites(catalogue, ("all",)) == catalogue.suites
     assert choose_suites(catalogue, ("discovered", "all")) == catalogue.suites
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        ((), None),
+        (
+            ("seq-get/nr_maps=16",),
+            {"local-storage-cache-seq-get/nr_maps=16", "local-storage-seq-get-empty-loop/nr_maps=16"},
+        ),
+        (
+            ("*control/hashmap_nr_keys_used=10", "int-get/nr_maps=17"),
+            {"local-storage-cache-hashmap-control/hashmap_nr_keys_used=10", "local-storage-cache-int-get/nr_maps=17"},
+        ),
+        (("no such",), set()),
+    ],
+    ids=["all", "a part of a name, with the empty loop", "a whole name, and another", "none"],
+)
+def test_named_cases_alone(patterns: tuple[str, ...], names: set[str] | None) -> None:
+    suite = next(suite for suite in load_catalogue().suites if suite.name == "local-storage")
+    every = Selection(cases=suite.cases("standard"), left_out=())
+    chosen = only_named(every, patterns)
+
+    assert chosen == every if names is None else {str(case.key) for case in chosen.cases} == names
+
+
+def test_a_case_is_confirmed_with_its_empty_loop() -> None:
+    suite = next(suite for suite in load_catalogue().suites if suite.name == "local-storage")
+    plan = make_plan(suite.cases("standard"), arms=("base", "head"), boots=ADAPTIVE, seed=1)
+    case, control = (
+        CaseKey("local-storage", f"local-storage-cache-{name}", params)
+        for name, params in (("seq-get", (("nr_maps", "24"),)), ("int-get", (("nr_maps", "24"),)))
+    )
+
+    assert with_empty_loops(plan, {case}) == {
+        case,
+        CaseKey("local-storage", "local-storage-seq-get-empty-loop", case.params),
+    }
+    assert with_empty_loops(plan, {control}) == {control}, "its loop is of the profile `full`"

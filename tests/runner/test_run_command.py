@@ -159,6 +159,11 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
         (("--platform", ""), "--platform: '' is no name of a platform", "such as amd-rome"),
         (("--platform", "amd\trome"), "--platform: 'amd\\trome' is no name of a platform", "such as amd-rome"),
         (("--platform", "AMD-Rome"), "'AMD-Rome' would be another platform than 'amd-rome'", "did you mean amd-rome?"),
+        (
+            ("--case", "seq-get", "--case", "hashmep"),
+            "--case: no case of the plan matches 'hashmep'",
+            "hashmap-control",
+        ),
         (("--explain", "seq-gte"), "--explain: no case of the plan matches 'seq-gte'", "local-storage-cache-seq-get"),
         (
             ("--report-out", "/nosuch/report.txt"),

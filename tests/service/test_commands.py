@@ -1,11 +1,13 @@
 """The commands as people type them: serve, token, submit, run --upload, backup and restore."""
 
+import asyncio
 import os
 import re
 import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,26 @@ def test_tokens_are_made_listed_and_revoked(database: str, tmp_path: Path) -> No
     assert cliffwatch(database, tmp_path, "token", "revoke", "rome-1").returncode == 0
     assert "revoked" in cliffwatch(database, tmp_path, "token", "list").stdout
     assert cliffwatch(database, tmp_path, "token", "revoke", "nobody").returncode == 2
+
+
+def test_branches_are_followed_listed_and_let_go(database: str, tmp_path: Path) -> None:
+    targets = ["--target", "emulated-x86-64:icount", "--target", "amd-rome:walltime", "--suite", "local-storage"]
+    added = cliffwatch(database, tmp_path, "follow", "add", "bpf-next", *targets)
+    assert added.returncode == 0
+    assert [line.split(" ", 1)[1] for line in added.stdout.splitlines()] == [
+        "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git master, commit, on emulated-x86-64:icount",
+        "https://git.kernel.org/pub/scm/linux/kernel/git/bpf/bpf-next.git master, nightly, on amd-rome:walltime",
+    ]
+    listed = cliffwatch(database, tmp_path, "follow", "list").stdout
+    assert "nightly" in listed
+    number = added.stdout.split(":")[0]
+    unknown = cliffwatch(database, tmp_path, "follow", "backfill", number, "--base", "1234567", "--head", "master")
+    assert unknown.returncode == 2
+    assert "no revision 1234567" in unknown.stderr
+    assert cliffwatch(database, tmp_path, "follow", "add", "https://git.example.org/linux.git").returncode == 2
+    assert cliffwatch(database, tmp_path, "follow", "add", "/a/folder", "--branch", "master").returncode == 2
+    assert cliffwatch(database, tmp_path, "follow", "remove", number).returncode == 0
+    assert cliffwatch(database, tmp_path, "follow", "remove", number).returncode == 2
 
 
 def test_a_database_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
@@ -197,3 +219,25 @@ def test_a_worker_with_a_wrong_token_gives_up_and_says_why(running: Any, tmp_pat
     _, printed = process.communicate(timeout=600)
     assert process.returncode == 2
     assert "not known" in printed
+
+
+def test_answers_on_a_connection_that_is_kept_are_not_held_back() -> None:
+    """Otherwise the kernel waits for the client's acknowledgement of the head before it sends the body: 40 ms an answer."""
+
+    async def without_delay() -> int:
+        (taken,) = bound("127.0.0.1", 0)
+        options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            options.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(answer, sock=taken):
+            _, writer = await asyncio.open_connection(*taken.getsockname())
+            answered = await options
+            writer.close()
+        return answered
+
+    # In a thread of its own: a browser that another test has opened keeps its loop running in this one.
+    with ThreadPoolExecutor(1) as apart:
+        assert apart.submit(asyncio.run, without_delay()).result() != 0

@@ -14,7 +14,7 @@ from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.table.columns import NAMES
 from cliffwatch_runner.upload.result_directory import upload_run
-from cliffwatch_service.compare.analysis import load_arm
+from cliffwatch_service.compare.analysis import load_arms
 from cliffwatch_service.store import run_arms, runs
 
 
@@ -33,7 +33,8 @@ def imported(path: Path) -> ImportedFile:
 def stored_arms(running: Any, digest: str) -> dict[str, Any]:
     with running.service.transaction() as connection:
         run = runs.run_row(connection, digest)
-        return {row.name: load_arm(connection, run, row).arm for row in run_arms.arms_of(connection, run.id)}
+        rows = run_arms.arms_of(connection, run.id)
+        return {stored.row.name: stored.arm for stored in load_arms(connection, [(run, row) for row in rows])}
 
 
 def failing(run: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 import toy
 from service_runs import arm_of, record_of, run_of
 
-from cliffwatch_service.history.follow import MOST_COMMITS, Wish, poll, wishes
+from cliffwatch_service.history.follow import Wish, poll, wishes
 from cliffwatch_service.store import follows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -28,13 +28,6 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 )
 def test_a_policy_asks(policy: Any, fresh: list[str], requested: datetime | None, expected: list[Wish]) -> None:
     assert wishes(policy, fresh, "a", requested, NOW) == expected
-
-
-def test_of_a_large_push_the_newest_commits_are_measured_one_by_one() -> None:
-    fresh = [f"c{index}" for index in range(500)]
-    wanted = wishes("commit", fresh, "a", None, NOW)
-    assert len(wanted) == MOST_COMMITS
-    assert wanted[-1] == Wish("c498", "c499")
 
 
 def follow(running: Any, url: str, policy: str = "commit") -> int:
@@ -129,3 +122,82 @@ def test_facts_of_a_branchs_revisions_come_from_git_and_not_from_uploads(
     assert known["subject"] == toy.git(repository, "log", "-1", "--format=%s")
     assert known["author"] == toy.git(repository, "log", "-1", "--format=%an")
     assert (known["release"], known["parents"]) == (None, toy.git(repository, "log", "-1", "--format=%P").split())
+
+
+def big_push(repository: Path, commits: int) -> list[str]:
+    """So many commits at once, the oldest first."""
+    tree, parent, made = toy.git(repository, "rev-parse", "HEAD^{tree}"), toy.git(repository, "rev-parse", "HEAD"), []
+    for number in range(commits):
+        parent = toy.git(repository, "commit-tree", tree, "-p", parent, "-m", f"bpf: Commit {number}")
+        made.append(parent)
+    toy.git(repository, "reset", "--quiet", "--hard", parent)
+    return made
+
+
+def asked_pairs(running: Any) -> list[tuple[str, str]]:
+    """What was asked of the branch, in that order."""
+    rows = running.rows(
+        "SELECT base_commit, head_commit FROM request JOIN job ON request_id = request.id ORDER BY job.seed"
+    )
+    return [(row["base_commit"], row["head_commit"]) for row in rows]
+
+
+def test_a_large_push_is_worked_off_coarse_first_to_its_last_commit(
+    running: Any, served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cliffwatch_service.history.backlog.MOST_WAITING", 4)
+    url, repository = served
+    number = follow(running, url)
+    look(running, number, tmp_path)
+    start = toy.git(repository, "rev-parse", "HEAD")
+    made = big_push(repository, 60)
+    line = [start, *made]
+    assert look(running, number, tmp_path) == 4
+    assert set(asked_pairs(running)) == {
+        (line[0], line[60]),
+        (line[0], line[30]),
+        (line[30], line[45]),
+        (line[0], line[15]),
+    }
+    (entry,) = running.get("/follows")["items"]
+    assert entry["backlog"] > 50
+    assert look(running, number, tmp_path) == 0
+
+    for _ in range(100):
+        with running.service.transaction() as connection:
+            connection.execute("UPDATE job SET state = 'done'")
+        if not look(running, number, tmp_path):
+            break
+    pairs = asked_pairs(running)
+    assert len(pairs) == len(set(pairs)) <= 90
+    assert set(pairs) >= set(pairwise(line))
+    assert running.get("/follows")["items"][0]["backlog"] == 0
+
+
+def test_a_range_is_backfilled_on_request(running: Any, served: Any, tmp_path: Path) -> None:
+    url, repository = served
+    made = big_push(repository, 6)
+    number = follow(running, url)
+    look(running, number, tmp_path)
+    address = f"/api/v1/follows/{number}/backfill"
+    with running.http("admin") as http:
+        answer = http.post(address, json={"base": made[0], "head": made[4][:12]}).raise_for_status().json()
+        backwards = http.post(address, json={"base": made[4], "head": made[0]})
+        unknown = http.post(address, json={"base": "f" * 40, "head": made[0]})
+    assert answer == {"follow": number, "commits": 4}
+    assert (backwards.status_code, "not before" in backwards.json()["detail"]) == (422, True)
+    assert unknown.status_code == 404
+    look(running, number, tmp_path)
+    assert set(asked_pairs(running)) >= set(pairwise(made[:5]))
+
+
+def test_a_branch_is_followed_by_each_policy_on_targets_of_its_own(running: Any, served: Any, tmp_path: Path) -> None:
+    url, repository = served
+    commits, nightly = follow(running, url), follow(running, url, "nightly")
+    assert commits != nightly
+    for number in (commits, nightly):
+        look(running, number, tmp_path)
+    start = toy.git(repository, "rev-parse", "HEAD")
+    made = big_push(repository, 2)
+    assert (look(running, commits, tmp_path), look(running, nightly, tmp_path)) == (2, 1)
+    assert set(asked_pairs(running)) == {*pairwise([start, *made]), (start, made[-1])}

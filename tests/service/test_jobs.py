@@ -213,6 +213,17 @@ def test_a_host_that_failed_at_a_job_is_not_given_it_again(running: Any) -> None
     assert offer(running, "rome-2")["job"] == work["job"]
 
 
+def test_a_job_that_is_given_back_is_there_for_the_same_host_again(running: Any) -> None:
+    """A host that was not fit for a while is no host that failed."""
+    ask(running)
+    work = offer(running)
+    reply = post(running, f"/leases/{work['lease']}/complete", outcome="given-back", reason="turbo is on")
+    assert reply.json() == {"state": "queued"}
+    again = offer(running)
+    assert again["job"] == work["job"]
+    assert again["lease"] != work["lease"]
+
+
 def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Any) -> None:
     ask(running)
     work = offer(running)

@@ -128,6 +128,11 @@ def change(metric: str, size: float, kind: ChangeKind, state: ChangeState = "con
         head="a" * 40,
         head_subject=None,
         report=None,
+        fresh_change=None,
+        fresh_low=None,
+        fresh_high=None,
+        fresh_mde=None,
+        waits_for=None,
     )
 
 
@@ -139,6 +144,7 @@ def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_lat
             change("hits-latency", 0.02, "regression"),
             change("hits-latency", -0.03, "improvement"),
             change("hits-latency", 0.9, "regression", "refuted"),
+            change("hits-latency", 0.8, "regression", "superseded"),
         ]
     )
     assert (counts.worse, counts.worst, counts.better, counts.best, counts.derived) == (2, 0.05, 1, 0.03, 1)

@@ -58,6 +58,7 @@ TYPES = {
     float: {"float8"},
     int: {"int2", "int4", "int8"},
     str: {"text", "varchar", "name"},
+    timedelta: {"interval"},
     UUID: {"uuid"},
 }
 
@@ -106,10 +107,10 @@ class Asked:
         self.wrong: list[str] = []
 
     def class_row(self, kind: Any) -> Any:
-        return self._comparing(class_row(kind), kind)
+        return self._comparing(class_row(kind), kind, in_order=False)
 
     def tuple_row(self, make: Any) -> Any:
-        return self._comparing(tuple_row(make), make.__self__)
+        return self._comparing(tuple_row(make), make.__self__, in_order=True)
 
     def value_row(self, kind: Any) -> Any:
         def factory(cursor: Any) -> Any:
@@ -120,20 +121,20 @@ class Asked:
 
         return factory
 
-    def _comparing(self, real: Any, kind: Any) -> Any:
+    def _comparing(self, real: Any, kind: Any, *, in_order: bool) -> Any:
         def factory(cursor: Any) -> Any:
             if cursor.description is not None:
                 self.kinds.add(kind.__name__)
-                self.compare(kind, cursor.description)
+                self.compare(kind, cursor.description, in_order=in_order)
             return real(cursor)
 
         return factory
 
-    def compare(self, kind: Any, columns: Sequence[psycopg.Column]) -> None:
-        """In whatever order for objects, which take columns by name; named tuples take them as they come."""
+    def compare(self, kind: Any, columns: Sequence[psycopg.Column], *, in_order: bool) -> None:
+        """In whatever order for objects that take columns by name; others take them as they come."""
         hints = get_type_hints(kind)
         names, own = list(hints), [each.name for each in columns]
-        if names != own if issubclass(kind, tuple) else sorted(names) != sorted(own):
+        if names != own if in_order else sorted(names) != sorted(own):
             self.wrong.append(f"{kind.__name__} has {names}, its query {own}")
             return
         self.wrong += [

@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,37 @@ def test_parameters_come_in_any_order(running: Any, data: Path, tmp_path: Path) 
     rows = running.get(f"/runs/{uploaded.run}/comparison")["comparisons"]
     assert {row["params"]["guest-cpus"] for row in rows} == {"1"}
     assert "failed" not in {row["verdict"] for row in rows}
+
+
+def test_programs_of_a_planned_object_are_taken_and_compared(running: Any) -> None:
+    """A plan has the object; its programs are known when it is opened."""
+    made = run_of(boots=1, cases=1, mode="icount")
+    planned = {"suite": "veristat", "benchmark": "verify", "params": {"object": "bpf_cubic.bpf.o"}}
+    made.record["plan"]["cases"][0].update(planned)
+    run = replace(made, measured=("total_insns", "insns"))
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(run)).raise_for_status()
+        for number, body in boots_of(run):
+            program = {**planned, "params": {**planned["params"], "program": "bpf_cubic_init"}}
+            body["samples"] = [{**body["samples"][0], **program, "value": 26}]
+            refused = {
+                **planned,
+                "params": {**planned["params"], "program": "odd"},
+                "status": "refused",
+                "reason": "R1",
+            }
+            body["outcomes"] = [{**planned, "status": "ok", "reason": ""}, refused]
+            http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=body).raise_for_status()
+        alien = {**body, "samples": [{**body["samples"][0], "params": {"object": "no.bpf.o", "program": "x"}}]}
+        answer = http.put(f"/api/v1/runs/{run.digest}/boots/{number}", json=alien)
+    running.do_tasks()
+    compared = running.get(f"/runs/{run.digest}/comparison")
+    (row,) = compared["comparisons"]
+
+    assert answer.status_code in (409, 422)
+    assert row["params"] == {"object": "bpf_cubic.bpf.o", "program": "bpf_cubic_init"}
+    assert row["verdict"] == "unchanged"
+    assert [each["params"]["program"] for each in compared["left_out"]] == ["odd"]
 
 
 def test_an_upload_that_is_done_again_sends_nothing_and_changes_nothing(running: Any, data: Path) -> None:

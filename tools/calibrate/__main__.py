@@ -2,6 +2,7 @@
 
     make calibrate                   everything, about an hour on two cores
     make calibrate SEEDS="1 2 3"     with these seeds; the page has the figures of each
+    make calibrate-watching          steps of histories alone; writes docs/calibration-watching.md
     python tools/calibrate --quick   a part of it, on the screen: what CI runs
 
 `--nights FILE` names the real nights (CSV with variant, commit, benchmark, night, seconds, gzipped); without it their figures
@@ -21,10 +22,10 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from calibrate import cliffs, families, history, intervals, neighbours, odd_families, real, sizes  # noqa: E402
+from calibrate import cliffs, families, history, intervals, neighbours, odd_families, real, sizes, watching  # noqa: E402
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
-from calibrate.page import page  # noqa: E402
+from calibrate.page import page, watching_page  # noqa: E402
 
 _LEAST_NIGHTS = 58
 _QUICK = 20
@@ -38,16 +39,20 @@ def main() -> int:
     parser.add_argument(
         "--part", type=int, default=1, metavar="N", help="one draw in N, for a first look at a new method"
     )
+    parser.add_argument("--watching", action="store_true", help="steps of histories alone")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--nights", type=Path, default=ROOT.parent / "shared" / "data" / "sandmark-navajo-aa.csv.gz")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "calibration.md")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    make = _watching if options.watching else _figures
+    write, name = (watching_page, "calibration-watching.md") if options.watching else (page, "calibration.md")
+    out = options.out or ROOT / "docs" / name
     began = time.monotonic()
     runs: dict[int, list[Figure]] = {seed: [] for seed in options.seeds}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for seed, figures in runs.items():
             scale = _QUICK if options.quick else options.part
-            for figure in _figures(pool, options.nights, seed, scale=scale, once=seed == options.seeds[0]):
+            for figure in make(pool, options.nights, seed, scale=scale, once=seed == options.seeds[0]):
                 figures.append(figure)
                 mark = {True: "met", False: "MISSED", None: ""}[figure.met]
                 print(
@@ -56,7 +61,7 @@ def main() -> int:
             if not options.quick:
                 minutes = (time.monotonic() - began) / 60
                 done = {each: figures for each, figures in runs.items() if figures}
-                options.out.write_text(page(done, minutes=minutes, nights=options.nights.exists(), part=options.part))
+                out.write_text(write(done, minutes=minutes, nights=options.nights.exists(), part=options.part))
     return 0
 
 
@@ -89,13 +94,25 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, 
         return
     yield from families.rival_figures(draws(500), pool)
     yield from families.cost_figures(draws(500), pool)
-    yield from history.cost()
-    yield from history.machine()
-    yield from history.synthetic(600 // scale, pool)
     if nights.exists():
         yield from _on_nights(pool, nights, scale)
     if scale == 1:
         yield from neighbours.benchstat_figures(100)
+
+
+def _watching(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool) -> Iterator[Figure]:
+    """What watching raises: made-up histories of every seed, and what no seed enters once."""
+    first = seed * _APART
+    yield from watching.watching_figures(range(first, first + max(2, 100 // scale)), pool, neighbours=once)
+    if not once:
+        return
+    yield from history.cost()
+    yield from history.machine()
+    yield from history.synthetic(600 // scale, pool)
+    if nights.exists():
+        series = read_nights(nights)
+        yield from history.real_nights(series, max(1, 6 // scale))
+        yield from neighbours.history_figures(series, 1)
 
 
 def _on_nights(pool: ProcessPoolExecutor, path: Path, scale: int) -> Iterator[Figure]:
@@ -106,9 +123,6 @@ def _on_nights(pool: ProcessPoolExecutor, path: Path, scale: int) -> Iterator[Fi
         if sum(len(nights) >= _LEAST_NIGHTS for nights in of_host.values()) > 1
     }
     yield from real.real_figures(long, 400 // scale, pool)
-    yield from history.real_nights(series, max(1, 6 // scale))
-    if scale == 1:
-        yield from neighbours.history_figures(series, 2)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,9 +15,12 @@ from calibrate.history import SIZES, Report, scored
 from calibrate.noise import KINDS, Values, family
 
 _PROGRAMS = Path(__file__).parent / "programs"
+_NEIGHBOURS = Path(__file__).parents[2] / ".venv" / "neighbours"
+"""Where tools/install-neighbours.sh puts them, each with the numpy that it pins."""
+
 _OTHERS = {
-    "Apache Otava 0.8.0, defaults": ("apache-otava==0.8.0", "otava_steps.py"),
-    "SPA 2.1.6, defaults": ("signal-processing-algorithms==2.1.6", "spa_steps.py"),
+    "Apache Otava 0.8.0, defaults": ("otava", "otava_steps.py"),
+    "SPA 2.1.6, defaults": ("spa", "spa_steps.py"),
 }
 
 
@@ -67,8 +69,9 @@ def history_figures(nights: Mapping[str, Values], repeats: int) -> Iterator[Figu
         index = int(generator.integers(15, len(series) - 10))
         truths.append([(index, size)])
         moved.append(series + np.log1p(size) * (np.arange(len(series)) >= index))
-    for name, (package, program) in _OTHERS.items():
-        alarms = sum(map(len, _steps(package, program, logs)))
+    of_unmoved, of_moved = other_steps(logs), other_steps(moved)
+    for name in _OTHERS:
+        alarms = sum(map(len, of_unmoved[name]))
         yield Figure(
             bar="B8",
             what=f"real nights, nothing changed: alarms in 1000 points, of {points}",
@@ -79,7 +82,7 @@ def history_figures(nights: Mapping[str, Values], repeats: int) -> Iterator[Figu
         )
         reports = [
             (truth, [Report(index, len(series), _size(series, index)) for index in indexes])
-            for truth, series, indexes in zip(truths, moved, _steps(package, program, moved), strict=True)
+            for truth, series, indexes in zip(truths, moved, of_moved[name], strict=True)
         ]
         score = scored(reports)
         yield Figure(
@@ -96,10 +99,13 @@ def _size(series: Values, index: int) -> float:
     return float(np.median(series[index:]) - np.median(series[:index])) if 0 < index < len(series) else 0.0
 
 
-def _steps(package: str, program: str, logs: Sequence[Values]) -> list[list[int]]:
-    uv = str(Path(sys.executable).parent / "uv")
-    argv = [uv, "run", "--quiet", "--no-project", "--isolated", "--python", "3.11", "--with", package]
+def other_steps(logs: Sequence[Values]) -> dict[str, list[list[int]]]:
+    """What each neighbour says of series of logs, the whole of each at once. Raises FileNotFoundError where it is not installed."""
     series = json.dumps([np.exp(each).tolist() for each in logs])
-    ended = subprocess.run([*argv, str(_PROGRAMS / program)], check=True, input=series, capture_output=True, text=True)
-    indexes: list[list[int]] = json.loads(ended.stdout)
-    return indexes
+    said = {}
+    for name, (environment, program) in _OTHERS.items():
+        python = _NEIGHBOURS / environment / "bin" / "python"
+        argv = [str(python), str(_PROGRAMS / program)]
+        ended = subprocess.run(argv, check=True, input=series, capture_output=True, text=True)
+        said[name] = [[int(index) for index in indexes] for indexes in json.loads(ended.stdout)]
+    return said

@@ -1,7 +1,9 @@
 """docs/calibration.md, from what was measured."""
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from calibrate.figures import Figure
 from cliffwatch.comparing.comparison import METHOD_VERSION
@@ -27,12 +29,42 @@ _NIGHTS = """- Real nights are those of one dedicated host of Sandmark (OCaml be
 _NO_NIGHTS = "- The real nights were not to hand: their figures are missing.\n"
 
 
+_WATCHING_HEAD = """# Calibration of watching
+
+How many candidates watching raises where nothing stepped, how many steps it finds, and where it puts them. Made by
+`make calibrate-watching SEEDS='{numbers}' PART={part}` on {date} at commit {commit} ({minutes:.0f} minutes on two cores beside other work), one figure for each of the
+seeds where there are several; they were drawn when the detector was frozen. [method.md](method.md) says what the method is, [calibration.md](calibration.md) has
+the figures of comparisons.
+
+- Histories have 500 points with a spread of 1.5 %: Gaussian, log-normal, in two modes, with spikes; a walk (a twentieth of the spread a point),
+  correlation (half of each point's deviation is the next one's), ramps of 5 to 25 % in all, slow periods (waves of 40 to 200 points and one to
+  two spreads). Where there are steps, there are four, at least twenty points apart.
+- Candidates come point by point from the code that the service calls. Neighbours have the same series, the whole of each at once, which is kinder.
+- A fresh comparison is of the revision before a candidate's range and of the last one in it. It has the noise of boots, none of the walk, ramp, slow
+  period or correlation, which are the host's.
+{nights}
+"""
+
+
+def watching_page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1) -> str:
+    """As `page`, of the figures of watching alone; of today and of the commit that is checked out."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    head = _WATCHING_HEAD.format(
+        numbers=" ".join(map(str, runs)),
+        part=part,
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        commit=commit,
+        minutes=minutes,
+        nights=_NIGHTS if nights else _NO_NIGHTS,
+    )
+    return "\n".join([head, *_tables(_rows(runs))])
+
+
 def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1) -> str:
     """`runs` are the figures of each seed; a row has all of them, and is met where every seed meets it."""
     seeds = ", ".join(map(str, runs))
-    rows = _rows(runs)
-    judged = [row for row in rows if row.met is not None]
-    missed = [row for row in judged if not row.met]
     lines = [
         _HEAD.format(version=METHOD_VERSION, minutes=minutes, seeds=seeds, nights=_NIGHTS if nights else _NO_NIGHTS)
     ]
@@ -41,7 +73,13 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, 
             f"**One draw in {part}.** `make calibrate` has them all, and the neighbours' programs.",
             "",
         ]
-    lines += [f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.", ""]
+    return "\n".join([*lines, *_tables(_rows(runs))])
+
+
+def _tables(rows: Sequence[Figure]) -> list[str]:
+    judged = [row for row in rows if row.met is not None]
+    missed = [row for row in judged if not row.met]
+    lines = [f"Of {len(judged)} figures with a bar, {len(judged) - len(missed)} meet it, {len(missed)} miss it.", ""]
     for bar in dict.fromkeys(row.bar for row in rows):
         lines += [f"## {bar}", "", "| what | method | measured | wanted | |", "|---|---|---|---|---|"]
         for row in rows:
@@ -49,7 +87,7 @@ def page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, 
                 mark = {True: "met", False: "**missed**", None: ""}[row.met]
                 lines.append(f"| {row.what} | {row.method} | {row.measured} | {row.wanted} | {mark} |")
         lines.append("")
-    return "\n".join(lines)
+    return lines
 
 
 def _rows(runs: Mapping[int, Sequence[Figure]]) -> list[Figure]:

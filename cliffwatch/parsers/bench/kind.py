@@ -48,7 +48,8 @@ class Reading:
 class BenchOutput:
     """The lines of one run of one benchmark, collected while the output is read.
 
-    `finals` are the fields of each final line, as text and as numbers; `failures` and `doubts` come with their line.
+    `finals` are the fields of each final line, as text and as numbers; `failures` and `doubts` come with their line. `slab` is the number of MiB
+    that a line of its own says, whatever the kind, as text.
     """
 
     name: str | None
@@ -61,6 +62,7 @@ class BenchOutput:
     units: dict[str, str] = field(default_factory=dict)
     failures: list[tuple[int, str]] = field(default_factory=list)
     doubts: list[tuple[int, str]] = field(default_factory=list)
+    slab: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
-from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, KnownLine, is_chatter, recognise
+from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line
 from cliffwatch.parsers.readings import Problem, problem_at
 
@@ -39,7 +39,10 @@ def _begins_another(known: KnownLine, output: BenchOutput) -> bool:
 
 def _unknown(line: Line, outputs: list[BenchOutput], problems: list[Problem]) -> None:
     libbpf = LIBBPF.fullmatch(line.text.strip())
-    if libbpf and outputs:
+    slab = SLAB.fullmatch(line.text.strip())
+    if slab and outputs:
+        outputs[-1].slab = slab["mib"]
+    elif libbpf and outputs:
         outputs[-1].failures.append((line.number, libbpf["text"]))
     elif libbpf:
         problems.append(problem_at(line.number, line.text, f"failed: {libbpf['text']}"))

@@ -8,6 +8,7 @@ from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
@@ -72,7 +73,14 @@ def _read(
     for row in rows:
         if row not in good:
             problems.append(problem_at(output.summary_line or output.line, name, f"{row.metric} is no number"))
-    return [Found(_sample(row, output.kind, suite, name, params)) for row in good]
+    samples = [_sample(row, output.kind, suite, name, params) for row in good]
+    if output.slab is not None and samples and "memory" not in output.kind.metrics:
+        samples.append(_of_slab(output.slab, samples[0].case))
+    return [Found(sample) for sample in samples]
+
+
+def _of_slab(mib: str, case: CaseKey) -> Sample:
+    return Sample(case, "memory", "MiB", float(mib), (), step_of(mib, "MiB"))
 
 
 def _failure(output: BenchOutput, rows: Sequence[MetricValue], complaints: Sequence[str]) -> Problem | None:

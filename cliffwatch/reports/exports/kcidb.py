@@ -44,6 +44,7 @@ _STATUS: Mapping[CaseStatus, str] = {
     "failed": "ERROR",  # the benchmark ran and gave nothing that can be believed
     "not-run": "MISS",
     "ok": "DONE",  # measured: whether the code is right is for a comparison to say
+    "refused": "DONE",  # a selftest may be there to be refused: whether it was before is for a comparison to say
     "unsupported": "SKIP",
 }
 _WORST = ("FAIL", "ERROR", "MISS", "DONE", "SKIP")

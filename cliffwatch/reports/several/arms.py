@@ -29,7 +29,8 @@ def text_of_arms(
     parts = ["\n".join(lines) + "\n"]
     for index, each in enumerate(compared):
         about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
-        body = text_report(each, about, colour=colour, width=width, all_metrics=all_metrics)
+        sides = (each.base.name, each.head.name)
+        body = text_report(each, about, colour=colour, width=width, all_metrics=all_metrics, names=sides)
         parts.append(f"{styles('strong', _title(each))}\n{body}")
     return "\n".join(parts)
 
@@ -43,7 +44,9 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
     lines.append(f"|---|--:|---|{'--:|' * len(heads)}")
     for row in matrix(compared):
         cells = (cell(each).replace("~", "\\~") for each in row.cells)
-        lines.append(f"| {code(str(row.case))} | {figures.value(row.base)} | {word(row.unit)} | {' | '.join(cells)} |")
+        lines.append(
+            f"| {code(figures.case_name(row.case, row.metric))} | {figures.value(row.base)} | {word(row.unit)} | {' | '.join(cells)} |"
+        )
     parts = ["\n".join(lines)]
     for index, each in enumerate(compared):
         about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)

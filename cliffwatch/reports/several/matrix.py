@@ -24,7 +24,7 @@ class MatrixRow:
 def matrix(compared: Sequence[ComparisonSet], *, all_metrics: bool = False) -> tuple[MatrixRow, ...]:
     """The rows of all arms in the order in which they first come; the primary metrics, or all of them."""
     columns = [
-        {(row.case, row.metric, row.unit): row for row in (each.rows if all_metrics else each.primary_rows())}
+        {(row.case, row.metric, row.unit): row for row in (each.rows if all_metrics else each.table_rows())}
         for each in compared
     ]
     keys = dict.fromkeys(key for column in columns for key in column)
@@ -64,9 +64,13 @@ def matrix_lines(compared: Sequence[ComparisonSet], *, all_metrics: bool) -> Ite
 
 
 def _cells(row: MatrixRow, *, all_metrics: bool) -> tuple[str, ...]:
-    params = " ".join(f"{name}={value}" for name, value in row.case.params) or "(defaults)"
-    named = f"    {params}  {row.metric}" if all_metrics else f"    {params}"
-    return plain(named), figures.value(row.base), plain(row.unit), *map(cell, row.cells)
+    params = figures.parameters(row.case, "" if all_metrics else row.metric)
+    return (
+        plain(f"    {params}  {row.metric}" if all_metrics else f"    {params}"),
+        figures.value(row.base),
+        plain(row.unit),
+        *map(cell, row.cells),
+    )
 
 
 def _aligned(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -101,18 +101,15 @@ def _against(courses: Courses, rests: Values, simpler: tuple[Values, Values], us
     )
 
 
-def _ratios(simpler: Values, squares: Values, parameters: NDArray[np.int64], points: int, usual: float) -> Values:
+def _ratios(simpler: Values, squares: Values, parameters: NDArray[np.int64] | int, points: int, usual: float) -> Values:
     noise = (PRIOR * usual + squares) / (PRIOR + points - 2 - parameters)
     return np.asarray((simpler - squares) / parameters / noise)
 
 
 def _largest(courses: Courses, rests: Values, simpler: tuple[Values, Values], usual: float) -> list[Values]:
     """The largest ratio of each curve, (2, curves): among courses of as many parameters it is that of the least sum of squares."""
-    gains, total = courses.gains(rests), (rests**2).sum(axis=0)
-    groups = [
-        (parameters, np.maximum(0.0, total - gains[courses.parameters == parameters].max(axis=0)))
-        for parameters in np.unique(courses.parameters)
-    ]
+    total = (rests**2).sum(axis=0)
+    groups = [(parameters, np.maximum(0.0, total - gain)) for parameters, gain in courses.largest_gains(rests)]
     return [
         np.max([_ratios(each, squares, parameters, len(rests), usual) for parameters, squares in groups], axis=0)
         for each in simpler

@@ -19,6 +19,9 @@ Kind = Literal["bend", "jump", "bend and jump"]
 PIECE = 2
 """Points of the shortest piece; three on either side of a bend and jump at once, whose new course is as free as the old one."""
 
+_BLOCK = 128
+"""Courses whose gains for a thousand curves stay in a core's cache."""
+
 _CORNERS = (0.0, 1 / 3, 2 / 3)
 """Where in a gap between two points a bend may lie."""
 
@@ -45,8 +48,14 @@ class Courses:
 
     def gains(self, rests: Values) -> Values:
         """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves): what the line leaves."""
-        columns = np.swapaxes(self.bases, 0, 2).reshape(self.bases.shape[2], self.bases.shape[1], -1)
-        return np.asarray(sum((each.T @ rests) ** 2 for each in columns))
+        return _gains(self.bases, rests)
+
+    def largest_gains(self, rests: Values) -> Iterator[tuple[int, Values]]:
+        """Of the courses of each number of parameters the largest gain of each curve, (curves,)."""
+        for parameters in np.unique(self.parameters):
+            bases = self.bases[self.parameters == parameters]
+            blocks = (bases[start : start + _BLOCK] for start in range(0, len(bases), _BLOCK))
+            yield int(parameters), np.max([_gains(block, rests).max(axis=0) for block in blocks], axis=0)
 
     def only(self, keep: NDArray[np.bool_]) -> "Courses":
         kept = np.flatnonzero(keep)
@@ -55,27 +64,47 @@ class Courses:
         )
 
 
+def _gains(bases: NDArray[np.float64], rests: Values) -> Values:
+    total = np.zeros((len(bases), rests.shape[1]))
+    for column in range(bases.shape[2]):
+        part = np.ascontiguousarray(bases[:, :, column]) @ rests
+        part *= part
+        total += part
+    return total
+
+
 def line(x: Values, noise: Values) -> Values:
     """The straight line's orthonormal basis, (points, 2), in units of the noise."""
     return np.asarray(np.linalg.qr(np.column_stack([np.ones_like(x), x]) / noise[:, None])[0])
 
 
 def one_break(x: Values, noise: Values) -> Courses:
-    return _courses([(each,) for each in _singles(x)], x, noise)
+    singles = list(_singles(x))
+    designs = np.zeros((len(singles), len(x), 2))
+    for index, each in enumerate(singles):
+        for place, column in enumerate(columns(each, x)):
+            designs[index, :, place] = column
+    parameters = np.array([2 + (each.kind == "bend and jump") for each in singles], dtype=np.int64)
+    return _courses([(each,) for each in singles], designs, parameters, line(x, noise), noise)
 
 
 def two_breaks(x: Values, noise: Values) -> Courses:
     """Bends and jumps in pairs; a pair leaves points enough to judge it by."""
     singles = [each for each in _singles(x) if each.kind != "bend and jump"]
     gaps = sorted({each.gap for each in singles})
-    of_gap = {gap: [each for each in singles if each.gap == gap] for gap in gaps}
+    of_gap = {gap: [number for number, each in enumerate(singles) if each.gap == gap] for gap in gaps}
     pairs = [
         pair
         for first, second in combinations(gaps, 2)
         if second - first >= PIECE
         for pair in product(of_gap[first], of_gap[second])
     ]
-    return _courses(pairs, x, noise)
+    own = np.array([columns(each, x)[0] for each in singles]).reshape(len(singles), len(x))
+    chosen = np.array(pairs, dtype=np.intp).reshape(len(pairs), 2)
+    designs = np.stack([own[chosen[:, 0]], own[chosen[:, 1]]], axis=2)
+    parameters = np.full(len(pairs), 4, dtype=np.int64)
+    breaks = [(singles[first], singles[second]) for first, second in pairs]
+    return _courses(breaks, designs, parameters, line(x, noise), noise)
 
 
 def _singles(x: Values) -> Iterator[Break]:
@@ -97,16 +126,15 @@ def columns(each: Break, x: Values) -> list[Values]:
     return found
 
 
-def _courses(breaks: Sequence[tuple[Break, ...]], x: Values, noise: Values) -> Courses:
-    designs = np.zeros((len(breaks), len(x), 2))
-    parameters = np.zeros(len(breaks), dtype=np.int64)
-    for index, every in enumerate(breaks):
-        found = [column for each in every for column in columns(each, x)]
-        designs[index, :, : len(found)] = np.column_stack(found)
-        parameters[index] = len(found) + len(every)
-    return Courses(
-        breaks=tuple(breaks), bases=_orthonormal(designs / noise[:, None], line(x, noise)), parameters=parameters
-    )
+def _courses(
+    breaks: Sequence[tuple[Break, ...]],
+    designs: NDArray[np.float64],
+    parameters: NDArray[np.int64],
+    straight: Values,
+    noise: Values,
+) -> Courses:
+    bases = _orthonormal(designs / noise[:, None], straight)
+    return Courses(breaks=tuple(breaks), bases=bases, parameters=parameters)
 
 
 def _orthonormal(designs: NDArray[np.float64], straight: Values) -> NDArray[np.float64]:

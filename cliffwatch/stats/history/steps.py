@@ -7,10 +7,15 @@ largest statistic is not that of one test: `SURE` is set by calibration (docs/ca
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
+from cliffwatch.stats.history.backgrounds import Judged, judge, likelihoods
 from cliffwatch.stats.history.winsorize import winsorized
 from cliffwatch.stats.rank_tables import Values
 
@@ -18,6 +23,18 @@ WINDOW = 100
 SURE = 3e-5
 LEAST = 0.0075
 """The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to decide."""
+
+EVIDENCE = 12.0
+"""What a step must bring beyond the best smooth background, in twice the logarithm of the likelihood ratio."""
+
+RANGE = 8.0
+"""A step may lie where twice the logarithm of its likelihood is at most so much less than at its best place; set by calibration."""
+
+HORIZON = 150
+"""Points in which a step is judged; of a watched series the newest so many are looked at."""
+
+NEAR = 5
+"""Steps at most so many points apart are one step, detected twice."""
 
 BEFORE, AFTER = 10, 7
 """Points that must lie on each side before a step is a candidate: the ends of a series are where false steps are."""
@@ -27,6 +44,7 @@ WINSORIZING_REACH = 5
 
 _SPLIT = 10 * SURE
 _SHORTEST = 3
+_LEAST = 1e-30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,90 +63,183 @@ class Step:
 
 def steps(logs: Values) -> list[Step]:
     """All steps of a series of logs, in order; those near the ends among them."""
-    rest = winsorized(np.asarray(logs, dtype=float))
-    cuts: set[int] = set()
-    for start in range(0, max(1, len(rest) - WINDOW // 2), WINDOW // 2):
-        _split(rest, start, min(len(rest), start + WINDOW), cuts)
-    return [_step(np.asarray(logs, dtype=float), rest, *cut) for cut in _joined(rest, sorted(cuts))]
+    logs = np.asarray(logs, dtype=float)
+    rest = winsorized(logs)
+    return _judged(logs, rest, _cuts(rest))
 
 
-def candidates(logs: Values) -> list[Step]:
-    """Steps with enough points on both sides to be worth a fresh comparison."""
-    every = steps(logs)
+def candidates(logs: Values, known: Sequence[int] = ()) -> list[Step]:
+    """Steps with enough points on both sides to be worth a fresh comparison, other than those near `known` indexes."""
+    logs = np.asarray(logs, dtype=float)
+    rest = winsorized(logs)
+    joined = _cuts(rest)
+    if not any(_new(cut, known) and BEFORE <= cut <= len(logs) - AFTER for _, cut, _ in joined):
+        return []
+    every = _judged(logs, rest, joined, known)
     edges = [0, *(step.index for step in every), len(logs)]
     return [
         step
         for step, before, after in zip(every, edges, edges[2:], strict=False)
-        if step.index - before >= BEFORE and after - step.index >= AFTER
+        if step.index - before >= BEFORE and after - step.index >= AFTER and _new(step.index, known)
     ]
 
 
-def _split(rest: Values, start: int, stop: int, cuts: set[int]) -> None:
+def _new(index: int, known: Sequence[int]) -> bool:
+    return all(abs(index - each) > NEAR for each in known)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """Running sums of a series less its mean, and of its squares: what the means and variances of all its parts are made of."""
+
+    sums: Values
+    squares: Values
+
+    def strength(self, left: int, cut: int, right: int) -> float:
+        """Twice the log likelihood ratio of two levels against one."""
+        total, before = self.sums[right] - self.sums[left], self.sums[cut] - self.sums[left]
+        squares = self.squares[right] - self.squares[left] - total**2 / (right - left)
+        n, m = cut - left, right - cut
+        between = (before / n - (total - before) / m) ** 2 * n * m / (n + m)
+        return float((n + m) * math.log(max(squares, _LEAST) / max(squares - between, _LEAST)))
+
+    def size(self, left: int, cut: int, right: int) -> float:
+        before, after = self.sums[cut] - self.sums[left], self.sums[right] - self.sums[cut]
+        return math.expm1(float(after / (right - cut) - before / (cut - left)))
+
+
+def _sums_of(rest: Values) -> _Sums:
+    centred = np.concatenate([[0.0], rest - rest.mean()]) if len(rest) else np.zeros(1)
+    return _Sums(np.cumsum(centred), np.cumsum(centred**2))
+
+
+def _cuts(rest: Values) -> list[tuple[int, int, int]]:
+    cuts: set[int] = set()
+    sums = _sums_of(rest)
+    starts = range(0, max(1, len(rest) - WINDOW // 2), WINDOW // 2)
+    for start in np.array(starts)[_moving(sums, len(starts), len(rest))].tolist():
+        _split(sums, start, min(len(rest), start + WINDOW), cuts)
+    return _joined(sums, sorted(cuts), len(rest))
+
+
+def _judged(logs: Values, rest: Values, joined: list[tuple[int, int, int]], known: Sequence[int] = ()) -> list[Step]:
+    """Of the cuts those that no smooth background explains, each judged where it is about the middle of a window."""
+    cuts = [cut for _, cut, _ in joined]
+    judged: dict[tuple[int, int], Judged] = {}
+    kept: dict[int, tuple[int, int, Judged]] = {}
+    for cut in cuts:
+        start, stop = window = _window(len(rest), cut)
+        if window not in judged:
+            inside = [each for each in cuts if start < each < stop]
+            prices = [EVIDENCE if _new(each, known) else 0.0 for each in inside]
+            judged[window] = judge(rest[start:stop], [each - start for each in inside], prices)
+        if cut - start in judged[window].kept:
+            kept[cut] = start, stop, judged[window]
+    sums = _sums_of(rest)
+    if len(kept) < len(cuts):
+        joined = _joined(sums, list(kept), len(rest))
+    return [_step(logs, rest, sums, each, *kept[each[1]]) for each in joined]
+
+
+def _window(count: int, cut: int) -> tuple[int, int]:
+    start = max(0, min(cut - HORIZON * 2 // 3, count - HORIZON))
+    return start, min(count, start + HORIZON)
+
+
+def _split(sums: _Sums, start: int, stop: int, cuts: set[int]) -> None:
     """Adds the cuts of one window."""
     if stop - start < 2 * _SHORTEST:
         return
-    cut, p = _best_cut(rest[start:stop])
-    if p < _SPLIT:
-        cuts.add(start + cut)
-        _split(rest, start, start + cut, cuts)
-        _split(rest, start + cut, stop, cuts)
+    cut, strength = _best_cut(sums, start, stop)
+    if strength > _needed(stop - start, _SPLIT):
+        cuts.add(cut)
+        _split(sums, start, cut, cuts)
+        _split(sums, cut, stop, cuts)
 
 
-def _best_cut(values: Values) -> tuple[int, float]:
-    """The cut with the largest statistic of Student, and the p-value that it would have were it chosen beforehand."""
-    count = len(values)
-    centred = values - values.mean()
-    sums, squares = np.cumsum(centred), float((centred**2).sum())
-    left = np.arange(_SHORTEST, count - _SHORTEST + 1)
-    between = sums[left - 1] ** 2 * count / (left * (count - left))
-    best = int(np.argmax(between))
-    within = max(squares - float(between[best]), 1e-30)
-    return int(left[best]), _student(math.sqrt(float(between[best]) / (within / (count - 2))), count - 2)
+def _moving(sums: _Sums, count: int, points: int) -> NDArray[np.bool_]:
+    """Of overlapping windows, whether any cut of it is sure enough to be split at: all at once, since most have none."""
+    moving = np.ones(count, dtype=bool)
+    whole = (points - WINDOW) // (WINDOW // 2) + 1 if points >= WINDOW else 0
+    if whole:
+        parts, squares = (
+            sliding_window_view(each, WINDOW + 1)[:: WINDOW // 2][:whole] for each in (sums.sums, sums.squares)
+        )
+        left, weights = _places(WINDOW)
+        total = parts[:, -1] - parts[:, 0]
+        apart = parts[:, _SHORTEST : WINDOW - _SHORTEST + 1] - parts[:, :1] - left * (total / WINDOW)[:, None]
+        between = (apart**2 * weights).max(axis=1) * WINDOW
+        within = squares[:, -1] - squares[:, 0] - total**2 / WINDOW
+        strength = WINDOW * np.log(np.maximum(within, _LEAST) / np.maximum(within - between, _LEAST))
+        moving[:whole] = strength > _needed(WINDOW, _SPLIT)
+    return moving
 
 
-def _student(statistic: float, freedom: int) -> float:
+def _best_cut(sums: _Sums, start: int, stop: int) -> tuple[int, float]:
+    """The cut with the largest statistic of Student, and its strength."""
+    count = stop - start
+    left, weights = _places(count)
+    first, last = sums.sums[start], sums.sums[stop]
+    apart = sums.sums[start + _SHORTEST : stop - _SHORTEST + 1] - first - left * ((last - first) / count)
+    best = start + _SHORTEST + int((apart * apart * weights).argmax())
+    return best, sums.strength(start, best, stop)
+
+
+@lru_cache(maxsize=256)
+def _places(count: int) -> tuple[Values, Values]:
+    """Places of a cut in so many points, and one over what the square of the sum before it is divided by."""
+    left = np.arange(_SHORTEST, count - _SHORTEST + 1, dtype=float)
+    return left, 1 / (left * (count - left))
+
+
+@lru_cache(maxsize=8192)
+def _needed(count: int, p: float) -> float:
+    """The strength of a cut of so many points whose p-value, were the cut chosen beforehand, would be `p`."""
     from scipy import special  # noqa: PLC0415 - half a second to load, for series with candidates alone
 
-    return 2 * float(special.stdtr(freedom, -statistic))
+    return count * math.log1p(float(special.stdtrit(count - 2, 1 - p / 2)) ** 2 / (count - 2))
 
 
-def _joined(rest: Values, cuts: list[int]) -> list[tuple[int, int, int, float]]:
-    """Cuts that stay, each as (start of the left segment, cut, stop of the right one, p)."""
-    while cuts:
-        edges = [0, *cuts, len(rest)]
-        segments = [
-            (left, cut, right, _significance(rest[left:cut], rest[cut:right]))
-            for left, cut, right in zip(edges, edges[1:], edges[2:], strict=False)
-        ]
-        weak = [each for each in segments if each[3] >= SURE or abs(_size(rest, *each[:3])) < LEAST]
-        if not weak:
-            return segments
-        weakest = max(weak, key=lambda each: each[3])
-        cuts.remove(weakest[1])
-    return []
+def _student(strength: float, count: int) -> float:
+    from scipy import special  # noqa: PLC0415 - half a second to load, for series with candidates alone
+
+    return 2 * float(special.stdtr(count - 2, -math.sqrt((count - 2) * math.expm1(strength / count))))
 
 
-def _significance(left: Values, right: Values) -> float:
-    n, m = len(left), len(right)
-    if n + m < 3:
-        return 1.0
-    within = max(float(left.var() * n + right.var() * m), 1e-30) / (n + m - 2)
-    return _student(abs(float(left.mean() - right.mean())) / math.sqrt(within * (1 / n + 1 / m)), n + m - 2)
+def _joined(sums: _Sums, cuts: list[int], count: int) -> list[tuple[int, int, int]]:
+    """Cuts that stay, each as (start of the left segment, cut, stop of the right one); the weakest are taken away first."""
+    edges = [0, *cuts, count]
+    excess = [_excess(sums, *edges[at - 1 : at + 2]) for at in range(1, len(edges) - 1)]
+    while excess and (weakest := min(excess)) <= 0:
+        at = excess.index(weakest)
+        del excess[at], edges[at + 1]
+        for near in (at - 1, at):
+            if 0 <= near < len(excess):
+                excess[near] = _excess(sums, *edges[near : near + 3])
+    return list(zip(edges, edges[1:], edges[2:], strict=False))
 
 
-def _size(rest: Values, left: int, cut: int, right: int) -> float:
-    return math.expm1(float(rest[cut:right].mean() - rest[left:cut].mean()))
+def _excess(sums: _Sums, left: int, cut: int, right: int) -> float:
+    """How much stronger a cut is than it has to be; below nothing also where its step is too small."""
+    if right - left < 3:
+        return -math.inf
+    excess = sums.strength(left, cut, right) - _needed(right - left, SURE)
+    return min(excess, 0.0) - 1e-9 if abs(sums.size(left, cut, right)) < LEAST else excess
 
 
-def _step(logs: Values, rest: Values, left: int, cut: int, right: int, p: float) -> Step:
-    first, last = _range(rest[left:right], cut - left)
+def _step(
+    logs: Values, rest: Values, sums: _Sums, joined: tuple[int, int, int], start: int, stop: int, judged: Judged
+) -> Step:
+    left, cut, right = joined
+    loss = likelihoods(rest[start:stop], cut - start, [other for other in judged.kept if other != cut - start], judged)
+    near = start + np.flatnonzero(loss <= RANGE)
     index = left + placed(logs[left:right], cut - left)
     return Step(
         index=index,
-        size=_size(rest, left, cut, right),
-        p=p,
-        first=min(left + first, index),
-        last=max(left + last, index),
+        size=sums.size(left, cut, right),
+        p=_student(sums.strength(left, cut, right), right - left),
+        first=min(int(near[0]), index),
+        last=max(int(near[-1]), index),
     )
 
 
@@ -138,15 +249,3 @@ def placed(values: Values, cut: int) -> int:
     gain = np.cumsum(np.abs(values - high) - np.abs(values - low))
     nearby = np.arange(max(1, cut - WINSORIZING_REACH), min(len(values) - 1, cut + WINSORIZING_REACH) + 1)
     return int(nearby[np.argmax(gain[nearby - 1])])
-
-
-def _range(values: Values, cut: int) -> tuple[int, int]:
-    """Cuts whose likelihood is within that of a 95 % region of the best one: 2 log(ratio) <= 5.99 for two segments' means."""
-    count = len(values)
-    sums = np.cumsum(values - values.mean())
-    left = np.arange(1, count)
-    between = sums[:-1] ** 2 * count / (left * (count - left))
-    total = float(((values - values.mean()) ** 2).sum())
-    within = np.maximum(total - between, 1e-30)
-    near = left[count * np.log(within / within[cut - 1]) <= 5.99]
-    return int(near.min(initial=cut)), int(near.max(initial=cut))

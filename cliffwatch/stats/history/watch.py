@@ -1,22 +1,17 @@
 """A series watched point by point: what is worth a fresh comparison now.
 
 Incremental: a point costs the same however long the series is. A large step is reported after three points, a smaller one after
-six; either is a candidate, published only when fresh boots of the two revisions confirm it.
+seven; either is a candidate, published only when fresh boots of the two revisions confirm it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from cliffwatch.stats.history.steps import LEAST, Step, candidates, placed
-from cliffwatch.stats.history.winsorize import OUTLIER, TO_SIGMA
+from cliffwatch.stats.history.steps import HORIZON, LEAST, NEAR, Step, candidates, placed
+from cliffwatch.stats.history.winsorize import OUTLIER, TO_SIGMA, median_of
 from cliffwatch.stats.rank_tables import Values
-
-HORIZON = 150
-"""Points of the series that are looked at."""
-
-NEAR = 5
-"""Steps at most so many points apart are one step, detected twice."""
 
 FAST = 3
 _SETTLED = 20
@@ -25,25 +20,41 @@ _SETTLED = 20
 
 @dataclass(slots=True)
 class Watch:
-    """The state of one series of one epoch; `reported` are the indexes of steps already handed out."""
+    """The state of one series of one epoch; `reported` are the steps already handed out, by their indexes in the series."""
 
     logs: list[float] = field(default_factory=list)
-    reported: list[int] = field(default_factory=list)
+    reported: list[Step] = field(default_factory=list)
 
     def append(self, log: float) -> list[Step]:
         """Adds a point, the log of a revision's centre; steps that it makes worth confirming, with indexes in the series."""
         self.logs.append(log)
         start = max(0, len(self.logs) - HORIZON)
-        recent = np.array(self.logs[start:])
-        settled = max([start, *self.reported])
-        detected = [_moved(step, start) for step in candidates(recent)]
-        detected += [_moved(step, settled) for step in _sudden(np.array(self.logs[settled:]))]
-        new = []
-        for step in detected:
-            if all(abs(step.index - index) > NEAR for index in self.reported):
-                self.reported.append(step.index)
-                new.append(step)
+        recent = new_candidates(np.array(self.logs[start:]), [_moved(step, -start) for step in self.reported])
+        new = [_moved(step, start) for step in recent]
+        self.reported += new
         return new
+
+
+def new_candidates(recent: Values, known: Sequence[Step]) -> list[Step]:
+    """Steps worth a fresh comparison in the newest `HORIZON` logs of a series, other than those that are `known`.
+
+    A step is known where one in the same direction lies within `NEAR` points of it, or in its range, or has it in its range.
+    """
+    settled = max([0, *(step.index for step in known)])
+    detected = candidates(recent, [step.index for step in known])
+    detected += [_moved(step, settled) for step in _sudden(recent[settled:])]
+    new: list[Step] = []
+    for step in detected:
+        if not any(same_step(step, other) for other in (*known, *new)):
+            new.append(step)
+    return new
+
+
+def same_step(one: Step, other: Step) -> bool:
+    if abs(one.index - other.index) <= NEAR:
+        return True
+    overlap = one.first <= other.index <= one.last or other.first <= one.index <= other.last
+    return overlap and one.size * other.size > 0
 
 
 def _moved(step: Step, by: int) -> Step:
@@ -55,10 +66,10 @@ def _sudden(recent: Values) -> list[Step]:
     if len(recent) < _SETTLED + FAST:
         return []
     level, newest = recent[-FAST - _SETTLED : -FAST], recent[-FAST:]
-    centre = float(np.median(level))
-    reach = max(OUTLIER * TO_SIGMA * float(np.median(np.abs(level - centre))), 2 * LEAST)
+    centre = median_of(level)
+    reach = max(OUTLIER * TO_SIGMA * median_of(np.abs(level - centre)), 2 * LEAST)
     if not (bool((newest > centre + reach).all()) or bool((newest < centre - reach).all())):
         return []
     index = placed(recent[-FAST - _SETTLED :], _SETTLED) + len(recent) - FAST - _SETTLED
-    size = float(np.expm1(np.median(newest) - centre))
+    size = float(np.expm1(median_of(newest) - centre))
     return [Step(index=index, size=size, p=0.0, first=index - 1, last=index)]

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.mailing_list_series import (
     BranchCommit,
@@ -11,11 +13,12 @@ from cliffwatch.pull_request.mailing_list_series import (
     read_series_branch,
     read_series_record,
 )
-from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, Policy, read_policy
+from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LIBRARY_DEFAULT, Policy, read_policy
 from cliffwatch_runner.ci.event import Event, PullRequest, Push
-from cliffwatch_runner.ci.job_plan import JobPlan, planned
+from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan, Subject, planned
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.go_modules import declared_module, is_module_path
 
 _LOOKED_AT = 300
 """Commits of a branch of which the files are looked at; what lies further down counts."""
@@ -46,8 +49,13 @@ class _Ends:
     branch: str | None = None
 
 
-def plan_change(event: Event, tree: Path, choices: ManualChoices) -> JobPlan | Failure:
-    """The plan of an event, from a checkout that has the history of base and head."""
+def default_policy(subject: Subject) -> Policy:
+    """What is measured of a repository that has no file."""
+    return LIBRARY_DEFAULT if subject == "go-library" else DEFAULT
+
+
+def plan_change(event: Event, tree: Path, choices: ManualChoices, subject: Subject = "kernel") -> JobPlan | Failure:
+    """The plan of an event, from a checkout of the subject that has the history of base and head."""
     if isinstance(event, PullRequest):
         ends = _of_pull_request(event, tree)
     elif isinstance(event, Push):
@@ -56,12 +64,44 @@ def plan_change(event: Event, tree: Path, choices: ManualChoices) -> JobPlan | F
         ends = _by_hand(event.default_branch, tree, choices)
     if isinstance(ends, Failure):
         return ends
-    policy = _policy_of(event, tree, ends.tip)
+    policy = _policy_of(event, tree, ends.tip, default_policy(subject))
     if isinstance(policy, Failure):
         return policy
     if choices.policy is not None and not isinstance(event, (PullRequest, Push)):
         policy = choices.policy
-    return _planned(tree, ends, policy)
+    plan = _planned(tree, ends, policy)
+    return _with_library(tree, plan, policy) if subject == "go-library" and plan.targets else plan
+
+
+def _with_library(tree: Path, plan: JobPlan, policy: Policy) -> JobPlan | Failure:
+    """The plan with the module that base and head are revisions of, as both of their go.mod say."""
+    modules = [_module_of(tree, name, commit) for name, commit in (("base", plan.base), ("head", plan.head))]
+    for module in modules:
+        if isinstance(module, Failure):
+            return module
+    base, head = map(str, modules)
+    if base != head:
+        return wrong_usage(
+            f"base is the module {base[:200]}, and head is {head[:200]}",
+            "measure the move by hand, with an arm for each (docs/arms.md)",
+        )
+    kernel = policy.kernel
+    return msgspec.structs.replace(
+        plan, library=LibraryPlan(module=base, kernel_tree=kernel.tree, kernel=kernel.revision)
+    )
+
+
+def _module_of(tree: Path, name: str, commit: str) -> str | Failure:
+    text = _text_at(tree, commit, "go.mod")
+    if isinstance(text, Failure):
+        return replace(text, message=f"{name}: {text.message}")
+    module = None if text is None else declared_module(text)
+    if module is None:
+        what = "has no go.mod at its top" if text is None else "names no module in its go.mod"
+        return wrong_usage(
+            f"{name}, {commit[:12]}, {what}", "call the workflow from a Go library whose module is the repository's top"
+        )
+    return module if is_module_path(module) else wrong_usage(f"{name} is no module: {module[:200]!a}", "fix its go.mod")
 
 
 def _planned(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
@@ -160,27 +200,33 @@ def _named(tree: Path, name: str) -> str | None:
     return commit_of(tree, name) or commit_of(tree, f"refs/remotes/origin/{name}")
 
 
-def _policy_of(event: Event, tree: Path, tip: str) -> Policy | Failure:
+def _policy_of(event: Event, tree: Path, tip: str, default: Policy) -> Policy | Failure:
     """That of the base; not of a branch of a series, whose files came by mail, from anybody."""
     if isinstance(event, PullRequest) and read_series_branch(event.base_branch) is not None:
-        return DEFAULT
-    return policy_at(tree, tip)
+        return default
+    return policy_at(tree, tip, default)
 
 
-def policy_at(tree: Path, commit: str) -> Policy | Failure:
+def policy_at(tree: Path, commit: str, default: Policy = DEFAULT) -> Policy | Failure:
     """The policy in the tree of a commit: the default where it has none."""
-    listed = git(["ls-tree", "-z", commit, "--", FILE_NAME], cwd=tree)
+    text = _text_at(tree, commit, FILE_NAME)
+    if text is None or isinstance(text, Failure):
+        return default if text is None else text
+    policy = read_policy(text, FILE_NAME, default)
+    return replace(policy, message=f"{policy.message} (at {commit[:12]})") if isinstance(policy, Failure) else policy
+
+
+def _text_at(tree: Path, commit: str, name: str) -> str | Failure | None:
+    """The text of a file at the top of a commit; None where there is none."""
+    listed = git(["ls-tree", "-z", commit, "--", name], cwd=tree)
     if not listed.ok:
         return _no_commit(commit[:12])
     if not listed.output:
-        return DEFAULT
+        return None
     if not listed.output.startswith(("100644 blob", "100755 blob")):
-        return wrong_usage(f"{FILE_NAME} of {commit[:12]} is no regular file", "make it one")
-    shown = git(["cat-file", "blob", f"{commit}:{FILE_NAME}"], cwd=tree)
-    if not shown.ok:
-        return _no_commit(f"{FILE_NAME} of {commit[:12]}")
-    policy = read_policy(shown.output, FILE_NAME)
-    return replace(policy, message=f"{policy.message} (at {commit[:12]})") if isinstance(policy, Failure) else policy
+        return wrong_usage(f"{name} of {commit[:12]} is no regular file", "make it one")
+    shown = git(["cat-file", "blob", f"{commit}:{name}"], cwd=tree)
+    return shown.output if shown.ok else _no_commit(f"{name} of {commit[:12]}")
 
 
 def commit_of(tree: Path, name: str) -> str | None:

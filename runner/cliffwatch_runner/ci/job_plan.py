@@ -15,13 +15,27 @@ from cliffwatch_runner.source.access import Trust
 FORMAT: Final = "cliffwatch-ci-plan"
 _LARGEST = 64 << 10
 
+Subject = Literal["kernel", "go-library"]
+"""What a workflow measures: revisions of a kernel tree, or of a Go library on one kernel."""
+
+ModulePath = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}(?![\s\S])")]
 _Suite = Annotated[str, Meta(pattern=r"^[a-z0-9-]+(?![\s\S])")]
+
+
+class LibraryPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A Go library's part of a plan: the path of its module, which base and head both declare, and the tree and revision of the kernel on
+    which they are measured.
+    """
+
+    module: ModulePath
+    kernel_tree: str
+    kernel: str
 
 
 class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Base and head are whole commits; `commits` counts those between them that are measured, 0 where nothing is.
 
-    `pull_request` is None for a push. `notes` are sentences of ours. Nothing in it is text of somebody who has no write access.
+    `pull_request` is None for a push, `library` where base and head are of a kernel tree. `notes` are sentences of ours. Nothing in it is text of somebody who has no write access.
     """
 
     format: Literal["cliffwatch-ci-plan"] = FORMAT
@@ -39,6 +53,7 @@ class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     fail_on: tuple[FailOn, ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...]
+    library: LibraryPlan | None = None
 
     def text(self) -> str:
         """The plan as one line of ASCII."""

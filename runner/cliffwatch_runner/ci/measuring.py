@@ -1,8 +1,11 @@
 """One job of the matrix: a plan's base and head on one target, into a result directory."""
 
 import os
+import tempfile
 import threading
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.failure import Failure
@@ -10,27 +13,33 @@ from cliffwatch.pull_request.policy import Boots, Target
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.ci.job_plan import JobPlan
+from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix
 from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.measured_run import FinishedRun
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run
 from cliffwatch_runner.source.access import TreeAccess
+from cliffwatch_runner.source.library import check_out_library, open_library
+from cliffwatch_runner.source.tree import is_url
 
 _STAGES: dict[str, Stages | None] = {"auto": None, "staged": ADAPTIVE, "careful": CAREFUL}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a job measures: the tree and the right to fetch it, the folder of the results, the cache, and compilers at once."""
+    """Where a job measures: the subject's repository and the right to fetch it, the folder of the results, the cache, and compilers at once.
+    A library's kernel comes from `kernel_tree`, None for the one that its plan names.
+    """
 
     tree: str
     access: TreeAccess
     out: Path
     cache: Path
     jobs: int | None
+    kernel_tree: str | None = None
 
 
 def measure_target(
@@ -40,7 +49,48 @@ def measure_target(
     unfit = unfit_for_walltime(place.cache) if target.mode == "walltime" else None
     if unfit is not None:
         return (unfit,)
-    return run(_request(plan, target, place), progress, stop)
+    if plan.library is None:
+        return run(_request(plan, target, place), progress, stop)
+    with _checked_out(plan, place) as folders:
+        if isinstance(folders, Failure):
+            return (folders,)
+        return run(_library_request(plan, plan.library, target, place, folders), progress, stop)
+
+
+@contextmanager
+def _checked_out(plan: JobPlan, place: Place) -> Iterator[dict[str, Path] | Failure]:
+    """Folders with a library's base and head for as long as they are measured."""
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-library-") as temporary:
+        home = Path(temporary)
+        folders = {"base": home / "base", "head": home / "head"}
+        library = open_library(place.tree, home, place.access)
+        if isinstance(library, Failure):
+            yield library
+            return
+        for name, folder in folders.items():
+            failure = check_out_library(library, getattr(plan, name), folder)
+            if failure is not None:
+                yield failure
+                return
+        yield folders
+
+
+def _library_request(
+    plan: JobPlan, library: LibraryPlan, target: Target, place: Place, folders: Mapping[str, Path]
+) -> RunRequest:
+    """One kernel, with the library's base and head as its arms."""
+    tree = place.kernel_tree or library.kernel_tree
+    arms = tuple(
+        ArmRequest(
+            name=name,
+            rev=library.kernel,
+            module={library.module: str(folder)},
+            commits={library.module: getattr(plan, name)},
+        )
+        for name, folder in folders.items()
+    )
+    access: TreeAccess = "public" if is_url(tree) else "own"
+    return replace(_request(plan, target, place), tree=tree, tree_access=access, base=None, head=None, arms=arms)
 
 
 def unfit_for_walltime(cache: Path) -> Failure | None:

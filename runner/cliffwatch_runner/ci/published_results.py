@@ -13,10 +13,12 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import written
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.mailing_list_series import counts
+from cliffwatch.pull_request.policy import Policy
 from cliffwatch_runner.ci.artifact import ArtifactName, read_artifact_name, refused, unpack
 from cliffwatch_runner.ci.event import COMMIT
 from cliffwatch_runner.ci.github_api import GitHubReader
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun
+from cliffwatch_runner.source.go_modules import is_module_path
 
 _MOST_ARTIFACTS = 20
 _LEFT_OUT = 20
@@ -84,7 +86,7 @@ def _result(reader: GitHubReader, commits: "_Commits", identity: int, target: Ar
     read = failure or checked_run(folder, target)
     if isinstance(read, Failure):
         return Result(target=target, run=None, compared=None, failure=read)
-    wrong = commits.wrong(*_commits_of(read))
+    wrong = commits.wrong(*commits_of(read))
     if wrong is not None:
         return Result(target=target, run=None, compared=None, failure=wrong)
     return compared_result(target, read)
@@ -113,13 +115,37 @@ def checked_run(folder: Path, target: ArtifactName) -> Run | Failure:
         return refused("it is of another target than its name says")
     if not {"base", "head"} <= run.arms.keys():
         return refused("it has no base and head")
-    if not all(COMMIT.fullmatch(commit) for commit in _commits_of(run)):
+    if not all(COMMIT.fullmatch(commit) for commit in commits_of(run)):
         return refused("its base and head are no commits")
     return run
 
 
-def _commits_of(run: Run) -> tuple[str, str]:
+def commits_of(run: Run) -> tuple[str, str]:
+    """Base and head: of the library where the arms are its revisions, else of the kernel tree."""
+    library = library_of(run)
+    if library is not None:
+        return library.base, library.head
     return str(run.arms["base"].facts.get("commit")), str(run.arms["head"].facts.get("commit"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredLibrary:
+    """The module that the arms of a run have at two commits."""
+
+    module: str
+    base: str
+    head: str
+
+
+def library_of(run: Run) -> MeasuredLibrary | None:
+    """The Go library whose revisions a run compares; None of a run of kernels."""
+    arms = [run.record.arm_by_name.get(name) for name in ("base", "head")]
+    chosen = [{} if arm is None or arm.settings is None else arm.settings.modules for arm in arms]
+    for module, base in chosen[0].items():
+        head = chosen[1].get(module, "")
+        if is_module_path(module) and COMMIT.fullmatch(base) and COMMIT.fullmatch(head):
+            return MeasuredLibrary(module=module, base=base, head=head)
+    return None
 
 
 class _Commits:
@@ -161,11 +187,18 @@ class _Commits:
             commit = content["parents"][0]["sha"]
 
 
-def mark(measured: Run, run: WorkflowRun, server: str) -> None:
-    """Writes into an unpacked run.json where it is from, in place of what it says itself."""
+def mark(measured: Run, run: WorkflowRun, server: str, policy: Policy) -> None:
+    """Writes into an unpacked run.json where it is from, in place of what it says itself: a library's kernel is that of the policy."""
     record = measured.record
+    repository = f"{server}/{run.head_repository}"
+    library = library_of(measured)
+    said = (
+        () if library is None else (f"{library.module} of {repository}, {library.base[:12]} and {library.head[:12]}",)
+    )
     marked = msgspec.structs.replace(
-        record, tree=f"{server}/{run.head_repository}", notes=(*record.notes, *origin_notes(run))
+        record,
+        tree=repository if library is None else policy.kernel.tree,
+        notes=(*record.notes, *said, *origin_notes(run)),
     )
     (measured.path / "run.json").write_bytes(written(marked))
 

@@ -4,10 +4,17 @@ from collections.abc import Sequence
 
 from cliffwatch.failure import Failure
 from cliffwatch.pull_request.mailing_list_series import read_series_branch, version_in_subject
-from cliffwatch.pull_request.policy import Policy
+from cliffwatch.pull_request.policy import DEFAULT, LIBRARY_DEFAULT, Policy
 from cliffwatch.pull_request.state import Failed, Link, Measured, PullRequestState, Series, TargetState, confirmed_rows
 from cliffwatch.reports.context import context_of_run
-from cliffwatch_runner.ci.published_results import OpenPull, Result, origin_notes
+from cliffwatch_runner.ci.published_results import (
+    MeasuredLibrary,
+    OpenPull,
+    Result,
+    commits_of,
+    library_of,
+    origin_notes,
+)
 from cliffwatch_runner.ci.workflow_run import WorkflowRun
 
 _NO_RESULTS = Failure(
@@ -24,7 +31,8 @@ def reported_state(
     by_target = {(result.target.platform, result.target.mode): result for result in results}
     wanted = dict.fromkeys([*((each.platform, each.mode) for each in policy.targets), *by_target])
     measured = next((each.run for each in results if each.run is not None), None)
-    base = str(measured.arms["base"].facts["commit"]) if measured is not None else (pull.base if pull else run.head)
+    library = None if measured is None else library_of(measured)
+    base = commits_of(measured)[0] if measured is not None else (pull.base if pull else run.head)
     series = read_series_branch(run.head_branch)
     title = pull.title if pull is not None else run.head_branch
     return PullRequestState(
@@ -36,7 +44,10 @@ def reported_state(
             TargetState(platform=platform, mode=mode, progress=_progress(by_target.get((platform, mode))))
             for platform, mode in wanted
         ),
-        repeat=_repeat(run, policy, base, server),
+        repeat=_repeat(run, policy, base, server)
+        if library is None
+        else _repeat_of_library(run, policy, library, server),
+        by_unit=library is not None,
         series=None if series is None else Series(identity=str(series.series), version=version_in_subject(title)),
         links=(Link(name="the workflow's run", url=f"{server}/{run.repository}/actions/runs/{run.identity}"),),
         notes=tuple(origin_notes(run)),
@@ -54,6 +65,24 @@ def _progress(result: Result | None) -> Measured | Failed:
         context=context_of_run(result.run),
         confirmed=confirmed_rows(result.compared, *arms),
     )
+
+
+def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrary, server: str) -> str:
+    """Two check-outs, and the run that compares them. Of what an artifact says only the module's path and commits get in, by their form."""
+    target, kernel = policy.targets[0], policy.kernel
+    suites = LIBRARY_DEFAULT.suites if policy.suites == DEFAULT.suites else policy.suites
+    lines = []
+    arms = []
+    for name, repository, commit in (
+        ("base", run.repository, library.base),
+        ("head", run.head_repository, library.head),
+    ):
+        folder = f"library-{name}"
+        lines += [f"git init --quiet {folder}", f"git -C {folder} fetch --depth 1 {server}/{repository} {commit}"]
+        lines.append(f"git -C {folder} checkout --quiet {commit}")
+        arms.append(f"--arm '{name}={kernel.revision} module={library.module}=./{folder}'")
+    measured = f"--suite {','.join(suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
+    return "\n".join([*lines, f"cliffwatch run --tree {kernel.tree} {' '.join(arms)} {measured}"])
 
 
 def _repeat(run: WorkflowRun, policy: Policy, base: str, server: str) -> str:

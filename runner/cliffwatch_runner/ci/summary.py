@@ -4,12 +4,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.reports.context import context_of_run
-from cliffwatch.reports.markdown import markdown_report
+from cliffwatch.reports.markdown import code, inert, markdown_report
+from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 from cliffwatch_runner.ci.job_log import harmless
 from cliffwatch_runner.ci.job_plan import JobPlan
+from cliffwatch_runner.ci.published_results import library_of
+
+_CASES = 200
+"""Of a table of the summary."""
 
 
 def result_summary(folder: Path) -> str:
@@ -22,7 +28,13 @@ def result_summary(folder: Path) -> str:
     compared = compare_run(sides_of_run(run))
     if isinstance(compared, Failure):
         return nothing_measured((compared,))
-    return markdown_report(compared, context_of_run(run))
+    report = markdown_report(compared, context_of_run(run))
+    return report if library_of(run) is None else f"{report}\n{_by_unit(compared)}"
+
+
+def _by_unit(compared: ComparisonSet) -> str:
+    """What a Go developer looks for."""
+    return inert("\n".join([*unit_tables(compared, most=_CASES), UNIT_LEGEND])) + "\n"
 
 
 def nothing_measured(failures: Iterable[Failure]) -> str:
@@ -38,6 +50,8 @@ def plan_summary(plan: JobPlan) -> str:
     measured = f"{plan.commits} commit{'s' if plan.commits != 1 else ''} from `{plan.base[:12]}` to `{plan.head[:12]}`"
     targets = ", ".join(f"{target.platform} ({target.mode})" for target in plan.targets)
     lines = [f"cliffwatch: {measured} on {targets}" if plan.targets else "cliffwatch: nothing is measured"]
+    if plan.library is not None:
+        lines.append(f"- {code(plan.library.module)} on linux {code(plan.library.kernel)}")
     return "\n".join([*lines, *(f"- {note}" for note in plan.notes)])
 
 

@@ -7,17 +7,19 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch_runner.plan.arms import ArmRequest, parse_arm, read_arms
+from cliffwatch_runner.plan.arms import ArmRequest, parse_arms, read_arms
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _arms(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[ArmRequest, ...]:
-    arms = [parse_arm(value) for value in values]
-    for arm in arms:
-        if isinstance(arm, Failure):
-            raise click.BadParameter(f"{arm.message}; {arm.next_step}")
-    return tuple(arm for arm in arms if isinstance(arm, ArmRequest))
+    arms: list[ArmRequest] = []
+    for value in values:
+        parsed = parse_arms(value)
+        if isinstance(parsed, Failure):
+            raise click.BadParameter(f"{parsed.message}; {parsed.next_step}")
+        arms += parsed
+    return tuple(arms)
 
 
 _OPTIONS = (
@@ -41,7 +43,7 @@ _OPTIONS = (
         callback=_arms,
         help=(
             "Arm of a run of any number of them, in place of --base and --head; the first is what the others are compared with: "
-            "'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'."
+            "'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'; 'p{n}=HEAD sysctl=kernel.x={n} sweep=n=0..10' is an arm for each."
         ),
     ),
     click.option(

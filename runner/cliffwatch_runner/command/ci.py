@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import rich_click as click
 
@@ -15,9 +15,9 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions
 from cliffwatch.failure import Exit, Failure, wrong_usage
-from cliffwatch.pull_request.policy import FILE_NAME, Policy, Target, read_policy
+from cliffwatch.pull_request.policy import FILE_NAME, Target, read_policy
 from cliffwatch_runner.build.cache.entries import Stopped
-from cliffwatch_runner.ci.change import ManualChoices, plan_change
+from cliffwatch_runner.ci.change import ManualChoices, default_policy, plan_change
 from cliffwatch_runner.ci.event import ByHand, read_event
 from cliffwatch_runner.ci.job_log import (
     HarmlessStream,
@@ -26,11 +26,12 @@ from cliffwatch_runner.ci.job_log import (
     failure_annotation,
     write_outputs,
 )
-from cliffwatch_runner.ci.job_plan import JobPlan, read_job_plan
+from cliffwatch_runner.ci.job_plan import JobPlan, Subject, read_job_plan
 from cliffwatch_runner.ci.measuring import Place, measure_target
 from cliffwatch_runner.ci.summary import nothing_measured, plan_summary, result_summary
 from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.command.ci_publish import comment, publish
+from cliffwatch_runner.plan.arm_words.modules import unused_module
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.run.progress import PlainLines
 from cliffwatch_runner.source.access import ACCESSES, TreeAccess
@@ -74,7 +75,7 @@ ci.add_command(publish)
     type=click.Choice(["kernel", "go-library"]),
     default="kernel",
     show_default=True,
-    help="Subject of the measurements; this version measures kernels.",
+    help="What the check-out is: a kernel tree, or a Go library whose revisions are measured on one kernel.",
 )
 @click.option("--base", help="Revision to compare with, where the workflow was started by hand.")
 @click.option("--head", help="Revision with the change, where the workflow was started by hand.")
@@ -87,7 +88,7 @@ def plan(
     event: Path,
     event_name: str,
     tree: Path,
-    subject: str,
+    subject: Subject,
     base: str | None,
     head: str | None,
     policy_lines: str | None,
@@ -95,11 +96,7 @@ def plan(
     summary: Path | None,
 ) -> NoReturn:
     """Plan what an event measures: base, head and targets, by the policy of the base branch."""
-    if subject != "kernel":
-        raise SystemExit(
-            _fail([wrong_usage(f"this version does not measure a {subject}", "leave --subject out for a kernel tree")])
-        )
-    planned = _planned(event, event_name, tree, base, head, policy_lines)
+    planned = _planned(event, event_name, tree, ManualWords(base, head, policy_lines), subject)
     if isinstance(planned, Failure):
         _summarise(nothing_measured((planned,)), summary)
         raise SystemExit(_fail([planned]))
@@ -111,23 +108,33 @@ def plan(
     raise SystemExit(Exit.DONE)
 
 
-def _planned(
-    event: Path, event_name: str, tree: Path, base: str | None, head: str | None, policy_lines: str | None
-) -> JobPlan | Failure:
+class ManualWords(NamedTuple):
+    """What somebody wrote who started the workflow by hand: base, head and a policy, empty for none."""
+
+    base: str | None
+    head: str | None
+    policy: str | None
+
+
+def _planned(event: Path, event_name: str, tree: Path, words: ManualWords, subject: Subject) -> JobPlan | Failure:
     read = read_event(event, event_name)
     if isinstance(read, Failure):
         return read
-    policy = read_policy(policy_lines, "the workflow's policy") if policy_lines and isinstance(read, ByHand) else None
+    policy = None
+    if words.policy and isinstance(read, ByHand):
+        policy = read_policy(words.policy, "the workflow's policy", default_policy(subject))
     if isinstance(policy, Failure):
         return replace(policy, next_step="correct it and start the workflow again")
-    choices = ManualChoices(base=base or None, head=head or None, policy=policy if isinstance(policy, Policy) else None)
-    planned = plan_change(read, tree, choices)
+    planned = plan_change(
+        read, tree, ManualChoices(base=words.base or None, head=words.head or None, policy=policy), subject
+    )
     if isinstance(planned, Failure):
         return planned
     suites = choose_suites(load_catalogue(), planned.suites)
     if isinstance(suites, Failure):
         return replace(suites, message=f"{FILE_NAME}: {suites.message}")
-    return planned
+    unused = None if planned.library is None else unused_module(planned.library.module, suites)
+    return planned if unused is None else unused
 
 
 @ci.command()
@@ -136,7 +143,8 @@ def _planned(
 )
 @click.option("--platform", required=True, help="Platform of the target.")
 @click.option("--mode", type=click.Choice(["icount", "walltime"]), required=True, help="Mode of the target.")
-@click.option("--tree", required=True, help="Kernel tree: URL, or a repository on this runner.")
+@click.option("--tree", required=True, help="The subject's repository: URL, or one on this runner.")
+@click.option("--kernel-tree", help="Tree of a Go library's kernel: URL or path in place of the one of the policy.")
 @click.option(
     "--tree-access",
     type=click.Choice(ACCESSES),
@@ -160,9 +168,11 @@ def run(plan_text: str, platform: str, mode: str, **where: Any) -> NoReturn:
     raise SystemExit(_measured(plan, target, _place(**where)))
 
 
-def _place(tree: str, tree_access: TreeAccess | None, out: Path, jobs: int | None, cache: Path) -> Place:
+def _place(
+    tree: str, kernel_tree: str | None, tree_access: TreeAccess | None, out: Path, jobs: int | None, cache: Path
+) -> Place:
     access: TreeAccess = tree_access or ("public" if "://" in tree else "own")
-    return Place(tree=tree, access=access, out=out, cache=cache, jobs=jobs)
+    return Place(tree=tree, access=access, out=out, cache=cache, jobs=jobs, kernel_tree=kernel_tree or None)
 
 
 def _measured(plan: JobPlan, target: Target, place: Place) -> int:

@@ -2,15 +2,16 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import rich_click as click
 
 from cliffwatch.failure import Exit, Failure
-from cliffwatch.formats.result_directory import read_run
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.comment import sticky_comment
 from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, Policy, read_policy
 from cliffwatch_runner.ci.artifact import ArtifactName
@@ -80,7 +81,7 @@ def publish(event: Path, api: str, server: str, service: str | None, posts: bool
         policy = _policy(reader, run, pull)
         codes = [_failed(result.failure) for result in results if result.failure is not None]
         if service:
-            codes += _upload(service, run, results, server, signing)
+            codes += _upload(service, run, results, partial(mark, run=run, server=server, policy=policy), signing)
         if posts:
             codes += _post(run, pull, policy, results, server=server, api=api, token=github_token)
     raise SystemExit(max(codes, default=Exit.DONE))
@@ -94,7 +95,11 @@ def _policy(reader: GitHubReader, run: WorkflowRun, pull: OpenPull | None) -> Po
 
 
 def _upload(
-    service: str, run: WorkflowRun, results: Sequence[Result], server: str, signing: IdentityRequest | None
+    service: str,
+    run: WorkflowRun,
+    results: Sequence[Result],
+    mark_origin: Callable[[Run], None],
+    signing: IdentityRequest | None,
 ) -> list[Exit]:
     if not any(result.run is not None for result in results):
         return []
@@ -111,7 +116,7 @@ def _upload(
     with closing(Client(service, token)) as client:
         for result in results:
             if result.run is not None:
-                mark(result.run, run, server)
+                mark_origin(result.run)
                 codes.append(_uploaded(client, service, result.run.path, uploading_host(run)))
     return codes
 

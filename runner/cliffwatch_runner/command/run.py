@@ -1,13 +1,8 @@
 """`cliffwatch run`: from a kernel tree to a report, on this machine."""
 
 import os
-import signal
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn
 
 import rich_click as click
@@ -24,7 +19,8 @@ from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.arm_options import arm_options, take_arms
 from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
-from cliffwatch_runner.command.suite_options import suite_options, take_suites
+from cliffwatch_runner.command.stopping import stopping
+from cliffwatch_runner.command.suite_options import case_option, suite_options, take_suites
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -71,6 +67,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 )
 @arm_options
 @suite_options
+@case_option
 @click.option(
     "--profile",
     type=click.Choice(["smoke", "standard", "full"]),
@@ -186,7 +183,7 @@ def run(**options: Any) -> NoReturn:
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
     progress = TimedPhases(progress_display(console))
-    with _stopping() as stop:
+    with stopping() as stop:
         try:
             if dry_run:
                 raise SystemExit(_print_plan(request, progress, console))
@@ -259,24 +256,6 @@ def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
         explain=report.explain,
         **options,
     )
-
-
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """An event that the first ^C or SIGTERM sets, so that children end and locks are let go; the second one ends at once."""
-    stop = threading.Event()
-
-    def on_signal(_: int, __: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _print_plan(request: RunRequest, progress: Progress, console: Console) -> Exit:

@@ -48,8 +48,9 @@ _OPTIONS = (
     ),
     click.option(
         "--data",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="File that programs read, shown read-only in the guest: CLIFFWATCH_DATA has its path there. At most 64 MiB.",
+        type=click.Path(path_type=Path, exists=True),
+        help="File that programs read, shown read-only in the guest: CLIFFWATCH_DATA has its path there; for suite veristat a folder"
+        " of BPF objects (*.o), which are verified instead of the selftests. At most 64 MiB.",
     ),
     click.option(
         "--shape",
@@ -60,6 +61,16 @@ _OPTIONS = (
         help="Guest in which every case is measured that asks for none itself: cpus=N possible-cpus=N numa-nodes=N; may be repeated.",
     ),
 )
+
+
+case_option = click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="PATTERN",
+    help="Case to measure, with its empty loop: a part of its name, or all of it with *; may be repeated; default: all of the profile.",
+)
+"""Gives a command `cases`."""
 
 
 def suite_options(command: F) -> F:

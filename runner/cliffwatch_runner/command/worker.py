@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -16,13 +17,15 @@ from cliffwatch.failure import Exit, Failure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
-from cliffwatch_runner.doctor.facts import HostFacts, gather
+from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.plan.arguments import platform_problem
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.builder.asking import Builders
+from cliffwatch_runner.worker.fitness import unfit_since_start
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
@@ -127,6 +130,7 @@ def worker(
     home = spool / "home"
     for folder in (cache, home):
         folder.mkdir(parents=True, exist_ok=True)
+    at_start = tuple(checks(gather(cache)))
     host = WorkerHost(
         name=name,
         platform=platform,
@@ -138,7 +142,8 @@ def worker(
         cpus=os.cpu_count(),
         builders=None if isinstance(builders, Failure) else builders,
         limits=JobLimits(seconds=hours * 3600),
-        about={"doctor": findings(gather(cache), "walltime" if "walltime" in modes else "icount")},
+        about={"doctor": findings(at_start, "walltime" if "walltime" in modes else "icount")},
+        unfit=unfit_since_start(cache, at_start),
     )
     drain, stop = _signals()
     client = Client(url, token)
@@ -178,9 +183,8 @@ def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
     return None
 
 
-def findings(facts: HostFacts, mode: Mode) -> FreeJson:
+def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
     """The findings of `cliffwatch doctor`: its verdict, and the checks that are not well, for the service's hosts page."""
-    results = tuple(checks(facts))
     bad = [check for check in for_mode(results, mode) if check.status in ("warn", "fail")]
     return {
         "verdict": verdict(results, mode),

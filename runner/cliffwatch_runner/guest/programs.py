@@ -12,11 +12,12 @@ DATA_WORD = "{data}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestData:
-    """A file of the user's, as it was when the run began."""
+    """A file of the user's, as it was when the run began. `objects` are the names in an archive of BPF objects, empty of any other file."""
 
     name: str
     content: bytes
     digest: str
+    objects: tuple[str, ...] = ()
 
     @property
     def guest_path(self) -> Path:

@@ -11,7 +11,7 @@ from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, ask, installable
 from cliffwatch_runner.host.facts import NAMED_PLATFORMS
-from cliffwatch_runner.plan.modules import wrong_modules
+from cliffwatch_runner.plan.arm_words.modules import wrong_modules
 from cliffwatch_runner.plan.own_suites import chosen_suites, wrong_programs_input
 from cliffwatch_runner.plan.request import RunRequest
 
@@ -59,16 +59,20 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
             )
 
 
-def unmatched_explain(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple[Failure, ...]:
-    """`--explain` must match a case of the plan; what only the tree's bench can list is not known yet."""
-    if request.explain is None or DISCOVERED in request.suites:
+def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple[Failure, ...]:
+    """`--explain` and each `--case` must match a case of the plan; what only the tree's bench can list is not known yet."""
+    if DISCOVERED in request.suites:
         return ()
-    if any(matches(case, request.explain) for case in cases):
-        return ()
+    wanted = [("--case", pattern) for pattern in request.cases]
+    if request.explain is not None:
+        wanted.append(("--explain", request.explain))
     shown = ", ".join(dict.fromkeys(case.benchmark for case in cases[:50]))
-    failure = Failure(
-        whose="usage",
-        message=f"--explain: no case of the plan matches {request.explain!r}",
-        next_step=f"a part of a name will do, or one with *; the plan has {shown or 'no case'}",
+    return tuple(
+        Failure(
+            whose="usage",
+            message=f"{option}: no case of the plan matches {pattern!r}",
+            next_step=f"a part of a name will do, or one with *; the plan has {shown or 'no case'}",
+        )
+        for option, pattern in wanted
+        if not any(matches(case, pattern) for case in cases)
     )
-    return (failure,)

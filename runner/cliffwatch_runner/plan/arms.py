@@ -16,6 +16,8 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import Wrong, converted
 from cliffwatch.formats.values import MOST_ARMS
 from cliffwatch.samples import CONTROL
+from cliffwatch_runner.plan.arm_words.sweep import KEY, swept
+from cliffwatch_runner.source.go_modules import is_module_path
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 _SYSCTL = re.compile(r"[a-z0-9_]+(?:[./][A-Za-z0-9_-]+)+", re.ASCII)
@@ -25,8 +27,7 @@ _ARGUMENT = re.compile(r"[\x21-\x7e]{1,200}")
 _OUR_ARGUMENTS = ("init", "root", "rootflags", "rootfstype", "console", "nokaslr", "transparent_hugepage", "panic")
 """Arguments by which a guest starts and is watched."""
 
-_WORDS = "rev, kernel, patch, series, boot, sysctl, param, config, cc or module"
-_MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}", re.ASCII)
+_WORDS = "rev, kernel, patch, series, boot, sysctl, param, config, cc, module or sweep"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,199}", re.ASCII)
 _RELATIVE_VERSIONS = ("none", "upgrade", "patch")
 """Words of Go's that mean a version by what the suite's go.mod has."""
@@ -37,7 +38,8 @@ Text = Annotated[str, Meta(min_length=1, max_length=4000)]
 class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an arm has besides its subject: arguments of the kernel's command line, sysctls and parameters of modules that are written
     before the first case, fragments of configuration after those of the run, a compiler of its own, and Go modules that suites' programs are
-    built with: for each its version, or a folder (`is_folder`).
+    built with: for each its version, or a folder (`is_folder`). `commits` are those that such folders were checked out from, by module: known of
+    what was checked out here, and never taken from a person.
     """
 
     boot: tuple[Text, ...] = ()
@@ -46,6 +48,11 @@ class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     config: tuple[Path, ...] = ()
     cc: Text | None = None
     module: dict[str, str] = msgspec.field(default_factory=dict)
+    commits: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def modules(self) -> dict[str, str]:
+        """Of each module what names it best: the commit, the version or the folder."""
+        return {**self.module, **self.commits}
 
     def words(self) -> tuple[str, ...]:
         """As people read them, in one order."""
@@ -54,8 +61,13 @@ class ArmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             *(f"{name}={value}" for name, value in (*self.sysctl.items(), *self.param.items())),
             *(f"config {path.name}" for path in self.config),
             *((f"cc {self.cc}",) if self.cc is not None else ()),
-            *(f"{name}={how}" if is_folder(how) else f"{name}@{how}" for name, how in self.module.items()),
+            *(self._module_word(name, how) for name, how in self.module.items()),
         )
+
+    def _module_word(self, name: str, how: str) -> str:
+        if name in self.commits:
+            return f"{name}@{self.commits[name][:12]}"
+        return f"{name}={how}" if is_folder(how) else f"{name}@{how}"
 
     def files(self) -> dict[str, str]:
         """The guest's files that are written, with what is written into them."""
@@ -87,7 +99,13 @@ class ArmRequest(ArmSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def settings(self) -> ArmSettings:
         return ArmSettings(
-            boot=self.boot, sysctl=self.sysctl, param=self.param, config=self.config, cc=self.cc, module=self.module
+            boot=self.boot,
+            sysctl=self.sysctl,
+            param=self.param,
+            config=self.config,
+            cc=self.cc,
+            module=self.module,
+            commits=self.commits,
         )
 
 
@@ -97,8 +115,8 @@ class ArmsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     arm: tuple[ArmRequest, ...]
 
 
-def parse_arm(text: str) -> ArmRequest | Failure:
-    """An arm from `NAME=SUBJECT WORD…`: a word without a key is the revision."""
+def parse_arms(text: str) -> tuple[ArmRequest, ...] | Failure:
+    """The arm of `NAME=SUBJECT WORD…`, or with a sweep the arms: a word without a key is the revision."""
     name, separator, rest = text.partition("=")
     try:
         words = shlex.split(rest)
@@ -111,18 +129,27 @@ def parse_arm(text: str) -> ArmRequest | Failure:
         problem = _take(content, word)
         if problem is not None:
             return _wrong(text, problem)
-    return _checked(content, f"--arm {text!r}")
+    arms: list[ArmRequest] = []
+    each_of = swept(content)
+    if isinstance(each_of, str):
+        return _wrong(text, each_of)
+    for each in each_of:
+        arm = _checked(each, f"--arm {text!r}")
+        if isinstance(arm, Failure):
+            return arm
+        arms.append(arm)
+    return tuple(arms)
 
 
 def _take(content: dict[str, object], word: str) -> str | None:
     """Puts a word to what is known of an arm; what is wrong with it."""
-    match = re.match(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc|module)[=:]", word)
+    match = re.match(r"(rev|kernel|patch|series|boot|sysctl|param|config|cc|module|sweep)[=:]", word)
     if match is None and "=" in word:
         return f"{word!r} is none of {_WORDS}"
     key, value = (match[1], word[match.end() :]) if match else ("rev", word)
     if key in ("patch", "boot", "config"):
         content[key] = (*_sequence(content.get(key)), value)
-    elif key in ("sysctl", "param"):
+    elif key in ("sysctl", "param", KEY):
         name, separator, setting = value.partition("=")
         if not separator:
             return f"{word!r} sets nothing: give {key}=NAME=VALUE"
@@ -163,6 +190,9 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         return wrong_usage(f"--arms: {path} cannot be read: {error}", "see docs/arms.md for what it may hold")
+    content = _swept_file(content)
+    if isinstance(content, str):
+        return wrong_usage(f"--arms: {path}: {content}", "see docs/arms.md for what it may hold")
     read = converted(content, ArmsFile)
     if isinstance(read, Wrong):
         return wrong_usage(f"--arms: {path}: {read}", "see docs/arms.md for what it may hold")
@@ -173,6 +203,19 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
             return wrong_usage(f"--arms: {path}: {each.name}: {problem}", "see docs/arms.md for what it may hold")
         arms.append(_from_folder(each, path.parent))
     return tuple(arms)
+
+
+def _swept_file(content: object) -> object:
+    """A file's content with the arms of its sweeps; a text that says what is wrong with one. What is no file of arms is left to its type."""
+    if not isinstance(content, dict) or not isinstance(content.get("arm"), list):
+        return content
+    arms: list[object] = []
+    for each in content["arm"]:
+        of_one = swept(each) if isinstance(each, dict) else [each]
+        if isinstance(of_one, str):
+            return f"{each.get('name')}: {of_one}"
+        arms += of_one
+    return {**content, "arm": arms}
 
 
 def _from_folder(arm: ArmRequest, folder: Path) -> ArmRequest:
@@ -213,6 +256,8 @@ def _problem(arm: ArmRequest) -> str | None:
 
 
 def _wrong_setting(arm: ArmRequest) -> str | None:
+    if arm.commits:
+        return "'commits' is nothing that can be set"
     for argument in arm.boot:
         if not _ARGUMENT.fullmatch(argument) or '"' in argument or argument == "--":
             return f"boot={argument!r} is no argument of a kernel"
@@ -228,7 +273,7 @@ def _wrong_setting(arm: ArmRequest) -> str | None:
 
 
 def _wrong_module(name: str, how: str) -> str | None:
-    if not _MODULE.fullmatch(name):
+    if not is_module_path(name):
         return f"module={name} is no path of a Go module such as github.com/cilium/ebpf"
     if not (is_folder(how) or _VERSION.fullmatch(how)) or how in _RELATIVE_VERSIONS:
         return f"module={name}@{how} is no version such as v0.19.0, a branch or a commit"

@@ -13,6 +13,7 @@ from cliffwatch.catalogue.suite import Suite
 from cliffwatch.counting import counted, size_text
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData
+from cliffwatch_runner.plan.objects import objects_of_folder
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 
@@ -85,17 +86,27 @@ def wrong_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterat
     words = [*args, *(word for suite in suites for case in suite.cases(request.profile) for word in case.argv)]
     if request.data is None and any(DATA_WORD in word for word in words):
         yield wrong_usage(f"{DATA_WORD} stands for a file, and there is none", "name it with --data FILE")
-    if request.data is not None and not discovers and not request.own_suites:
+    read = any(suite.program is not None and suite.program.reads_data for suite in suites)
+    folder = request.data is not None and request.data.is_dir()
+    objects = any(suite.program is not None and suite.program.objects for suite in suites)
+    if request.data is not None and not folder and not discovers and not request.own_suites and not read:
         yield wrong_usage(
-            "--data is for programs of your own and for what only the tree has, and this run has neither",
-            f"leave it out, or add --suite {DISCOVERED} or --suite ./FOLDER",
+            "--data is for programs of your own, for those of the catalogue that read a file, and for what only the tree has, and this run has none",
+            f"leave it out, or add --suite string-maps, --suite {DISCOVERED} or --suite ./FOLDER",
+        )
+    if folder and not objects:
+        yield wrong_usage(
+            "--data: a folder is for suites that verify BPF objects, and this run has none",
+            "name a file, or add --suite veristat",
         )
 
 
 def read_data(path: Path | None) -> GuestData | Failure | None:
-    """The file as it is now: every boot of the run is given this content, whatever becomes of the file."""
+    """The file as it is now, or the objects of a folder: every boot of the run is given this content, whatever becomes of the file."""
     if path is None:
         return None
+    if path.is_dir():
+        return objects_of_folder(path, LARGEST_DATA_BYTES)
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):

@@ -17,6 +17,7 @@ from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.arguments import wrong_arguments
+from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects
 from cliffwatch_runner.plan.own_suites import chosen_suites, read_data
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.shapes import in_shapes
@@ -43,6 +44,8 @@ NO_UDEV = Failure(
 class ResolvedRequest:
     """What a request means on this host. Arms may be of the same revision; `bench` is the revision whose bench serves all of them, and
     `bench_from` how it was named. Suites of `may_lack` came with `all` and were not named: those whose program does not build here are left out.
+    `objects` are those of the tree's selftests that the profile's cases verify, each arm's own unless `one_bench` says that all come from
+    `bench`.
     """
 
     tree: Tree
@@ -58,6 +61,8 @@ class ResolvedRequest:
     data: GuestData | None = None
     discovers: bool = False
     may_lack: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset()
+    one_bench: bool = False
 
     @property
     def own_suites(self) -> tuple[Suite, ...]:
@@ -120,6 +125,7 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     if isinstance(mode, Failure):
         return (mode,)
     host = {**host_record(), "programs": program_versions()}
+    expanded = _with_objects(request, suites, data, tree, subjects.arms, bench)
     return ResolvedRequest(
         tree=tree,
         arms=subjects.arms,
@@ -129,14 +135,40 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         platform=request.platform or platform_name(host, mode),
         host=host,
         catalogue=catalogue,
-        suites=tuple(in_shapes(suite, request.shapes) for suite in suites),
+        suites=tuple(in_shapes(suite, request.shapes) for suite in expanded),
         notes=(*subjects.notes, *notes),
         data=data,
         discovers=DISCOVERED in request.suites,
         may_lack=frozenset(suite.name for suite in suites) - set(request.suites)
         if ALL in request.suites
         else frozenset(),
+        objects=_objects(request, expanded) if data is None or not data.objects else frozenset(),
+        one_bench=request.bench_from != "head",
     )
+
+
+def _with_objects(
+    request: RunRequest,
+    suites: Sequence[Suite],
+    data: GuestData | None,
+    tree: Tree,
+    arms: Sequence[Subject],
+    bench: Revision,
+) -> tuple[Suite, ...]:
+    """The suites with a case for each BPF object: those of the user's, else those that the revisions have sources of."""
+    if not any(suite.program is not None and suite.program.objects for suite in suites):
+        return tuple(suites)
+    if data is not None and data.objects:
+        return tuple(with_objects(suite, data.objects, own=True) for suite in suites)
+    own = [arm.revision for arm in arms if arm.revision is not None and request.bench_from == "head"]
+    objects = objects_of_tree(tree, own or [bench])
+    return tuple(with_objects(suite, objects, own=False) for suite in suites)
+
+
+def _objects(request: RunRequest, suites: Sequence[Suite]) -> frozenset[str]:
+    """What the profile's cases verify."""
+    named = (object_of(suite, case) for suite in suites for case in suite.cases(request.profile))
+    return frozenset(name for name in named if name is not None)
 
 
 def _bench(name: str, subjects: Subjects, tree: Tree) -> tuple[str, Revision | Failure]:

@@ -21,7 +21,7 @@ class RunRequest:
     `explain` names the cases that the report will explain; `tree_access` is the right by which the tree is fetched.
     `base` and `head` are None where `series`, a mailbox, says them itself; `kernel`, a prebuilt one, is the head. They are the short form
     of two `arms`, which stand alone where there are any. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
-    and `data` is a file that programs read. Every case is measured in each of `shapes`, where it asks for none itself.
+    and `data` is a file that programs read. `cases` are patterns of those that are measured, none for all. Every case is measured in each of `shapes`, where it asks for none itself.
     """
 
     tree: str
@@ -59,6 +59,7 @@ class RunRequest:
     bench_args: tuple[str, ...] = ()
     data: Path | None = None
     shapes: tuple[GuestNeeds, ...] = ()
+    cases: tuple[str, ...] = ()
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

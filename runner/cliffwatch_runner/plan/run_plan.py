@@ -8,11 +8,11 @@ from cliffwatch.failure import Failure
 from cliffwatch.samples import CONTROL, Mode
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.host.knobs import primary_threads
-from cliffwatch_runner.plan.arguments import unmatched_explain
+from cliffwatch_runner.plan.arguments import unmatched_patterns
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.selection import NONE_LACKING, Selection, select_cases, with_discovered
+from cliffwatch_runner.plan.selection import NONE_LACKING, Selection, only_named, select_cases, with_discovered
 from cliffwatch_runner.plan.shapes import in_shapes
 
 
@@ -30,10 +30,11 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     resolved = resolve_request(request)
     if isinstance(resolved, tuple):
         return resolved
-    selection = select_run_cases(request, resolved, None)
-    wrong = unmatched_explain(request, tuple(case.key for case in selection.cases))
+    selection = _cases_of_suites(request, resolved, None)
+    wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
+    selection = only_named(selection, request.cases)
     plan = plan_boots(request, resolved.mode, selection, arm_names(resolved))
     return PlannedRun(resolved=resolved, plan=plan, selection=selection)
 
@@ -55,10 +56,21 @@ def select_run_cases(
     resolved: ResolvedRequest,
     offered: tuple[str, ...] | None,
     lacking: Mapping[str, str] = NONE_LACKING,
+    unbuilt: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
-    """The cases of the request; `offered` is what the built bench lists, None before it is built, and `lacking` has suites whose program does
-    not build here.
+    """The cases of the request; `offered` is what the built bench lists, None before it is built; `lacking` has suites whose program does
+    not build here, and `unbuilt` BPF objects that do not.
     """
+    return only_named(_cases_of_suites(request, resolved, offered, lacking, unbuilt), request.cases)
+
+
+def _cases_of_suites(
+    request: RunRequest,
+    resolved: ResolvedRequest,
+    offered: tuple[str, ...] | None,
+    lacking: Mapping[str, str] = NONE_LACKING,
+    unbuilt: Mapping[str, str] = NONE_LACKING,
+) -> Selection:
     offers = with_discovered(request.suites, resolved.suites, offered or (), resolved.catalogue, request.bench_args)
     suites = [in_shapes(suite, request.shapes) for suite in offers]
     shape = guest_shape(request, resolved.mode, 0)
@@ -71,6 +83,7 @@ def select_run_cases(
         cpus=shape.cpus,
         memory_mib=request.memory_mib,
         lacking=lacking,
+        unbuilt=unbuilt,
     )
 
 

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from cliffwatch.catalogue.discovery import ALL, DISCOVERED, Missing, Unsupported, discovered_suite, support
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import PlannedCase, Profile, Suite
+from cliffwatch.comparing.loops.empty_loop import loop_among
 from cliffwatch.failure import Failure
-from cliffwatch.samples import CaseOutcome, Mode
+from cliffwatch.reports.explain import matches
+from cliffwatch.samples import CaseKey, CaseOutcome, Mode
+from cliffwatch_runner.plan.objects import object_of
 
 NONE_LACKING: Mapping[str, str] = {}
 """Every program was built, or nothing is built yet."""
@@ -46,12 +49,13 @@ def select_cases(
     cpus: int,
     memory_mib: int | None,
     lacking: Mapping[str, str] = NONE_LACKING,
+    unbuilt: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
     """Splits the profile's cases into those that can run and those that cannot.
 
     `offered` is what `bench -l` of the tree lists; None where nothing is built yet (`--dry-run`): then only the release
     decides. A benchmark that is missing is unsupported below its release, and a failure of the tree from it on. Of the suites in
-    `lacking` nothing runs, for the reason that stands there.
+    `lacking` nothing runs, for the reason that stands there, nor of the BPF objects in `unbuilt`.
     """
     cases: list[PlannedCase] = []
     left_out: list[CaseOutcome] = []
@@ -59,6 +63,8 @@ def select_cases(
         for case in suite.cases(profile):
             if suite.name in lacking:
                 outcome: CaseOutcome | None = CaseOutcome(case=case.key, status="not-run", reason=lacking[suite.name])
+            elif (reason := unbuilt.get(object_of(suite, case) or "")) is not None:
+                outcome = CaseOutcome(case=case.key, status="not-run", reason=reason)
             else:
                 outcome = _cannot_run(suite, case, offered, release, mode, cpus, memory_mib)
             if outcome is None:
@@ -66,6 +72,23 @@ def select_cases(
             else:
                 left_out.append(outcome)
     return Selection(cases=tuple(cases), left_out=tuple(left_out))
+
+
+def only_named(selection: Selection, patterns: Sequence[str]) -> Selection:
+    """The cases that a pattern names, each with its empty loop, and of what is left out the same; all where there is no pattern."""
+    if not patterns:
+        return selection
+
+    def named(case: CaseKey) -> bool:
+        return any(matches(case, pattern) for pattern in patterns)
+
+    keys = [case.key for case in selection.cases]
+    chosen: set[CaseKey | None] = {key for key in keys if named(key)}
+    chosen |= {loop_among(case.key, case.empty_loop, keys) for case in selection.cases if case.key in chosen}
+    return Selection(
+        cases=tuple(case for case in selection.cases if case.key in chosen),
+        left_out=tuple(outcome for outcome in selection.left_out if named(outcome.case)),
+    )
 
 
 def _cannot_run(
@@ -79,7 +102,7 @@ def _cannot_run(
 ) -> CaseOutcome | None:
     benchmark = next(each for each in suite.benchmarks if each.name == case.key.benchmark)
     if offered is None or suite.program is not None:
-        offered = frozenset({benchmark.name})
+        offered = frozenset({benchmark.offered_as})
     answer = support(benchmark, offered, release)
     if isinstance(answer, Unsupported):
         return CaseOutcome(case=case.key, status="unsupported", reason=answer.reason)

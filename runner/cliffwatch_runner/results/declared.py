@@ -26,6 +26,7 @@ def declared_metrics(suites: Sequence[Suite], mode: Mode) -> tuple[DeclaredMetri
                         primary=traits.primary,
                         assume=traits.assume,
                         repeatability=traits.repeatability,
+                        empty_loop=traits.empty_loop,
                     )
                 )
     return tuple(records)

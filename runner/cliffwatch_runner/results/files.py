@@ -105,7 +105,7 @@ def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], m
         if result is None:
             outcomes.append(outcome_record(CaseOutcome(case=case, status="not-run", reason=missed)))
             continue
-        outcomes.append(outcome_record(result.outcome))
+        outcomes += map(outcome_record, (result.outcome, *result.programs))
         samples += map(sample_record, result.samples)
         problems += [_problem(case, problem) for problem in result.problems]
     return SamplesRecord(samples=tuple(samples), outcomes=tuple(outcomes), problems=tuple(problems))

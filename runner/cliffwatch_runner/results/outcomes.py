@@ -7,19 +7,25 @@ from pathlib import Path
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.splats import Splat
+from cliffwatch.parsers.veristat_programs import read_verified
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
 from cliffwatch_runner.guest.boot import BootEnd
 from cliffwatch_runner.guest.files import read_guest_file
 from cliffwatch_runner.results.case_output import last_line, parse_case, program_failure, unsupported_reason
+from cliffwatch_runner.results.object_output import outcome_of_program, samples_of_program
 
+_MOST_PROBLEMS = 100
 _TIMEOUT_STATUSES = (124, 137)  # what `timeout` answers: the program ended at the deadline, or had to be killed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One case of one boot: how it ended, what it measured, and the lines that could not be believed."""
+    """One case of one boot: how it ended, what it measured, and the lines that could not be believed. `programs` says how those of a BPF
+    object ended, each a case of its own.
+    """
 
     outcome: CaseOutcome
+    programs: tuple[CaseOutcome, ...] = ()
     samples: tuple[Sample, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -49,6 +55,8 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
     unsupported = None if splat is not None else unsupported_reason(status, case, (stdout, stderr))
     if unsupported is not None:
         return CaseResult(outcome=CaseOutcome(case=case.key, status="unsupported", reason=unsupported))
+    if case.program is not None and case.program.output == "veristat":
+        return _of_object(case, status, _ended(status, case, splat), stdout)
     parsed = parse_case(case, stdout, stderr)
     reason = _ended(status, case, splat) or (
         _failure(status, parsed, stderr)
@@ -91,6 +99,29 @@ def _ended(status: int, case: PlannedCase, splat: Splat | None) -> str | None:
     if splat is not None:
         return f"the kernel complained while it ran: {splat.title.strip()}"
     return None
+
+
+def _of_object(case: PlannedCase, status: int, ended: str | None, said: str) -> CaseResult:
+    """That of a case whose program is veristat: of an object that it does not open, or that has no program, nothing is measured."""
+    verified = read_verified(said)
+    reason = ended
+    if reason is None and status != 0:
+        reason = f"veristat ended with status {status}: {last_line(said)}"
+    elif reason is None and not verified.programs and not verified.complaint:
+        reason = f"veristat read no program of it: {last_line(said)}"
+    if reason is not None:
+        kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
+        return CaseResult(
+            outcome=CaseOutcome(case=case.key, status=kind, reason=reason), problems=verified.problems[:_MOST_PROBLEMS]
+        )
+    if verified.complaint:
+        return CaseResult(outcome=CaseOutcome(case=case.key, status="refused", reason=verified.complaint))
+    return CaseResult(
+        outcome=CaseOutcome(case=case.key, status="ok"),
+        programs=tuple(outcome_of_program(case, each) for each in verified.programs),
+        samples=tuple(sample for each in verified.programs for sample in samples_of_program(case, each)),
+        problems=verified.problems[:_MOST_PROBLEMS],
+    )
 
 
 def _failure(status: int, parsed: Parsed, stderr: str) -> str | None:

@@ -30,9 +30,9 @@ from cliffwatch.formats.run_record import (
 )
 from cliffwatch.formats.values import FreeJson, outcome_record
 from cliffwatch.samples import CaseOutcome, Mode
-from cliffwatch_runner.build.bench import BenchProgram
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
+from cliffwatch_runner.build.selftests.bench import BenchProgram
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.guest.programs import GuestData
@@ -222,7 +222,7 @@ def _settings(settings: ArmSettings) -> SettingsRecord:
         writes=settings.files(),
         config=tuple(path.name for path in settings.config),
         cc=settings.cc,
-        modules=dict(settings.module),
+        modules=settings.modules(),
     )
 
 

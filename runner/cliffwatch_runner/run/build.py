@@ -6,15 +6,16 @@ from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
-from cliffwatch_runner.build.bench import BenchProgram, build_bench
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.prebuilt import prebuilt_kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
+from cliffwatch_runner.build.selftests.bench import BenchProgram, build_bench
 from cliffwatch_runner.host.capacity import free_disk
 from cliffwatch_runner.plan.prepare import missing_space
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.results.record import BuiltArm
 from cliffwatch_runner.run.build_order import BuildOrder
+from cliffwatch_runner.run.objects import BuiltObjects, add_objects
 from cliffwatch_runner.run.programs import build_programs
 
 
@@ -22,7 +23,7 @@ from cliffwatch_runner.run.programs import build_programs
 class BuiltRun:
     """The arms with their kernels, the bench that serves them all, and for each arm the suites' own programs. `bench_from` names the
     revision that bench came from; there is no bench where every suite brings a program. `lacking` has the suites whose program does not
-    build here, with the reason.
+    build here, with the reason, and `unbuilt` BPF objects that no arm has.
     """
 
     arms: dict[str, BuiltArm]
@@ -31,6 +32,7 @@ class BuiltRun:
     notes: tuple[str, ...]
     programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
+    unbuilt: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
@@ -55,7 +57,18 @@ def build(order: BuildOrder) -> BuiltRun | tuple[Failure, ...]:
             subject=subject, kernel=kernel, toolchain=order.tools.of_arms[subject.arm].toolchain
         )
     built = _with_bench(arms, order)
-    return replace(built, programs=programs.of_arms, lacking=programs.lacking) if isinstance(built, BuiltRun) else built
+    if not isinstance(built, BuiltRun):
+        return built
+    objects = add_objects(programs.of_arms, arms, order)
+    if not isinstance(objects, BuiltObjects):
+        return objects
+    return replace(
+        built,
+        programs=objects.of_arms,
+        lacking={**programs.lacking, **objects.lacking},
+        unbuilt=objects.unbuilt,
+        notes=(*built.notes, *objects.notes),
+    )
 
 
 def _in_cache(arm: Subject, order: BuildOrder) -> bool:

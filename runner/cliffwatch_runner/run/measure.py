@@ -12,6 +12,7 @@ from typing import Protocol
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
+from cliffwatch_runner.build.selftests.empty_loop import PROGRAM
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, GuestCase, boot_guest
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
@@ -165,9 +166,15 @@ def _guest_case(index: int, case: PlannedCase, shape: GuestShape, data: GuestDat
         name=case_name(index, case),
         deadline=case.deadline * slack,
         busy=case.deadline * shape.cpus,
-        program="bench" if case.program is None else f"{case.key.suite}/{case.program.run}",
+        program=_program(case),
         arguments=(*lengths, *(word.replace(DATA_WORD, path) for word in case.argv)),
     )
+
+
+def _program(case: PlannedCase) -> str:
+    if case.program is not None:
+        return f"{case.key.suite}/{case.program.run}"
+    return PROGRAM if case.emptied else "bench"
 
 
 def guests_at_once(mode: str, cpus_per_guest: int) -> int:

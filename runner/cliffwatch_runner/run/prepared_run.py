@@ -61,6 +61,11 @@ class PreparedRun:
             if isinstance(arm.kernel, Kernel)
         }
 
+    def unbuilt(self, arm: str) -> Failure | None:
+        """Why an arm's kernel did not build, if it did not."""
+        kernel = self.facts.arms[arm].kernel
+        return kernel if isinstance(kernel, Failure) else None
+
 
 def _arm_kernel(kernel: Kernel, settings: ArmSettings) -> ArmKernel:
     return ArmKernel(
@@ -141,7 +146,7 @@ def _with_root_of_image(
 def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
     isolation = isolation_sentence(tools.sandbox.level)
     offered = built.bench.offered if built.bench is not None else ()
-    selection = select_run_cases(request, resolved, offered, built.lacking)
+    selection = select_run_cases(request, resolved, offered, built.lacking, built.unbuilt)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms, programs = dict(built.arms), dict(built.programs)
     if resolved.mode == "walltime":
@@ -195,7 +200,7 @@ def _guest_settings(request: RunRequest, facts: RunFacts, sandbox: Sandbox) -> G
 
 def _guest_programs(facts: RunFacts, programs: Sequence[SuiteProgram]) -> GuestPrograms:
     """What the guests of an arm run. Random numbers are fixed in dynamic programs alone, which the library can be preloaded into."""
-    bench = [] if facts.bench is None else [facts.bench.program]
+    bench = [] if facts.bench is None else [facts.bench.program, facts.bench.empty_loop]
     seeds = [each.fixed_seed for each in ([facts.bench] if facts.bench is not None else programs)]
     return GuestPrograms(
         bench=(*bench, *(seeds[:1] if facts.mode == "icount" else ())),

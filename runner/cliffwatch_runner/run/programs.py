@@ -9,8 +9,8 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.build.programs.modules import needs_modules
 from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
+from cliffwatch_runner.plan.arm_words.modules import modules_of
 from cliffwatch_runner.plan.arms import is_folder
-from cliffwatch_runner.plan.modules import modules_of
 from cliffwatch_runner.run.build_order import BuildOrder
 
 
@@ -95,7 +95,8 @@ def _source(wanted: _Wanted, order: BuildOrder) -> ProgramSource | Failure:
             " that came with a request",
             "run `go mod vendor` in the suite's folder and ask again",
         )
-    source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop)
+    strangers = order.settings.trust != "local" and any(isinstance(how, Path) for how in wanted.chosen.values())
+    source = program_source(wanted.suite, wanted.chosen, order.settings.should_stop, strangers=strangers)
     if isinstance(source, ProgramSource) and source.modules:
         shown = ", ".join(f"{name}@{version}" for name, version in source.modules.items())
         order.progress.note(f"modules of {wanted.title}: {shown}")

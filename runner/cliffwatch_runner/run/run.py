@@ -16,14 +16,21 @@ from cliffwatch_runner.run.prepared_run import PreparedRun, plan_with_progress, 
 from cliffwatch_runner.run.progress import Progress
 
 
-def run(request: RunRequest, progress: Progress, stop: threading.Event) -> FinishedRun | tuple[Failure, ...]:
-    """Carries a request out. Raises Stopped where it was interrupted before the first boot, OSError on a full disk."""
+def run(
+    request: RunRequest, progress: Progress, stop: threading.Event, *, needed: str | None = None
+) -> FinishedRun | tuple[Failure, ...]:
+    """Carries a request out. Nothing is booted where the arm `needed` does not build; without that name the other arms are measured.
+    Raises Stopped where it was interrupted before the first boot, OSError on a full disk.
+    """
     unwritable = _unwritable_folder(request)
     if unwritable is not None:
         return (unwritable,)
     with cache_uses() as uses:
         uses.take(request.cache / "mirror.git", make=True)
         prepared = prepare_run(request, progress, stop, uses)
+        unbuilt = prepared.unbuilt(needed) if isinstance(prepared, PreparedRun) and needed is not None else None
+        if unbuilt is not None:
+            prepared = (unbuilt,)
         finished = measure_run(prepared) if isinstance(prepared, PreparedRun) else prepared
         _prune(request, progress)
     return finished

@@ -5,7 +5,13 @@ from pathlib import Path
 
 _MODULE = re.compile(r"^\s*module\s+(\S+)", re.MULTILINE)
 _REQUIRED = re.compile(r"^\s*(?:require\s+)?([^\s()/][^\s()]*)\s+(v\S+)", re.MULTILINE)
+_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~/-]{0,199}", re.ASCII)
 _LARGEST_BYTES = 1 << 20
+
+
+def is_module_path(text: str) -> bool:
+    """Whether a text is the path of a module, such as github.com/cilium/ebpf."""
+    return _PATH.fullmatch(text) is not None
 
 
 def go_mod(folder: Path) -> str | None:

@@ -94,6 +94,12 @@ def blob(mirror: Path, revision: Revision, path: str) -> str | None:
     return shown.output if shown.ok else None
 
 
+def files_of(mirror: Path, revision: Revision, folder: str) -> tuple[str, ...]:
+    """The names in a folder at a revision; nothing where it has none."""
+    listed = git(["ls-tree", "--name-only", "-z", f"{revision.commit}:{folder}"], git_dir=mirror)
+    return tuple(name for name in listed.output.split("\0") if name) if listed.ok else ()
+
+
 def mentions(mirror: Path, revision: Revision, word: str, folders: Sequence[str]) -> bool:
     """Whether a text file of these folders holds the word; where that cannot be known, it does."""
     argv = ["grep", "--quiet", "-I", "--fixed-strings", "-e", word, revision.commit, "--", *folders]

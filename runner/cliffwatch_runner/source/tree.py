@@ -50,11 +50,11 @@ class Tree:
         parsed = git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], cwd=repository)
         if not parsed.ok:
             return _unknown(name, self.spec, _near(repository, name))
-        return self._fetch(str(repository), parsed.output.strip().splitlines()[-1])
+        return self.fetch(parsed.output.strip().splitlines()[-1])
 
     def _fetch_named(self, name: str) -> str | Failure:
         if _HASH.fullmatch(name):
-            return self._fetch(self.location, name)
+            return self.fetch(name)
         reach = fetching(self.location, self.access)
         if isinstance(reach, Failure):
             return reach
@@ -72,14 +72,15 @@ class Tree:
                 name, self.spec, "a URL can be asked for branches, tags and whole hashes; for others name a clone"
             )
         peeled = [row[0] for row in rows if row[1].endswith("^{}")]
-        return self._fetch(self.location, peeled[0] if peeled else rows[0][0])
+        return self.fetch(peeled[0] if peeled else rows[0][0])
 
-    def _fetch(self, source: str, commit: str) -> str | Failure:
+    def fetch(self, commit: str) -> str | Failure:
+        """The commit, by its whole hash, with its files in the mirror and nothing of what lies below it."""
         if git(["cat-file", "-e", f"{commit}^{{tree}}"], git_dir=self.mirror).ok and _complete(self.mirror, commit):
             return commit
         upload = "git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack"
         local = [f"--upload-pack={upload}"] if self.kind == "repository" else []
-        reach = fetching(source, self.access)
+        reach = fetching(self.location, self.access)
         if isinstance(reach, Failure):
             return reach
         fetched = git(
@@ -104,7 +105,7 @@ class Tree:
             )
         return Failure(
             whose="host",
-            message=f"revision {commit[:12]} cannot be fetched from {source}",
+            message=f"revision {commit[:12]} cannot be fetched from {self.location}",
             next_step="check the address, the network and the space on the disk",
             evidence=fetched.output[-2000:],
         )
@@ -137,15 +138,11 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
 
     Only a URL that may be fetched by this `access` is one; a path is named by this user.
     """
-    if access != "own" or _URL.match(spec):
-        reach = fetching(spec, access)
-        if isinstance(reach, Failure):
-            return reach
-    mirror = cache / "mirror.git"
-    if not (mirror / "HEAD").exists():
-        mirror.parent.mkdir(parents=True, exist_ok=True)
-        git(["init", "--quiet", "--bare", str(mirror)])
-    if _URL.match(spec):
+    refused = _refused(spec, access)
+    if refused is not None:
+        return refused
+    mirror = open_mirror(cache / "mirror.git")
+    if is_url(spec):
         return Tree(spec=spec, kind="url", location=spec, mirror=mirror, access=access)
     path = Path(spec).expanduser()
     if not os.access(path, os.R_OK):
@@ -156,6 +153,23 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
     if top.ok and path.is_dir() and _is_repository_of(path, top.output.strip()):
         return Tree(spec=spec, kind="repository", location=str(path.resolve()), mirror=mirror, access="own")
     return _folder(path.resolve(), spec, mirror)
+
+
+def open_mirror(folder: Path) -> Path:
+    """A bare repository for fetched objects, made where there is none."""
+    if not (folder / "HEAD").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        git(["init", "--quiet", "--bare", str(folder)])
+    return folder
+
+
+def is_url(spec: str) -> bool:
+    return _URL.match(spec) is not None
+
+
+def _refused(spec: str, access: TreeAccess) -> Failure | None:
+    reach = fetching(spec, access) if access != "own" or is_url(spec) else None
+    return reach if isinstance(reach, Failure) else None
 
 
 def _no_tree(spec: str, path: Path) -> Failure:

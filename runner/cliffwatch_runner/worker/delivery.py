@@ -12,7 +12,7 @@ from cliffwatch_runner.worker.host import Ending, LeasedJob, Worker, printable
 from cliffwatch_runner.worker.progress import NEVER_TAKEN
 from cliffwatch_runner.worker.spool import Spooled
 
-_LONGEST_REASON = 6000
+LONGEST_REASON = 6000
 
 
 class Undeliverable(Exception):
@@ -71,7 +71,7 @@ def give_up(worker: Worker, leased: Leased, spooled: Spooled | None, error: Exce
 
 def end_failed(worker: Worker, leased: Leased, reason: str) -> None:
     """Ends a lease whose job this host failed at."""
-    end = JobEnd(outcome="host-failed", reason=reason[:_LONGEST_REASON])
+    end = JobEnd(outcome="host-failed", reason=reason[:LONGEST_REASON])
     worker.client.post(f"/leases/{leased.lease}/complete", as_json(end))
 
 

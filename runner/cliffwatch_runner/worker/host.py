@@ -22,7 +22,7 @@ Ending = JobOutcome | Literal["lost"]
 class WorkerHost:
     """A host as its service knows it, which builds and boots itself or has `builders` do it. `command` is `cliffwatch`; `env` is all that its children see of the environment;
     `about` is what the service's hosts page shows of it. `build_images` are those that it builds in: the first one if nobody asks, its own
-    tools where there is none.
+    tools where there is none. `unfit` says before each job why this host cannot do it now, None where it can.
     """
 
     name: str
@@ -36,6 +36,7 @@ class WorkerHost:
     builders: Builders | None = None
     limits: JobLimits = field(default_factory=JobLimits)
     about: FreeJson = field(default_factory=dict)
+    unfit: Callable[[Mode], str | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)

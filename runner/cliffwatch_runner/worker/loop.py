@@ -5,12 +5,14 @@ from collections.abc import Callable
 
 from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import Wrong, as_json, converted
-from cliffwatch.formats.work import HostOffer, Leased, Work
+from cliffwatch.formats.work import HostOffer, JobEnd, Leased, Work
+from cliffwatch.samples import Mode
 from cliffwatch.tree_addresses import without_credentials
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply
-from cliffwatch_runner.worker.delivery import end_failed, give_up, redeliver
+from cliffwatch_runner.worker.delivery import LONGEST_REASON, end_failed, give_up, redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.job import do_job
+from cliffwatch_runner.worker.progress import NEVER_TAKEN
 from cliffwatch_runner.worker.spool import Spool
 
 
@@ -30,8 +32,14 @@ def work(
     Returns why it gave up, where the service will have nothing of this host.
     """
     worker = Worker(client, host, say)
+    able = host.modes
     while not drain.is_set() and not stop.is_set() and jobs != 0:
-        reply = client.post("/offers", as_json(_offer(host)))
+        if able != host.modes:
+            able = tuple(mode for mode in host.modes if host.unfit(mode) is None)
+        if not able:
+            drain.wait(idle)
+            continue
+        reply = client.post("/offers", as_json(_offer(host, able)))
         if isinstance(reply, Refused) and reply.status in (401, 403, 409):
             return Failure(
                 whose="usage", message=f"the service refuses: {reply.detail}", next_step="fix that and start again"
@@ -40,6 +48,11 @@ def work(
         if offer is None:
             _idle(worker, spool, reply)
             drain.wait(idle)
+            continue
+        unfit = host.unfit(offer.mode)
+        if unfit is not None:
+            _give_back(worker, offer, unfit)
+            able = tuple(mode for mode in able if mode != offer.mode)
             continue
         arms = ", ".join(arm.name for arm in offer.setup.arms)
         revisions = arms or f"{offer.base[:12]}..{offer.head[:12]}"
@@ -66,6 +79,17 @@ def _work(worker: Worker, reply: Reply) -> Work | None:
     return None
 
 
+def _give_back(worker: Worker, offer: Work, unfit: str) -> None:
+    """Ends a lease before anything of its job is begun, so that another host does it; no other job of its mode is asked for until this
+    host is fit again.
+    """
+    worker.say(f"job {offer.job} is given back: {unfit}")
+    end = JobEnd(outcome="given-back", reason=unfit[:LONGEST_REASON])
+    reply = worker.client.post(f"/leases/{offer.lease}/complete", as_json(end))
+    if isinstance(reply, Refused) and reply.status in NEVER_TAKEN:  # a service that does not know this end
+        end_failed(worker, offer, f"given back before it began: {unfit}")
+
+
 def _attempt(worker: Worker, offer: Work, spool: Spool, stop: threading.Event) -> bool | None:
     """Whether a job is done and delivered; None where this host failed at it. Whatever one job does, the next one is taken."""
     spooled = None
@@ -88,11 +112,11 @@ def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
         worker.say(f"no answer from the service: {reply.detail if isinstance(reply, Refused) else reply.reason}")
 
 
-def _offer(host: WorkerHost) -> HostOffer:
+def _offer(host: WorkerHost, modes: tuple[Mode, ...]) -> HostOffer:
     return HostOffer(
         host=host.name,
         platform=host.platform,
-        modes=host.modes,
+        modes=modes,
         isolation="bubblewrap" if not host.build_images and host.builders is None else "container",
         setups=True,
         build_images=host.build_images,

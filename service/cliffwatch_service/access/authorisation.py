@@ -13,7 +13,7 @@ from cliffwatch_service.store import tokens
 from cliffwatch_service.store.runs import RunRow
 from cliffwatch_service.store.work.leases import LeaseRow
 
-Whose = Literal["everybody's", "own run", "own lease", "own request", "own host"]
+Whose = Literal["everybody's", "own run", "own lease", "own request", "own host", "own subscription"]
 """Of what an operation is: everybody's alike, or refused to whom the thing does not belong. Administrators own every run, lease
 and request; a host's name is its own token's alone."""
 
@@ -79,7 +79,14 @@ RIGHTS: Mapping[str, Right] = {
     "POST /api/v1/leases/{lease}/events": Right(scope="work", whose="own lease", bound=True),
     "POST /api/v1/leases/{lease}/complete": Right(scope="work", whose="own lease", bound=True),
     "POST /api/v1/reports/{report}/triage": Right(scope="triage"),
+    "POST /api/v1/planted-steps": _ADMIN,
+    "GET /api/v1/feed": _READ,
+    "GET /api/v1/subscriptions": Right(scope="triage"),
+    "POST /api/v1/subscriptions": Right(scope="triage"),
+    "DELETE /api/v1/subscriptions/{subscription}": Right(scope="triage", whose="own subscription"),
+    "POST /api/v1/subscriptions/{subscription}/mute": Right(scope="triage", whose="own subscription"),
     "POST /api/v1/follows": _ADMIN,
+    "POST /api/v1/follows/{follow}/backfill": _ADMIN,
     "DELETE /api/v1/follows/{follow}": _ADMIN,
     "GET /api/v1/tokens": _ADMIN,
     "POST /api/v1/tokens": _ADMIN,
@@ -95,6 +102,14 @@ RIGHTS: Mapping[str, Right] = {
     "POST /jobs/{job}/cancel": Right(scope="upload", whose="own request"),
     "POST /jobs/{job}/retry": _ADMIN,
     "POST /regressions/{report}/triage": Right(scope="triage"),
+    "POST /branches": _ADMIN,
+    "POST /branches/{follow}/backfill": _ADMIN,
+    "POST /branches/{follow}/end": _ADMIN,
+    "POST /regressions/triage": Right(scope="triage"),
+    "POST /measure": Right(scope="upload"),
+    "POST /subscriptions": Right(scope="triage"),
+    "POST /subscriptions/{subscription}/mute": Right(scope="triage", whose="own subscription"),
+    "POST /subscriptions/{subscription}/end": Right(scope="triage", whose="own subscription"),
     "POST /sign-in": Right(scope=None, bound=True),
     "POST /sign-out": Right(scope=None, bound=True),
 }

@@ -1,6 +1,7 @@
 """Answers: JSON with an ETag, and lists of which each page says where the next one begins."""
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -65,10 +66,11 @@ def _tagged(request: Request, tag: str) -> tuple[dict[str, str], bool]:
     return {"ETag": etag, "Cache-Control": "no-cache"}, request.method == "GET" and (etag in known or "*" in known)
 
 
-def _cut(body: bytes) -> Iterator[bytes]:
+async def _cut(body: bytes) -> AsyncIterator[bytes]:
     """In pieces: a large answer is packed piece by piece between other requests, not in one go before all of them."""
     for start in range(0, len(body), _WHOLE):
         yield body[start : start + _WHOLE]
+        await asyncio.sleep(0)
 
 
 def page(items: Sequence[Any], limit: int, cursor: Callable[[Any], str], show: Callable[[Any], Any]) -> Page[Any]:

@@ -9,12 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from cliffwatch.samples import Mode
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.api.models.work import Followed, FollowEnded
+from cliffwatch_service.api.models.work import Backfilled, Followed, FollowEnded
+from cliffwatch_service.history.backlog import backfill
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.http.context import PREFIX, Allowed, ServiceHere
 from cliffwatch_service.ingest.request_fields import Name
 from cliffwatch_service.jobs.trees_allowed import refuse_address
-from cliffwatch_service.store import follows
+from cliffwatch_service.store import background, follows
 from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy
 
 router = APIRouter(prefix=PREFIX, tags=["branches"])
@@ -30,7 +31,9 @@ class TargetBody(BaseModel):
 
 
 class FollowBody(BaseModel):
-    """A branch of any git tree. `policy`: a request for each commit, for each push, or for the newest commit each night."""
+    """A branch of any git tree. `policy`: a request for each commit, for each push, or for the newest commit each night; a branch may be
+    followed by each of them, on other targets.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,12 +70,13 @@ def _shown(row: FollowRow) -> Followed:
         polled=row.polled,
         requested=row.requested,
         problem=row.problem,
+        backlog=row.backlog,
     )
 
 
 @router.post(
     "/follows",
-    summary="New followed branch, or another policy for one",
+    summary="New followed branch, or other targets, suites and profile for one of this policy",
     status_code=201,
     responses={200: {"model": Followed}, 201: {"model": Followed}},
 )
@@ -91,6 +95,34 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
         kept = follows.follow_row(connection, number)
     assert kept is not None
     return answer(request, _shown(kept), status=201)
+
+
+class BackfillBody(BaseModel):
+    """A range of a followed branch: two first-parent commits of it, by their hashes or tags, the older one first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    head: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+@router.post(
+    "/follows/{follow}/backfill",
+    summary="Measuring every commit of a range of a followed branch",
+    status_code=201,
+    responses={201: {"model": Backfilled}},
+)
+def make_backfill(
+    follow: Annotated[int, Path(ge=1, lt=2**31)],
+    body: BackfillBody,
+    request: Request,
+    service: ServiceHere,
+    caller: Allowed,
+) -> Response:
+    with service.transaction() as connection:
+        commits = backfill(connection, follow, body.base, body.head, who=caller.name, now=service.now())
+        background.ask_poll(connection, follow)
+    return answer(request, {"follow": follow, "commits": commits}, status=201)
 
 
 @router.delete("/follows/{follow}", summary="End of following a branch", responses={200: {"model": FollowEnded}})

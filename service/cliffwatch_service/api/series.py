@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
-from cliffwatch_service.api.answers import answer, page
+from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page
 from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.compare.naming import revision_named
@@ -14,6 +15,7 @@ from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, Mode
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import series, trees
+from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.points import history
 from cliffwatch_service.store.series import SeriesRow
 
@@ -85,7 +87,8 @@ def _series_named(connection: Connection[Any], digest: str) -> SeriesRow:
     summary="Medians over revisions, newest first",
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
     " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
-    " measurement is given here, all of them under `samples`.",
+    " measurement is given here, all of them under `samples`. `host_events` are those at which the series stepped with many"
+    " others of its host; `trends` are drifts without a step.",
     responses={200: {"model": SeriesHistory}},
 )
 def read_history(
@@ -107,7 +110,10 @@ def read_history(
             if branch_id is None:
                 raise not_found("branch", f"{tree} {branch}")
         points = history(connection, row.id, branch_id, limit)
-    return answer(request, {**dict(about(row)), "points": [point._asdict() for point in points]})
+        events = watching.host_events_of(connection, row.id)
+        trends = watching.trends_of(connection, row.id)
+    content = {**dict(about(row)), "points": points, "host_events": events, "trends": trends}
+    return answer_bytes(request, msgspec.json.encode(content), JSON)
 
 
 @router.get(

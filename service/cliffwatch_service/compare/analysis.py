@@ -1,7 +1,7 @@
 """Compares what is stored, keeps the verdicts, and takes medians into history."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,11 +22,12 @@ from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm
 from cliffwatch.stats.ranks import median_rank
-from cliffwatch_service.ingest.boot_document import boot_of, columns_of, packed
+from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, packed
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, run_arms, runs, series
+from cliffwatch_service.store.boots import WholeBootRow
 from cliffwatch_service.store.comparisons import NewComparison, StoredComparison, VerdictRow
 from cliffwatch_service.store.history import points
 from cliffwatch_service.store.run_arms import ArmRow
@@ -49,16 +50,32 @@ class StoredArm:
     record: RunRecord
 
 
-def load_arm(connection: Connection[Any], run: RunRow, row: ArmRow) -> StoredArm:
-    """An arm from the documents of its boots, as `cliffwatch compare` would read it from the host's disk."""
-    record = stored_record(run)
-    order = plan_order(record)
-    rows = boots.whole_boots_of_arm(connection, row.id)
-    keys = keys_of(connection, [each.columns_id for each in rows])
-    columns = {number: columns_of(own, order) for number, own in keys.items()}
-    loaded = [boot_of(bytes(each.content), columns[each.columns_id], each.samples) for each in rows]
-    about = record.arm_by_name[row.name]
-    return StoredArm(arm=arm_of_record(record, about, loaded), row=row, run=run, record=record)
+def load_arms(connection: Connection[Any], wanted: Sequence[tuple[RunRow, ArmRow]]) -> list[StoredArm]:
+    """Arms from the documents of their boots, as `cliffwatch compare` would read them from the host's disk.
+
+    What arms share is read once: the record of their run, and the columns of their boots.
+    """
+    rows = {row.id: boots.whole_boots_of_arm(connection, row.id) for _, row in wanted}
+    keys = keys_of(connection, [boot.columns_id for of_arm in rows.values() for boot in of_arm])
+    records = {run_id: stored_record(run) for run_id, run in {run.id: run for run, _ in wanted}.items()}
+    orders = {run_id: plan_order(record) for run_id, record in records.items()}
+    known: dict[tuple[int, int], Columns] = {}
+    for run, row in wanted:
+        for number in {boot.columns_id for boot in rows[row.id]}:
+            if (run.id, number) not in known:
+                known[run.id, number] = columns_of(keys[number], orders[run.id])
+    return [_stored_arm(run, row, records[run.id], rows[row.id], known) for run, row in wanted]
+
+
+def _stored_arm(
+    run: RunRow,
+    row: ArmRow,
+    record: RunRecord,
+    rows: Sequence[WholeBootRow],
+    columns: Mapping[tuple[int, int], Columns],
+) -> StoredArm:
+    loaded = boots_of([(bytes(boot.content), columns[run.id, boot.columns_id], boot.samples) for boot in rows])
+    return StoredArm(arm_of_record(record, record.arm_by_name[row.name], loaded), row, run, record)
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
@@ -135,10 +152,10 @@ def keep_compared(
 
 def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewComparison:
     inputs = _inputs(connection, base_id, head_id)
-    base, head = _load(connection, base_id), _load(connection, head_id)
+    base, head, control = _sides(connection, base_id, head_id)
     assert base.row.revision_id is not None
     assert head.row.revision_id is not None
-    compared = _compared(base, head, _control(connection, base, head))
+    compared = _compared(base, head, control)
     document = comparison_document(compared, context_of_record(head.record, None))
     summary: FreeJson = as_json(document)
     del summary["comparisons"]
@@ -159,19 +176,19 @@ def _made(connection: Connection[Any], base_id: int, head_id: int) -> NewCompari
     )
 
 
-def _load(connection: Connection[Any], arm_id: int) -> StoredArm:
-    row = run_arms.arm_row(connection, arm_id)
-    run = runs.run_by_id(connection, row.run_id)
-    assert run is not None
-    return load_arm(connection, run, row)
-
-
-def _control(connection: Connection[Any], base: StoredArm, head: StoredArm) -> Arm | None:
-    if base.run.id != head.run.id:
-        return None
-    rows = run_arms.arms_of(connection, base.run.id)
-    row = next((row for row in rows if row.name == CONTROL), None)
-    return None if row is None else load_arm(connection, base.run, row).arm
+def _sides(connection: Connection[Any], base_id: int, head_id: int) -> tuple[StoredArm, StoredArm, Arm | None]:
+    """Two arms, and the control where they are of one run that has it."""
+    wanted = []
+    for arm_id in (base_id, head_id):
+        row = run_arms.arm_row(connection, arm_id)
+        run = runs.run_by_id(connection, row.run_id)
+        assert run is not None
+        wanted.append((run, row))
+    (run, _), (other, _) = wanted
+    if run.id == other.id:
+        wanted += [(run, row) for row in run_arms.arms_of(connection, run.id) if row.name == CONTROL]
+    base, head, *control = load_arms(connection, wanted)
+    return base, head, control[0].arm if control else None
 
 
 def _compared(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:

@@ -25,7 +25,7 @@ from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.exports.kcidb import format_kcidb, reported_of_record
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_service.compare.analysis import CONTROL, load_arm
+from cliffwatch_service.compare.analysis import CONTROL, load_arms
 from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record
@@ -103,7 +103,7 @@ def _whole(transaction: Transaction, run: RunRow, names: Sequence[str], wanted: 
     """Formats in which what is said first rests on all samples, so that all are read before the first is written."""
     with transaction() as connection:
         rows = [row for row in run_arms.arms_of(connection, run.id) if row.name in names]
-        arms = [load_arm(connection, run, row).arm for row in rows]
+        arms = [stored.arm for stored in load_arms(connection, [(run, row) for row in rows])]
     text = without_credentials(_WHOLE[wanted.form](arms, run, wanted)).encode(errors="replace")
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]

@@ -30,7 +30,7 @@ def revision_named(connection: Connection[Any], name: str) -> RevisionRow:
     if named is not None:
         return named
     if _COMMIT.fullmatch(digits):
-        raise Refusal(404, "no such revision", f"no revision {name} was measured or followed here")
+        raise Refusal(404, "no such revision", f"no revision {name} was measured or followed here", revision=digits)
     raise Refusal(
         422,
         "no revision",

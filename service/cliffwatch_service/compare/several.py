@@ -15,7 +15,7 @@ from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
 from cliffwatch.samples import CONTROL
-from cliffwatch_service.compare.analysis import StoredArm, load_arm
+from cliffwatch_service.compare.analysis import StoredArm, load_arms
 from cliffwatch_service.ingest.boot_document import packed, unpacked
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, run_arms, runs
@@ -45,7 +45,7 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
     stored = comparisons.run_comparison(connection, run.id)
     if stored is not None and (stored.inputs, stored.method_version) == (inputs, METHOD_VERSION):
         return
-    arms = {row.name: load_arm(connection, run, row) for row in rows}
+    arms = {arm.row.name: arm for arm in load_arms(connection, [(run, row) for row in rows])}
     document = _compared(arms)
     digest = digest_of(["arms", run.digest, inputs, METHOD_VERSION])
     row = RunComparisonRow(

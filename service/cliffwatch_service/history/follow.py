@@ -11,6 +11,7 @@ from psycopg import Connection
 
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
+from cliffwatch_service.history.backlog import put_off, take_from_backlog
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import not_found
@@ -22,7 +23,7 @@ ASKER = "follow"
 
 NIGHT = timedelta(hours=20)
 MOST_COMMITS = 50
-"""Of one push that are measured one by one; of a larger one the newest."""
+"""Of one push that are measured one by one; a larger one is a backlog that is worked off (backlog.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,7 @@ def wishes(
     if not fresh or before is None:
         return []
     if policy == "commit":
-        line = [before, *fresh][-MOST_COMMITS - 1 :]
-        return [Wish(base, head) for base, head in pairwise(line)]
+        return [Wish(base, head) for base, head in pairwise([before, *fresh])]
     if policy == "nightly" and requested is not None and now - requested < NIGHT:
         return []
     return [Wish(before, fresh[-1])]
@@ -71,29 +71,32 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     row = follows.follow_row(connection, number, lock=True)
     if row is None:
         return 0
+    asked = _ask(connection, row, _due(connection, row, now), "backlog", now)
     head = branch_head(row.tree, row.branch)
     if isinstance(head, GitProblem):
         follows.set_polled(connection, number, now, problem=head.message)
-        return 0
+        return asked
     if head == row.head_commit and row.requested_commit in (head, None):
         follows.set_polled(connection, number, now, problem=None)
-        return 0
+        return asked
     mirror = git_dir / f"{digest_of(row.tree)}.git"
     mirror.parent.mkdir(parents=True, exist_ok=True)
     problem = fetch_commits(mirror, row.tree, row.branch, known=row.head_commit)
     line = first_parents(mirror, row.branch) if problem is None else []
     if problem is not None or not line:
         follows.set_polled(connection, number, now, problem=problem.message if problem else "the branch has no commit")
-        return 0
-    extend_branch(connection, row.branch_id, line)
+        return asked
+    start = extend_branch(connection, row.branch_id, line)
     tags = tags_of(row.tree)
     if not isinstance(tags, GitProblem):  # the next push brings another look
         trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
-    return _request(connection, row, [each.commit for each in line], now)
+    return asked + _request(connection, row, [each.commit for each in line], start, now)
 
 
-def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> None:
-    """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it replaced."""
+def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> int:
+    """Keeps a branch's newest commits (oldest first) behind those that it has; a forced push replaces what it replaced. Answers from where in
+    the line on they are new.
+    """
     known = -1
     start = 0
     for index in range(len(line) - 1, -1, -1):
@@ -106,15 +109,37 @@ def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[tr
         known = tip.ordinal if tip is not None else -1
     ids = trees.keep_known_revisions(connection, line[start:])
     trees.set_branch_end(connection, branch_id, known + 1, ids)
+    return start
 
 
-def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], now: datetime) -> int:
+def _due(connection: Connection[Any], row: FollowRow, now: datetime) -> list[Wish]:
+    due = take_from_backlog(connection, row, tokens.keep_asker(connection, ASKER, now), now)
+    return [Wish(each.base, each.head) for each in due]
+
+
+def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], start: int, now: datetime) -> int:
+    """Requests what the policy says of a branch's commits; those from `start` on are new on it."""
     before = row.requested_commit
     if before is None:
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=None, now=now)
         return 0
-    fresh = line[line.index(before) + 1 :] if before in line else line[-1:]
+    fresh = line[line.index(before) + 1 :] if before in line else line[start:]
+    if before not in line and start:  # a forced push: what it left of the branch is the base
+        before = line[start - 1]
+    if row.policy == "commit" and len(fresh) > MOST_COMMITS:
+        put_off(connection, row.id, before, fresh[-1], len(fresh), now)
+        follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=now, now=now)
+        return _ask(connection, row, _due(connection, row, now), "backlog", now)
     wanted = wishes(row.policy, fresh, before, row.requested, now)
+    asked = _ask(connection, row, wanted, row.policy, now)
+    done = wanted[-1].head if wanted else row.requested_commit
+    assert done is not None
+    at = now if wanted else row.requested
+    follows.set_requested(connection, row.id, head=line[-1], requested=done, at=at, now=now)
+    return asked
+
+
+def _ask(connection: Connection[Any], row: FollowRow, wanted: Sequence[Wish], why: str, now: datetime) -> int:
     asker = tokens.keep_asker(connection, ASKER, now)
     priority: Priority = "push" if row.policy == "push" else "backfill"
     for wish in wanted:
@@ -127,11 +152,8 @@ def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], n
             profile=row.profile,
             boots="auto",
             priority=priority,
-            note=f"{row.branch}, {row.policy}",
+            note=f"{row.branch}, {why}",
         )
         key = f"{row.id} {wish.base} {wish.head}"
         ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
-    done = wanted[-1].head if wanted else before
-    at = now if wanted else row.requested
-    follows.set_requested(connection, row.id, head=line[-1], requested=done, at=at, now=now)
     return len(wanted)

@@ -100,6 +100,48 @@ def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
     return [_facts(line.split("\0")) for line in shown.split("\n") if line.count("\0") == 6]
 
 
+_DEEPER = (DEPTH, 10 * DEPTH, 100 * DEPTH)
+
+
+def commit_graph(mirror: Path, url: str, branch: str, base: str, head: str) -> list[RevisionFacts] | GitProblem:
+    """The commits between two revisions of a branch with what merges brought in, back to where all of it meets, the newest first; base and that
+    commit among them. Fetches more of the branch, still without trees, where the mirror does not reach as far.
+    """
+    for more in (0, *_DEEPER):
+        if more:
+            into = f"+refs/heads/{branch}:refs/heads/{branch}"
+            how = ["fetch", "--quiet", "--no-tags", f"--deepen={more}", "--filter=tree:0"]
+            fetched = _asked(url, how, into, mirror=mirror)
+            if isinstance(fetched, GitProblem):
+                return fetched
+        meeting = _meeting(mirror, base, head)
+        if meeting is not None:
+            return _between(mirror, meeting, head)
+    return GitProblem(f"the history between {base[:12]} and {head[:12]} could not be fetched far enough")
+
+
+def _meeting(mirror: Path, base: str, head: str) -> str | None:
+    """The commit at which base and everything that merges up to head brought in meet; None where the mirror ends before it."""
+    listed = _git(["rev-list", "--boundary", f"{base}..{head}", "--"], mirror=mirror)
+    if isinstance(listed, GitProblem):
+        return None
+    edges = [line.removeprefix("-") for line in listed.split() if line.startswith("-")]
+    cut = mirror / "shallow"
+    if cut.exists() and {line.removeprefix("-") for line in listed.split()} & set(cut.read_text().split()):
+        return None
+    meeting = _git(["merge-base", "--octopus", base, *edges], mirror=mirror)
+    return None if isinstance(meeting, GitProblem) else meeting.strip() or None
+
+
+def _between(mirror: Path, meeting: str, head: str) -> list[RevisionFacts] | GitProblem:
+    shown = _git(["log", "--topo-order", f"--format={_FORMAT}", head, f"^{meeting}", "--"], mirror=mirror)
+    first = _git(["log", "--max-count=1", f"--format={_FORMAT}", meeting, "--"], mirror=mirror)
+    for each in (shown, first):
+        if isinstance(each, GitProblem):
+            return each
+    return [_facts(line.split("\0")) for line in f"{shown}\n{first}".split("\n") if line.count("\0") == 6]
+
+
 def _facts(parts: Sequence[str]) -> RevisionFacts:
     commit, tree, parents, author, authored, committed, subject = parts
     return RevisionFacts(

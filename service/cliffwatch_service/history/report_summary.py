@@ -23,8 +23,8 @@ class Tally:
 
 
 def standing_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
-    """Those that are not refuted."""
-    return [change for change in changes if change.state != "refuted"]
+    """Those that are neither refuted nor superseded."""
+    return [change for change in changes if change.state not in ("refuted", "superseded")]
 
 
 def is_confirmed(change: ChangeRow) -> bool:

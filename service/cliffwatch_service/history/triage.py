@@ -1,15 +1,19 @@
 """What people say of regression reports: who, when, why."""
 
-from dataclasses import dataclass
+import re
 from datetime import datetime
 from typing import Any, get_args
 
 from psycopg import Connection
 
-from cliffwatch_service.refusal import not_found
+from cliffwatch_service.history.news.writing import write_news
+from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import tokens
 from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history.news import fixes
 from cliffwatch_service.store.history.reports import ReportRow, ReportState, ReportsWanted
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 STATES: tuple[ReportState, ...] = get_args(ReportState)
 OPEN: tuple[ReportState, ...] = ("new", "acknowledged")
@@ -32,24 +36,27 @@ def triage(
     note: str,
     by: str,
     now: datetime,
+    fix: str | None = None,
 ) -> None:
-    """Sets state and owner of a report and keeps who did. Raises Refusal."""
+    """Sets state and owner of a report and keeps who did; `fix` is the commit that fixed it. Raises Refusal."""
+    if fix is not None and (state != "fixed" or not _COMMIT.fullmatch(fix)):
+        raise Refusal(
+            422, "no fixing commit", "the fix of a report whose state is `fixed` is a commit: give all of its digits"
+        )
     report = report_named(connection, digest)
     reports.set_triage(connection, report.id, state=state, owner=owner, note=note, by=by, now=now)
-    detail = {"state": state, "owner": owner, "note": note}
+    _keep_fix(connection, report, state, fix, by, now)
+    detail = {"state": state, "owner": owner, "note": note, "fix": fix}
     tokens.write_audit(connection, who=by, action="triage", what=digest, detail=detail, now=now)
+    write_news(connection, now)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportQuality:
-    """How many reports there are in each state, and the share of noise among those that somebody has judged, None while none is."""
-
-    reports: dict[ReportState, int]
-    judged: int
-    noise: float | None
-
-
-def quality(connection: Connection[Any]) -> ReportQuality:
-    counts = dict.fromkeys(STATES, 0) | reports.report_quality(connection)
-    judged = sum(counts.values()) - counts["new"]
-    return ReportQuality(reports=counts, judged=judged, noise=counts["noise"] / judged if judged else None)
+def _keep_fix(
+    connection: Connection[Any], report: ReportRow, state: ReportState, fix: str | None, by: str, now: datetime
+) -> None:
+    """Who opens a report again says that what measurements showed did not fix it."""
+    known = fixes.fix_of(connection, report.id)
+    if fix is not None:
+        fixes.keep_fix(connection, report.id, fix, by=by, verified=False, now=now)
+    elif known is not None and known.verified and state in OPEN:
+        fixes.keep_fix(connection, report.id, known.commit, by=by, verified=False, now=now)

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 import orjson
 import zstandard
+from numpy.typing import NDArray
 
+from cliffwatch.columns import BootsOfColumns, BootTable, RowKey
+from cliffwatch.columns import Columns as SampleColumns
 from cliffwatch.formats.boot_record import PartRecord, SampleRecord
 from cliffwatch.formats.reading import Wrong, as_json, converted
 from cliffwatch.formats.uploads import BootUpload
@@ -106,7 +110,7 @@ class Columns:
 
 def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
     """`order` is the plan's order of cases."""
-    positions = sorted(range(len(keys)), key=lambda position: order.get(keys[position][0], 0))
+    positions = sorted(range(len(keys)), key=lambda position: order.get(keys[position][0].planned, 0))
     return Columns(keys, positions, {key[0]: CaseOutcome(case=key[0], status="ok") for key in keys})
 
 
@@ -133,6 +137,52 @@ def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
         layout=stored.boot.layout,
         samples=tuple(samples[position] for position in columns.positions),
         outcomes=tuple(_outcomes(stored.outcomes, columns.measured)),
+    )
+
+
+def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[Boot]:
+    """The boots of an arm for a comparison: document, columns and values of each. As a rule all have the same columns, and their values
+    are an array then; boots that differ in what they measured are objects.
+    """
+    if not arm or any(columns is not arm[0][1] for _, columns, _ in arm):
+        return tuple(boot_of(*each) for each in arm)
+    stored = [msgspec.json.decode(unpacked(document), type=_Stored) for document, _, _ in arm]
+    columns = arm[0][1]
+    measured = _measured(stored, columns, np.array([values for _, _, values in arm], dtype=float))
+    good = tuple(columns.measured.values())
+    outcomes = [tuple(_outcomes(each.outcomes, columns.measured)) if each.outcomes else good for each in stored]
+    return BootsOfColumns(measured, np.repeat(np.arange(len(columns.keys)), len(arm)), outcomes)
+
+
+def _measured(stored: Sequence[_Stored], columns: Columns, values: NDArray[np.float64]) -> SampleColumns:
+    """`values` are (boots, columns)."""
+    boots, count = len(stored), len(columns.keys)
+    positions = np.array(columns.positions, dtype=np.intp)
+    resolutions = np.array([each.resolutions for each in stored], dtype=float)
+    in_order = values.reshape(boots, count)[:, positions].T
+    readings = [
+        (value,) if stored[boot].readings[position] is None else stored[boot].readings[position] or ()
+        for position, of_row in zip(columns.positions, in_order.tolist(), strict=True)
+        for boot, value in enumerate(of_row)
+    ]
+    return SampleColumns(
+        boots=_table(stored),
+        keys=[RowKey(*columns.keys[position]) for position in columns.positions],
+        starts=np.arange(count + 1) * boots,
+        values=in_order.ravel(),
+        resolutions=resolutions.reshape(boots, count)[:, positions].T.ravel(),
+        places=np.tile(np.arange(boots), count),
+        readings=readings,
+    )
+
+
+def _table(stored: Sequence[_Stored]) -> BootTable:
+    layouts = tuple(each.boot.layout for each in stored)
+    return BootTable(
+        index=np.array([each.boot.index for each in stored], dtype=int),
+        block=np.array([each.boot.block for each in stored], dtype=int),
+        confirms=np.array([each.boot.stage == "confirm" for each in stored], dtype=bool),
+        layouts=layouts if any(layout is not None for layout in layouts) else (),
     )
 
 

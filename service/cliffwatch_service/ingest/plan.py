@@ -45,7 +45,7 @@ def refuse_other_boot(plan: PlanIndex, run: RunRow, upload: BootUpload) -> None:
             errors=[("boot", "not what the run's plan says")],
         )
     for index, each in enumerate(upload.samples):
-        if (each.suite, each.benchmark, tuple(each.params.items())) not in plan.cases:
+        if each.key.planned not in plan.cases:
             raise Refusal(
                 422,
                 "unknown case",

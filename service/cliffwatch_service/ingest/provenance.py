@@ -17,19 +17,20 @@ from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows
+from cliffwatch_service.store.history import bisections
 from cliffwatch_service.store.work import leases, queue
 from cliffwatch_service.store.work.leases import LeaseRow, Trust
 from cliffwatch_service.store.work.queue import JobRow
 
 
 def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
-    """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now, and nothing came with
-    the request.
+    """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now, or in what its merges
+    brought in where a bisection asks for them, and nothing came with the request.
     """
     if job.setup is not None:
         return "outside"
     on_branch = follows.holds_revisions(connection, job.tree, job.base_commit, job.head_commit)
-    return "followed" if on_branch else "outside"
+    return "followed" if on_branch or bisections.asks_for(connection, job.request_id) else "outside"
 
 
 def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUpload) -> LeaseRow | None:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from cliffwatch.counting import counted
 from cliffwatch_service.jobs.leases import AT_WORK
+from cliffwatch_service.jobs.staleness import StaleTarget
 from cliffwatch_service.store.follows import FollowRow
 from cliffwatch_service.store.overview import StandingRow
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
@@ -13,10 +14,17 @@ STALE = timedelta(days=2)
 """A platform that measured nothing for so long is an alarm."""
 
 
-def alarms(targets: Sequence[StandingRow], entries: Sequence[FollowRow], now: datetime) -> list[str]:
-    """What keeps a platform from new results, in sentences; old results are one only where a branch is followed."""
+def alarms(
+    targets: Sequence[StandingRow],
+    entries: Sequence[FollowRow],
+    now: datetime,
+    stale: Sequence[StaleTarget] = (),
+) -> list[str]:
+    """What keeps a platform from new results, in sentences; old results are one only where a branch is followed. Cases that are `stale`
+    on a platform that measures nothing at all need no sentence of their own.
+    """
     followed = {(target[0], target[1]) for row in entries for target in row.targets}
-    sentences = []
+    sentences, silent = [], set()
     for each in targets:
         name = f"{each.platform} ({each.mode})"
         newest = each.newest_of_history
@@ -26,9 +34,11 @@ def alarms(targets: Sequence[StandingRow], entries: Sequence[FollowRow], now: da
                 f"{name}: {counted(each.waiting, 'job waits', 'jobs wait')} and no host of this platform is online"
             )
         elif (each.platform, each.mode) in followed and newest and now - newest > STALE:
+            silent.add((each.platform, each.mode))
             sentences.append(f"{name}: nothing was measured for {counted((now - newest).days, 'day')}")
     known = {(each.platform, each.mode) for each in targets if each.newest_of_history or each.waiting}
     sentences += [f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)]
+    sentences += [each.sentence(now) for each in stale if (each.platform, each.mode) not in silent]
     return sentences
 
 

@@ -31,6 +31,39 @@ class Estimate:
     high: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """For a job that is asked for now: how many of its platform wait before it, how many hosts work, and the `seconds` to its end, None
+    where too few such jobs are known or no host works.
+    """
+
+    ahead: int
+    hosts: int
+    seconds: float | None
+
+
+def waits_of(
+    connection: Connection[Any], targets: Sequence[tuple[str, str]], now: datetime
+) -> dict[tuple[str, str], Wait]:
+    """By platform and mode. A job of now comes last, a person's sooner than that."""
+    jobs = queue.queue_of(connection, 1000)
+    expected = expectations(connection, jobs, now)
+    waits = {}
+    for platform, mode in targets:
+        own = [expected[job.id] for job in jobs if job.platform == platform]
+        lengths = queue.durations(connection, platform, mode)
+        working = max([hosts.hosts_at_work(connection, platform, now - AT_WORK), *(each.hosts for each in own)])
+        before = [each.seconds for each in own]
+        known = len(lengths) >= LEAST and None not in before and working > 0
+        last = max((each for each in before if each is not None), default=0.0) if len(before) >= working else 0.0
+        waits[platform, mode] = Wait(
+            ahead=sum(each.position > 0 for each in own),
+            hosts=working,
+            seconds=last + statistics.median(lengths) if known else None,
+        )
+    return waits
+
+
 def expectations(connection: Connection[Any], jobs: Sequence[JobRow], now: datetime) -> dict[UUID, Estimate]:
     """By job id, of all jobs that wait or run, in the order of the queue."""
     lengths: dict[tuple[str, str], list[float]] = {}

@@ -14,7 +14,7 @@ from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.provenance import trust_of
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import runs, tokens
+from cliffwatch_service.store import background, runs, tokens
 from cliffwatch_service.store.work import hosts, leases, queue
 from cliffwatch_service.store.work.hosts import HostRow
 from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease, Trust
@@ -216,7 +216,7 @@ def _end(
     now: datetime,
 ) -> JobState:
     """What becomes of a job: a result is one, whoever's fault it is; a host's fault sends it to another host, twice; a host that
-    went offline to any, a few times.
+    went offline to any, a few times. Who gives it back before it began may have it again, once it is fit.
     """
     leases.end_lease(connection, lease.id, outcome, reason, now)
     job = queue.lock_job(connection, lease.job_id)
@@ -226,7 +226,7 @@ def _end(
     if state is None and job.cancel:
         state = "cancelled"
     if state is None:
-        failed = failed if outcome == "expired" else sorted({*failed, lease.host_id})
+        failed = failed if outcome in ("expired", "given-back") else sorted({*failed, lease.host_id})
         absences = leases.absences_of(connection, job.id)
         state = "parked" if len(failed) >= MOST_HOSTS or absences >= MOST_ABSENCES else "queued"
         if absences >= MOST_ABSENCES:
@@ -234,6 +234,8 @@ def _end(
     ended = None if state == "queued" else now
     queue.set_job(connection, job.id, state, reason=reason, failed_hosts=failed, run_id=run_id, ended=ended)
     queue.write_own_event(connection, job.id, state, {"outcome": outcome, "reason": reason}, now)
+    if state in ("failed", "cancelled"):  # a run that came is analysed first
+        background.ask_advance(connection)
     return state
 
 

@@ -30,6 +30,7 @@ PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 HEAD_STARTS: Mapping[Priority, timedelta] = {
     "person": timedelta(hours=24),
     "push": timedelta(hours=4),
+    "watch": timedelta(hours=2),
     "backfill": timedelta(0),
 }
 """How much earlier than asked a job counts as asked: a person passes a push of the last 20 hours and no older one, so that

@@ -16,7 +16,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APPLICATION};
 """
 
 
-_NEVER_READ = ("token", "audit", "procrastinate_jobs", "github_job_token")
+_NEVER_READ = ("token", "audit", "procrastinate_jobs", "github_job_token", "subscription", "news_delivery")
 """By readers: what says who may do what, and what is still to be done."""
 
 _NEVER_CHANGED = (

@@ -16,8 +16,8 @@ def typed(connection: Connection[Any], kind: type[Row]) -> Cursor[Row]:
 
 
 def many(connection: Connection[Any], make: Callable[[Iterable[Any]], Row]) -> Cursor[Row]:
-    """For thousands of rows: `make` is a named tuple's own, whose fields are the columns in their order. Raises TypeError where there
-    are more or fewer.
+    """For thousands of rows: `make` is a named tuple's or a struct's own, whose fields are the columns in their order. Raises TypeError
+    where there are more or fewer.
     """
     return connection.cursor(row_factory=tuple_row(make))
 

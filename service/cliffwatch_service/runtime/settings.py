@@ -4,7 +4,7 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -26,6 +26,7 @@ from pydantic_settings import (
 
 from cliffwatch.tree_addresses import read_address, without_credentials
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime.destinations import is_mail, mail_addresses, repositories, webhook_addresses
 
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
 PREFIX = "CLIFFWATCH_"
@@ -79,6 +80,12 @@ def _workflows(given: tuple[str, ...]) -> tuple[str, ...]:
             raise ValueError(
                 f"{each[:200]!r} is no OWNER/NAME/.github/workflows/FILE.yml@REF, REF being refs/… or a whole commit"
             )
+    return given
+
+
+def _sender(given: str | None) -> str | None:
+    if given is not None and not is_mail(given):
+        raise ValueError("must be a mail address")
     return given
 
 
@@ -140,6 +147,23 @@ class Settings(BaseSettings):
     """The workflows whose jobs get a token for their identity, as OWNER/NAME/.github/workflows/FILE@REF; none gives no tokens."""
     github_repositories: Annotated[tuple[PositiveInt, ...], NoDecode, BeforeValidator(_words)] = ()
     """Repositories, by GitHub's numbers, whose jobs get tokens though the App is not installed on them."""
+    mail_server: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?$")] = None
+    """HOST[:PORT] of the SMTP server that takes mails; None sends none."""
+    mail_from: Annotated[str | None, AfterValidator(_sender)] = None
+    """Who they are from."""
+    mail_security: Literal["starttls", "tls", "none"] = "starttls"
+    """How the connection is encrypted; `none` is for a server on this machine or in its network."""
+    mail_user: Annotated[str | None, Field(max_length=200)] = None
+    mail_password: SecretStr | None = None
+    """With which the service signs in there, where it has to."""
+    news_mail: Annotated[tuple[str, ...], NoDecode, AfterValidator(mail_addresses), BeforeValidator(_words)] = ()
+    """Mail addresses that may get news, @DOMAIN for all of one; none get none."""
+    news_webhooks: Annotated[tuple[str, ...], NoDecode, AfterValidator(webhook_addresses), BeforeValidator(_words)] = ()
+    """Addresses at or below which webhooks may get news."""
+    news_repositories: Annotated[tuple[str, ...], NoDecode, AfterValidator(repositories), BeforeValidator(_words)] = ()
+    """Repositories, as OWNER/NAME, in which the App may open issues."""
+    news_per_day: Annotated[int, Field(ge=1, le=10_000)] = 50
+    """For one subscription within 24 hours; what is more waits."""
     github_secrets: Path | None = None
     """The folder of the App's key and webhook secrets; None is `github` in the data directory."""
 

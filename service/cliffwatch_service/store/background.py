@@ -17,17 +17,23 @@ from cliffwatch_service.refusal import Refusal
 ANALYSE_RUN = "analyse-run"
 COMPARE = "compare-arms"
 WATCH = "watch-branch"
+ADVANCE = "advance-watching"
 POLL = "poll-branch"
 ROUND = "minute-round"
 RETAIN = "apply-retention"
+TRENDS = "look-for-trends"
 LOOK_AT_INSTALLATION = "look-at-installation"
 LOOK_AT_PULL_REQUEST = "look-at-pull-request"
 CARRY_OUT = "carry-out-command"
 REPORT = "report-pull-request"
+DELIVER = "deliver-news"
 
 QUEUE = "default"
 GITHUB_QUEUE = "github"
 """Of what somebody waits for at GitHub: done beside the others, of which one may take minutes."""
+
+NEWS_QUEUE = "news"
+"""Of what goes to other servers, of which one may answer slowly."""
 
 _asking = App(connector=SyncPsycopgConnector())
 """Never opened: every query goes over the caller's connection."""
@@ -71,6 +77,11 @@ def ask_watch(connection: Connection[Any], branch_id: int) -> None:
     _ask(connection, WATCH, str(branch_id), branch_id=branch_id)
 
 
+def ask_advance(connection: Connection[Any]) -> None:
+    """Take what fresh comparisons and bisections have been answered, and ask what they ask next."""
+    _ask(connection, ADVANCE, "all")
+
+
 def ask_poll(connection: Connection[Any], follow: int) -> None:
     """Look at a followed branch."""
     _ask(connection, POLL, str(follow), follow=follow)
@@ -99,6 +110,11 @@ def ask_command(connection: Connection[Any], installation: int, repository: int,
 def ask_telling(connection: Connection[Any], pull_request: int) -> None:
     """Bring the comment of a pull request up to date."""
     _ask(connection, REPORT, str(pull_request), queue=GITHUB_QUEUE, pull_request=pull_request)
+
+
+def ask_delivery(connection: Connection[Any], delivery: int) -> None:
+    """Bring news to a subscription."""
+    _ask(connection, DELIVER, str(delivery), queue=NEWS_QUEUE, delivery=delivery)
 
 
 def _ask(

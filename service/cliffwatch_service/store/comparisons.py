@@ -47,6 +47,14 @@ class NewComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunCountsRow:
+    """How many rows of a run's comparison have each verdict."""
+
+    run_id: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredComparison:
     """A comparison without its rows; `summary` is the rest of Comparison JSON."""
 
@@ -132,6 +140,16 @@ def comparison_of_arms(connection: Connection[Any], base: int, head: int) -> Sto
 
 def comparison_by_id(connection: Connection[Any], identity: int) -> StoredComparison | None:
     return typed(connection, StoredComparison).execute(_COMPARISON + " WHERE id = %s", [identity]).fetchone()
+
+
+def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int, RunCountsRow]:
+    """By run, those whose base and head were compared."""
+    query = (
+        "SELECT base.run_id AS run_id, comparison.counts FROM arm AS base"
+        " JOIN arm AS head ON head.run_id = base.run_id AND head.name = 'head'"
+        " JOIN comparison ON base_arm_id = base.id AND head_arm_id = head.id WHERE base.run_id = ANY(%s) AND base.name = 'base'"
+    )
+    return {row.run_id: row for row in typed(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()}
 
 
 def is_of_history(connection: Connection[Any], identity: int) -> bool:

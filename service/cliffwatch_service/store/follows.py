@@ -27,7 +27,9 @@ class FollowFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowRow:
-    """A branch that is followed: its head when it was looked at last, what was requested last and when, and why that failed."""
+    """A branch that is followed: its head when it was looked at last, what was requested last and when, and why that failed. `backlog` is
+    how many commits lie in ranges that are measured later.
+    """
 
     id: int
     branch_id: int
@@ -42,12 +44,13 @@ class FollowRow:
     polled: datetime | None
     requested: datetime | None
     problem: str | None
+    backlog: int
 
 
 def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -> int:
     stored = values(connection, int).execute(
         "INSERT INTO follow (branch_id, policy, targets, suites, profile) VALUES (%s, %s, %s, %s, %s)"
-        " ON CONFLICT (branch_id) DO UPDATE SET policy = excluded.policy, targets = excluded.targets, suites = excluded.suites,"
+        " ON CONFLICT (branch_id, policy) DO UPDATE SET targets = excluded.targets, suites = excluded.suites,"
         " profile = excluded.profile, polled = NULL RETURNING id",
         [branch_id, row.policy, Jsonb([list(target) for target in row.targets]), list(row.suites), row.profile],
     )
@@ -56,7 +59,8 @@ def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -
 
 _FOLLOW = """
 SELECT follow.id, branch_id, tree.url AS tree, branch.name AS branch, policy, targets, suites, profile, head_commit, requested_commit,
-       polled, requested, problem
+       polled, requested, problem,
+       (SELECT coalesce(sum(commits), 0)::bigint FROM backlog WHERE follow_id = follow.id) AS backlog
 FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
 """
 

@@ -227,6 +227,12 @@ def branch_tip(connection: Connection[Any], branch_id: int) -> BranchTipRow | No
     return typed(connection, BranchTipRow).execute(query, [branch_id]).fetchone()
 
 
+def commit_at(connection: Connection[Any], branch_id: int, ordinal: int) -> str:
+    """The commit at a place of a branch that it has."""
+    query = "SELECT commit FROM branch_revision JOIN revision ON revision.id = revision_id WHERE branch_id = %s AND ordinal = %s"
+    return the_one(values(connection, str).execute(query, [branch_id, ordinal]))
+
+
 def ordinal_of(connection: Connection[Any], branch_id: int, commit: str) -> int | None:
     query = (
         "SELECT ordinal FROM branch_revision JOIN revision ON revision.id = revision_id"

@@ -88,25 +88,29 @@ async def work(url: str, settings: Settings, *, forever: bool = True, now: Calla
             if not forever:
                 await tasks.run_worker_async(wait=False, concurrency=1, install_signal_handlers=False)
                 return
-            await _both(tasks)
+            await _all_queues(tasks)
     finally:
         asking.close()
         pool.close()
 
 
-async def _both(tasks: App) -> None:
+async def _all_queues(tasks: App) -> None:
     """One task at a time of each queue, so that who waits at GitHub does not wait for a comparison or a fetch."""
-    async with asyncio.TaskGroup() as group:  # where one fails, both end, and the process is started anew
-        beside = group.create_task(
-            tasks.run_worker_async(
-                queues=[background.GITHUB_QUEUE],
-                name="github",
-                concurrency=1,
-                install_signal_handlers=False,
-                update_heartbeat_interval=5,
+    async with asyncio.TaskGroup() as group:  # where one fails, all end, and the process is started anew
+        beside = [
+            group.create_task(
+                tasks.run_worker_async(
+                    queues=[queue],
+                    name=queue,
+                    concurrency=1,
+                    install_signal_handlers=False,
+                    update_heartbeat_interval=5,
+                )
             )
-        )
+            for queue in (background.GITHUB_QUEUE, background.NEWS_QUEUE)
+        ]
         await tasks.run_worker_async(
             queues=[background.QUEUE], name="tasks", concurrency=1, update_heartbeat_interval=5
         )
-        beside.cancel()
+        for each in beside:
+            each.cancel()

@@ -19,14 +19,22 @@ from cliffwatch_service.compare.analysis import analyse_run, keep_compared
 from cliffwatch_service.compare.several import compare_own_arms
 from cliffwatch_service.github.actions.job_tokens import forget_job_tokens
 from cliffwatch_service.github.parts import GitHubParts
-from cliffwatch_service.history.changes import branches_with, take_changes, watch_branch
+from cliffwatch_service.history.bisecting import bisect_changes
+from cliffwatch_service.history.changes import answers_watching, branches_with, take_changes
 from cliffwatch_service.history.follow import poll
+from cliffwatch_service.history.news.writing import write_news
+from cliffwatch_service.history.watching.branch import watch_branch
+from cliffwatch_service.history.watching.confirming import confirm_candidates
+from cliffwatch_service.history.watching.trends import look_for_trends
 from cliffwatch_service.jobs.leases import expire
+from cliffwatch_service.jobs.staleness import TOGETHER
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import background, database, follows
 from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store.history import freshness
 from cliffwatch_service.tasks.github import add_github, ask_for_news
+from cliffwatch_service.tasks.news import add_news, ask_for_deliveries
 from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
@@ -53,10 +61,11 @@ class TaskParts:
 
 def create_tasks(url: str, parts: TaskParts, github: GitHubParts) -> App:
     """The tasks of this service on its database."""
-    app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=6))
+    app = App(connector=PsycopgConnector(conninfo=url, min_size=1, max_size=8))
     _add_analysis(app, parts)
     _add_rounds(app, parts, github)
     add_github(app, github)
+    add_news(app, github)
     return app
 
 
@@ -68,8 +77,11 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                 with parts.connection() as connection, _no_collecting():
                     comparison = analyse_run(connection, run, parts.now())
                     compare_own_arms(connection, run, parts.now())
-                    if comparison is not None:
+                    if comparison is not None and not answers_watching(connection, run):
                         take_changes(connection, comparison, parts.now())
+                    background.ask_advance(connection)
+                    write_news(connection, parts.now())
+                    freshness.keep_measured(connection, run, TOGETHER, parts.now())
                     for branch in branches_with(connection, run):
                         background.ask_watch(connection, branch)
                     for pull_request in pull_requests.pull_requests_of_run(connection, run):
@@ -92,7 +104,17 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
         with structlog.contextvars.bound_contextvars(task=background.WATCH, branch=branch_id):
             with parts.connection() as connection:
                 candidates = watch_branch(connection, branch_id, parts.now())
+                background.ask_advance(connection)
             _log.info("watched", candidates=candidates)
+
+    @app.task(name=background.ADVANCE, retry=RETRY)
+    def advance() -> None:
+        with structlog.contextvars.bound_contextvars(task=background.ADVANCE):
+            with parts.connection() as connection, _no_collecting():
+                confirmations = confirm_candidates(connection, parts.now())
+                steps = bisect_changes(connection, parts.settings.data_dir / "git", parts.now())
+                write_news(connection, parts.now())
+            _log.info("advanced", confirmations=confirmations, bisection_steps=steps)
 
 
 @contextmanager
@@ -116,10 +138,13 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
             await app.job_manager.retry_job(job)
         with parts.connection() as connection:
             expire(connection, parts.now())
+            write_news(connection, parts.now())
             due = follows.due_follows(connection, parts.now() - timedelta(seconds=parts.settings.poll_seconds))
             for number in due:
                 background.ask_poll(connection, number)
+            background.ask_advance(connection)
         ask_for_news(github)
+        ask_for_deliveries(github)
 
     @app.task(name=background.POLL)
     def look(follow: int) -> None:
@@ -127,6 +152,13 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
             with parts.connection() as connection:
                 asked = poll(connection, follow, parts.settings.data_dir / "git", parts.now())
             _log.info("looked", requests=asked)
+
+    @app.periodic(cron="41 2 * * *")
+    @app.task(name=background.TRENDS, queueing_lock=background.TRENDS)
+    def look_for_slow_trends(timestamp: int) -> None:  # noqa: ARG001
+        with parts.connection() as connection:
+            trends = look_for_trends(connection, parts.now())
+        _log.info("looked for slow trends", trends=trends)
 
     @app.periodic(cron="17 3 * * *")
     @app.task(name=background.RETAIN, queueing_lock=background.RETAIN)

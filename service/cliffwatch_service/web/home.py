@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -15,10 +16,12 @@ from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
+from cliffwatch_service.jobs.staleness import stale_targets
 from cliffwatch_service.store import follows, overview, runs, series
 from cliffwatch_service.store.follows import FollowRow
 from cliffwatch_service.store.history import ancestry, reports
 from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.news import outbox
 from cliffwatch_service.store.history.reports import ReportsWanted
 from cliffwatch_service.store.overview import StripRow
 from cliffwatch_service.store.runs import RunsWanted
@@ -28,6 +31,8 @@ from cliffwatch_service.web.layout.session import ReaderHere
 
 CELLS = 30
 """Revisions in a branch's strip."""
+
+_DAY = timedelta(days=1)
 
 router = APIRouter()
 
@@ -75,6 +80,9 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         jobs = queue.queue_of(connection, 200)
         known_hosts = hosts.list_hosts(connection)
         targets = overview.measured_on(connection)
+        stale = stale_targets(connection, now)
+        fresh = outbox.reports_with(connection, ("new",), now - _DAY)
+        fixed = outbox.reports_with(connection, ("fixed",), now - _DAY)
         recent = runs.list_runs(connection, RunsWanted(of_history=True if entries else None, limit=6))
     return page(
         request,
@@ -86,8 +94,10 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         running=[job for job in jobs if job.state == "leased"],
         waiting=sum(job.state == "queued" for job in jobs),
         offline_hosts=offline_hosts(known_hosts, now),
-        alarms=alarms(targets, entries, now),
+        alarms=alarms(targets, entries, now, stale),
         recent=recent,
+        fresh=fresh,
+        fixed=fixed,
     )
 
 

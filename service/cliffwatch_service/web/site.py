@@ -7,17 +7,35 @@ from psycopg_pool import PoolTimeout
 
 from cliffwatch_service.access.tokens import NOBODY
 from cliffwatch_service.refusal import Refusal
-from cliffwatch_service.web import home, suites
-from cliffwatch_service.web.compare import choose
+from cliffwatch_service.web import home, search, suites
+from cliffwatch_service.web.compare import choose, platforms
 from cliffwatch_service.web.compare import page as compare
-from cliffwatch_service.web.history import regressions, series
+from cliffwatch_service.web.history import branches, regressions, series, subscriptions
 from cliffwatch_service.web.layout import assets, sign_in
 from cliffwatch_service.web.layout.render import compile_templates, page
 from cliffwatch_service.web.layout.session import Visitor, visitor_of
-from cliffwatch_service.web.work import hosts, jobs, requests, runs
+from cliffwatch_service.web.work import hosts, jobs, measure, requests, runs
 
 # The addresses of `compare` come before the ones of `choose`, which take what is left.
-_PARTS = (assets, home, compare, choose, series, regressions, runs, jobs, hosts, suites, requests, sign_in)
+_PARTS = (
+    assets,
+    home,
+    compare,
+    choose,
+    platforms,
+    series,
+    regressions,
+    branches,
+    subscriptions,
+    runs,
+    search,
+    measure,
+    jobs,
+    hosts,
+    suites,
+    requests,
+    sign_in,
+)
 
 
 def install(app: FastAPI) -> None:

@@ -66,6 +66,7 @@ def test_the_manifest_asks_for_no_more_than_is_explained() -> None:
         "contents": "read",
         "pull_requests": "write",
         "checks": "write",
+        "issues": "write",
     }
     assert set(content["default_events"]) == set(_READERS) - {"installation", "installation_repositories"}
     assert set(EVENTS) == set(content["default_events"])

@@ -94,7 +94,7 @@ def test_a_running_service_answers_a_pull_request_within_five_seconds(world: Wor
     world.running.clock.moment = datetime.now(UTC)
     settings = world.running.service.settings
     with task_process(settings, world.running.database):
-        until(lambda: len(world.running.rows("SELECT id FROM procrastinate_workers")) == 2, 120)
+        until(lambda: len(world.running.rows("SELECT id FROM procrastinate_workers")) == 3, 120)
         began = time.monotonic()
         assert world.post(delivery("pull_request", world.of_pull(pull), SECRET)).status_code == 202
         until(lambda: len(world.ours(pull)) == 1, 60)

@@ -26,7 +26,7 @@ def test_the_first_regression_is_a_few_keys_away(opened: Any) -> None:
     first = page.locator(".reports a").first.inner_text()
     focused = "document.activeElement.textContent.trim()"
     reached = []
-    for _ in range(14):
+    for _ in range(15):
         page.keyboard.press("Tab")
         reached.append(page.evaluate(focused))
     assert first in reached, "behind the site's own links and a heading"

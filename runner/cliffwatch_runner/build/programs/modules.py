@@ -19,6 +19,9 @@ from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
 _FETCH_SECONDS = 900.0
 _EVIDENCE = 4000
+_KEPT = ("GOSUMDB", "GONOSUMDB", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy")
+"""Of this host's environment: how the proxy is reached, and who vouches for what it gives."""
+
 _GO_FOLDERS = "/usr/local/go/bin:/usr/lib/go/bin"
 _VENDORED = re.compile(r"^# (?P<path>\S+)(?: (?P<version>v\S+))?(?P<replaced> => \S.*)?$", re.MULTILINE)
 
@@ -50,21 +53,28 @@ def needs_modules(folder: Path, chosen: Mapping[str, Path | str]) -> bool:
 
 
 def fetch_modules(
-    suite: str, packed: PackedFolder, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool]
+    suite: str,
+    packed: PackedFolder,
+    chosen: Mapping[str, Path | str],
+    should_stop: Callable[[], bool],
+    *,
+    strangers: bool = False,
 ) -> FetchedModules | Failure:
     """The folder of a suite with the modules of its go.mod in vendor/, of those in `chosen` this version (or branch, or commit) or folder.
 
-    Raises OSError where the host cannot write them.
+    `strangers` says that a folder's go.mod may be of anybody: what it names comes from a module proxy alone. Raises OSError where the host
+    cannot write them.
     """
     with _unpacked(packed) as home:
-        folder, environment = home / "suite", _environment()
-        for argv in _commands(home, chosen):
-            try:
+        folder = home / "suite"
+        try:
+            environment = _strangers_environment(home) if strangers else _environment()
+            for argv in _commands(home, chosen):
                 ended = process.run(argv, deadline=_FETCH_SECONDS, cwd=folder, env=environment, should_stop=should_stop)
-            except FileNotFoundError:
-                return _no_go(suite)
-            if not ended.ok:
-                return _failure(suite, chosen, ended)
+                if not ended.ok:
+                    return _failure(suite, chosen, ended)
+        except FileNotFoundError:
+            return _no_go(suite)
         fetched = pack_folder(folder, made=())
         if isinstance(fetched, Failure):
             return fetched
@@ -100,14 +110,37 @@ def _environment() -> dict[str, str]:
 
     No other version of go is fetched, as that would be run.
     """
+    return {**os.environ, **_fixed()}
+
+
+def _fixed() -> dict[str, str]:
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
+    return {"PATH": path, "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off", "GO111MODULE": "on"}
+
+
+def _strangers_environment(home: Path) -> dict[str, str]:
+    """For a go.mod that anybody wrote: its modules are asked of the proxy of GOPROXY, else of Go's own, and of no address that it names,
+    without this user's credentials and settings, and nothing of them stays here. Raises FileNotFoundError where there is no go.
+    """
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    named = os.environ.get("GOPROXY")
+    if not named:
+        asked = process.run(
+            ["go", "env", "GOPROXY"], deadline=60, env={**kept, **_fixed(), "GOENV": "off", "HOME": str(home)}
+        )
+        named = asked.output.strip() if asked.ok else ""
+    proxies = [each.strip() for each in re.split("[,|]", named) if each.strip() not in ("", "direct")]
     return {
-        **os.environ,
-        "PATH": path,
-        "GOFLAGS": "",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        "GO111MODULE": "on",
+        **kept,
+        **_fixed(),
+        "GOFLAGS": "-modcacherw",
+        "GOPROXY": ",".join(proxies) or "off",
+        "GOENV": "off",
+        "GOVCS": "*:off",
+        "GOAUTH": "off",
+        "HOME": str(home),
+        "GOMODCACHE": str(home / "modcache"),
+        "GOCACHE": str(home / "gocache"),
     }
 
 

@@ -12,12 +12,12 @@ from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock, process
-from cliffwatch_runner.build.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel import trust_names
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.programs.errors import of_suite
 from cliffwatch_runner.build.programs.source import ProgramSource
+from cliffwatch_runner.build.selftests.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import locked_worktree

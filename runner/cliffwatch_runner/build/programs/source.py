@@ -25,9 +25,10 @@ class ProgramSource:
 
 
 def program_source(
-    suite: Suite, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool]
+    suite: Suite, chosen: Mapping[str, Path | str], should_stop: Callable[[], bool], *, strangers: bool = False
 ) -> ProgramSource | Failure:
-    """The source of a suite's program with these modules in place of those of its go.mod: for each a version or a folder.
+    """The source of a suite's program with these modules in place of those of its go.mod: for each a version or a folder, which may be of
+    anybody where `strangers` says so.
 
     Raises OSError where the host cannot keep them.
     """
@@ -40,7 +41,7 @@ def program_source(
     of_go = (folder / "go.mod").is_file()
     if not needs_modules(folder, chosen):
         return ProgramSource(suite=suite, program=program, folder=packed, with_modules=packed, modules={}, of_go=of_go)
-    fetched = fetch_modules(suite.name, packed, chosen, should_stop)
+    fetched = fetch_modules(suite.name, packed, chosen, should_stop, strangers=strangers)
     if isinstance(fetched, Failure):
         return fetched
     return ProgramSource(

@@ -34,8 +34,35 @@ class HistoryPoint(BaseModel):
     at: datetime
 
 
+class HostEvent(BaseModel):
+    """`stepped` of `measured` series of a host stepped together between base and head; a fresh comparison shows whether it was the host or a commit."""
+
+    branch: str
+    host: str | None
+    base: str
+    head: str
+    stepped: int
+    measured: int
+    found: datetime
+
+
+class Trend(BaseModel):
+    """A drift without a step over `points` revisions, by `total` (a fraction), since the release's first revision or in 90 days."""
+
+    branch: str
+    since: Literal["release", "90 days"]
+    base: str
+    head: str
+    total: float
+    p: float
+    points: int
+    found: datetime
+
+
 class SeriesHistory(Series):
     points: list[HistoryPoint]
+    host_events: list[HostEvent]
+    trends: list[Trend]
 
 
 class BootSample(BaseModel):
@@ -76,8 +103,12 @@ class RevisionWhole(BaseModel):
 
 
 class Change(Series):
+    """A step of a series, as fractions. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
+    did not bear a candidate out; `waits_for` is the state of the comparison that a candidate waits for.
+    """
+
     change: str
-    state: Literal["candidate", "confirmed", "refuted"]
+    state: Literal["candidate", "confirmed", "refuted", "superseded"]
     kind: Literal["regression", "improvement", "changed", "step"]
     size: float
     ci_low: float | None
@@ -87,10 +118,15 @@ class Change(Series):
     head: str
     head_subject: str | None
     report: str | None
+    fresh_change: float | None
+    fresh_low: float | None
+    fresh_high: float | None
+    fresh_mde: float | None
+    waits_for: Literal["waiting", "asked", "answered", "unanswered"] | None
 
 
 class ReportFacts(BaseModel):
-    """Of the changes of one culprit; `largest` is a fraction."""
+    """Of the changes of one culprit; `largest` is a fraction. `merged_into` is the report of the culprit that its range turned out to hold."""
 
     report: str
     state: str
@@ -103,6 +139,7 @@ class ReportFacts(BaseModel):
     author: str | None
     largest: float | None
     platforms: list[str] | None
+    merged_into: str | None
 
 
 class Report(ReportFacts):
@@ -119,14 +156,41 @@ class TriageEntry(BaseModel):
     note: str
 
 
+class ReportFix(BaseModel):
+    """The commit that fixed a report; `verified` where measurements show it."""
+
+    commit: str
+    by: str
+    at: datetime
+    verified: bool
+
+
+class ReportNews(BaseModel):
+    """What was said of a report when: `worst` is a fraction."""
+
+    kind: Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
+    at: datetime
+    cases: int
+    worst: float
+
+
 class ReportWhole(ReportFacts):
     changes: list[Change]
     triage: list[TriageEntry]
+    fix: ReportFix | None
+    news: list[ReportNews]
 
 
 class Quality(BaseModel):
-    """`noise` is the share of noise among judged reports, null while none is judged."""
+    """`noise` and `precision` are shares of the `judged` reports, `recall` the share of the `planted` steps that a report names as its
+    culprit, `seconds_to_detection` the median from planting to the report; null while there is nothing that they are of.
+    """
 
     reports: dict[str, int]
     judged: int
     noise: float | None
+    precision: float | None
+    planted: int
+    found: int
+    recall: float | None
+    seconds_to_detection: float | None

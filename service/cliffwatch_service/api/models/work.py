@@ -146,6 +146,8 @@ class AuditEntry(BaseModel):
 
 
 class Followed(BaseModel):
+    """`backlog` is how many commits lie in ranges that are measured later."""
+
     follow: int
     tree: str
     branch: str
@@ -158,6 +160,14 @@ class Followed(BaseModel):
     polled: datetime | None
     requested: datetime | None
     problem: str | None
+    backlog: int
+
+
+class Backfilled(BaseModel):
+    """How many first-parent commits a range has; all of them will be measured."""
+
+    follow: int
+    commits: int
 
 
 class FollowEnded(BaseModel):

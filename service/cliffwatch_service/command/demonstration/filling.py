@@ -30,9 +30,10 @@ from cliffwatch_service.command.demonstration.made_up import (
 from cliffwatch_service.command.demonstration.measured import measured_runs
 from cliffwatch_service.command.demonstration.published import published_runs
 from cliffwatch_service.compare.analysis import analyse_run
-from cliffwatch_service.history.changes import take_changes, watch_branch
+from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import follow_branch
 from cliffwatch_service.history.triage import triage
+from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.raw import put_raw

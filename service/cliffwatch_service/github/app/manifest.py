@@ -11,6 +11,10 @@ PERMISSIONS: Mapping[str, tuple[str, str]] = {
     "contents": ("read", "the policy file of the base branch, the merge base, and which files a commit touches"),
     "pull_requests": ("write", "to read pull requests, and to write the report and answer commands in their comments"),
     "checks": ("write", "to show the verdict beside the commit"),
+    "issues": (
+        "write",
+        "to open an issue for a regression report, in repositories that the settings name and no other",
+    ),
 }
 """By permission: how far, and what for."""
 

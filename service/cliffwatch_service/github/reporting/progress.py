@@ -29,7 +29,7 @@ from cliffwatch.pull_request.state import (
 from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.samples import Mode
-from cliffwatch_service.compare.analysis import load_arm, stored_comparison
+from cliffwatch_service.compare.analysis import load_arms, stored_comparison
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, expectations
@@ -121,7 +121,8 @@ def _measured(connection: Connection[Any], job: JobRow) -> Progress:
     if compared is None:
         done = len(boots.boot_numbers(connection, run.id))
         return Booting(done=done, planned=done)
-    loaded = [load_arm(connection, run, arms[name]).arm for name in ("base", "head")] if compared.changed_rows() else []
+    wanted = [(run, arms[name]) for name in ("base", "head")] if compared.changed_rows() else []
+    loaded = [stored.arm for stored in load_arms(connection, wanted)]
     return Measured(
         compared=compared,
         context=context_of_record(stored_record(run), None),

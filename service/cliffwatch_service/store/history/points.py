@@ -1,9 +1,10 @@
 """Points: what series read at revisions, and where on branches."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import msgspec
 from psycopg import Connection
 
 from cliffwatch_service.postgres.rows import many
@@ -12,9 +13,10 @@ Point = tuple[int, int, float, float | None, float | None]
 """Series, boots, and their median with its bounds."""
 
 
-class PointRow(NamedTuple):
+class PointRow(msgspec.Struct, frozen=True, gc=False):
     """A series at a revision, over `n` boots of `run`: the median and its bounds, None from too few boots. `ordinal` is its place on
-    a branch; `at` when the revision was written, or measured first where that is not known.
+    a branch; `at` when the revision was written, or measured first where that is not known. Histories have thousands, which a
+    struct writes as JSON at once.
     """
 
     ordinal: int | None
@@ -27,6 +29,10 @@ class PointRow(NamedTuple):
     epoch: str
     run: str
     at: datetime
+
+    @classmethod
+    def of_row(cls, row: Iterable[Any]) -> "PointRow":
+        return cls(*row)
 
 
 class RecentPointRow(NamedTuple):
@@ -61,17 +67,21 @@ _WHEN = """coalesce(revision.committed, revision.authored,
 """When a revision was written, or measured first where that is not known."""
 
 _HISTORY = f"""
-SELECT DISTINCT ON (member.ordinal) member.ordinal, revision.commit, revision.release, point.n, point.centre, point.low,
-       point.high, environment.epoch, run.digest AS run,
-       {_WHEN} AS at
-FROM point
-JOIN arm ON arm.id = point.arm_id
-JOIN run ON run.id = arm.run_id
-JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = %(branch)s
-JOIN revision ON revision.id = point.revision_id
-JOIN environment ON environment.id = point.environment_id
-WHERE point.series_id = %(series)s AND run.of_history
-ORDER BY member.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
+SELECT newest.ordinal, revision.commit, revision.release, newest.n, newest.centre, newest.low, newest.high,
+       environment.epoch, newest.run, {_WHEN} AS at
+FROM (
+    SELECT DISTINCT ON (member.ordinal) member.ordinal, point.revision_id, point.environment_id, run.digest AS run, point.n,
+           point.centre, point.low, point.high
+    FROM point
+    JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = %(branch)s
+    JOIN arm ON arm.id = point.arm_id
+    JOIN run ON run.id = arm.run_id
+    WHERE point.series_id = %(series)s AND run.of_history
+    ORDER BY member.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
+) AS newest
+JOIN revision ON revision.id = newest.revision_id
+JOIN environment ON environment.id = newest.environment_id
+ORDER BY newest.ordinal DESC
 """  # noqa: S608 - of a constant
 
 _HISTORY_WITHOUT_BRANCH = f"""
@@ -98,7 +108,7 @@ def history(connection: Connection[Any], series_id: int, branch_id: int | None, 
     """
     query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
     wanted = {"series": series_id, "branch": branch_id, "limit": limit}
-    return many(connection, PointRow._make).execute(query, wanted, binary=True).fetchall()
+    return many(connection, PointRow.of_row).execute(query, wanted, binary=True).fetchall()
 
 
 _RECENT = """
@@ -113,11 +123,57 @@ JOIN arm ON arm.revision_id = member.revision_id
 JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
-ORDER BY series_id, member.ordinal, point.arm_id
+ORDER BY series_id, member.ordinal, run.created, run.digest, point.arm_id
 """
 
 
 def recent_points(connection: Connection[Any], branch_id: int, limit: int) -> list[RecentPointRow]:
-    """The points of a branch's newest `limit` measured revisions, by series and then in the branch's order."""
+    """The points of a branch's newest `limit` measured revisions, by series and then in the branch's order, those of one revision in the
+    order in which they were measured, whichever came first.
+    """
     wanted = {"branch": branch_id, "limit": limit}
     return many(connection, RecentPointRow._make).execute(_RECENT, wanted, binary=True).fetchall()
+
+
+class ArmPointRow(NamedTuple):
+    """A series of an arm: the case's parameters, and the median over `n` boots with its bounds, None from too few boots."""
+
+    params: list[list[str]]
+    metric: str
+    unit: str
+    n: int
+    centre: float
+    low: float | None
+    high: float | None
+
+
+_OF_ARM = """
+SELECT params, metric, unit, n, centre, low, high
+FROM point JOIN series ON series.id = series_id JOIN benchmark_case ON benchmark_case.id = case_id
+WHERE arm_id = %(arm)s AND suite = %(suite)s AND benchmark = %(benchmark)s
+ORDER BY series.id LIMIT %(limit)s
+"""
+
+
+def points_of_arm(
+    connection: Connection[Any], arm_id: int, suite: str, benchmark: str, limit: int
+) -> list[ArmPointRow]:
+    """What an arm read in the cases of a benchmark, in every metric."""
+    wanted = {"arm": arm_id, "suite": suite, "benchmark": benchmark, "limit": limit}
+    return many(connection, ArmPointRow._make).execute(_OF_ARM, wanted).fetchall()
+
+
+class MeasuredBenchmarkRow(NamedTuple):
+    """A benchmark of which an arm has points."""
+
+    suite: str
+    benchmark: str
+
+
+def benchmarks_of_arms(connection: Connection[Any], arms: Sequence[int]) -> list[MeasuredBenchmarkRow]:
+    """Everything that any of these arms measured."""
+    query = (
+        "SELECT DISTINCT suite, benchmark FROM point JOIN series ON series.id = series_id"
+        " JOIN benchmark_case ON benchmark_case.id = case_id WHERE arm_id = ANY(%s) ORDER BY 1, 2"
+    )
+    return many(connection, MeasuredBenchmarkRow._make).execute(query, [list(arms)]).fetchall()

@@ -1,20 +1,24 @@
 """The regression inbox: what is open, how sure and how old, whose it is, and the comments on it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.history.quality import quality
 from cliffwatch_service.history.report_summary import largest_changes, tally
-from cliffwatch_service.history.triage import OPEN, STATES, quality, report_named, triage
+from cliffwatch_service.history.triage import OPEN, STATES, report_named, triage
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history import reports
-from cliffwatch_service.store.history.reports import ReportsWanted
+from cliffwatch_service.store.history.news import fixes, outbox
+from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, own_address, signed_form
 
@@ -29,6 +33,8 @@ _ABOUT: Mapping[str, str] = {
     "fixed": "gone with a later revision",
     "noise": "no change of the kernel's",
 }
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
 
@@ -71,6 +77,8 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         row = report_named(connection, report)
         changes = stored_changes.changes_of_report(connection, row.id)
         said = reports.triage_of(connection, row.id)
+        fix = fixes.fix_of(connection, row.id)
+        news, deliveries = outbox.news_of(connection, row.id), outbox.deliveries_of(connection, row.id)
     return page(
         request,
         visitor,
@@ -79,9 +87,27 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         tally=tally(changes),
         changes=changes,
         triage=said,
+        fix=fix,
+        news=news,
+        deliveries=deliveries,
         states=STATES,
         abouts=_ABOUT,
     )
+
+
+@router.post("/regressions/triage")
+def say_triage_of_many(service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+    """Stores the same triage of every selected report; owners stay unless they are assigned. Raises Refusal: of all or of none."""
+    selected = [name.removeprefix("report:") for name in form if name.startswith("report:")]
+    state, note = _state(form), _text(form, "note", 4000)
+    if not selected:
+        raise Refusal(422, "nothing selected", "tick the reports that this is about, and send the form again")
+    with service.transaction() as connection:
+        for digest in selected:
+            owner = visitor.caller.name if form.get("assign") == "me" else report_named(connection, digest).owner
+            by, now = visitor.caller.name, service.now()
+            triage(connection, digest, state=state, owner=owner, note=note, by=by, now=now)
+    return RedirectResponse(own_address(form.get("next") or "/regressions"), 303)
 
 
 @router.post("/regressions/{report}/triage")
@@ -89,11 +115,9 @@ def say_triage(
     report: ReportId, service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]
 ) -> Response:
     """Stores a person's triage of a report, and goes back to the page of the form."""
-    state, owner, note = (plain_text(form.get(name, "").strip()) for name in ("state", "owner", "note"))
-    if state not in STATES:
-        raise Refusal(422, "no such state", f"the states of a report are {', '.join(STATES)}: choose one of these")
-    if len(owner) > 200 or len(note) > 4000:
-        raise Refusal(422, "too long", "an owner has at most 200 characters, a note 4,000")
+    state, note = _state(form), _text(form, "note", 4000)
+    owner = visitor.caller.name if form.get("assign") == "me" else _text(form, "owner", 200)
+    fix = _text(form, "fix", 64)
     with service.transaction() as connection:
         triage(
             connection,
@@ -101,7 +125,22 @@ def say_triage(
             state=state,
             owner=owner or None,
             note=note,
+            fix=revision_named(connection, fix).commit if fix and not _COMMIT.fullmatch(fix) else fix or None,
             by=visitor.caller.name,
             now=service.now(),
         )
     return RedirectResponse(own_address(form.get("next") or f"/regressions/{report}"), 303)
+
+
+def _state(form: Mapping[str, str]) -> ReportState:
+    state = next((each for each in STATES if each == form.get("state")), None)
+    if state is None:
+        raise Refusal(422, "no such state", f"the states of a report are {', '.join(STATES)}: choose one of these")
+    return state
+
+
+def _text(form: Mapping[str, str], name: str, longest: int) -> str:
+    text = plain_text(form.get(name, "").strip())
+    if len(text) > longest:
+        raise Refusal(422, "too long", f"the field {name!r} has at most {longest:,} characters")
+    return text

@@ -18,6 +18,7 @@ from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import overview, series
 from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.history.points import history as newest_points
@@ -88,6 +89,7 @@ def show_series(
         chosen = next((each for each in branches if branch in (None, each.id)), None)
         points = list(reversed(newest_points(connection, row.id, chosen.id if chosen else None, last)))
         changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
+        host_events, trends = watching.host_events_of(connection, row.id), watching.trends_of(connection, row.id)
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
     values = _values(points, scale)
     fitting, listed = _references(row, points)
@@ -101,6 +103,8 @@ def show_series(
         points=points,
         values=values,
         changes=changes,
+        host_events=host_events,
+        trends=trends,
         standing=standing_changes(changes),
         own=own,
         ranges=RANGES,

@@ -57,3 +57,10 @@ def mark(kind: str, *, sure: bool = True) -> str:
 def tone(kind: str, *, sure: bool = True) -> str:
     """The style of a verdict: colour only for what is reported and sure."""
     return {"regression": "worse", "improvement": "better"}.get(kind, "") if sure else ""
+
+
+def verdict_words(counts: Mapping[str, int]) -> str:
+    """`▲ 4 worse, ▼ 8 better, 16 unchanged`: what needs a look comes first."""
+    words = {"regression": "worse", "improvement": "better"}
+    named = [name for name in (*MARKS, "unchanged") if counts.get(name)]
+    return ", ".join(f"{MARKS.get(name, '')} {counts[name]} {words.get(name, name)}".strip() for name in named)

@@ -31,6 +31,7 @@ from cliffwatch_service.store.work import queue
 from cliffwatch_service.web.compare.conditions import flat_conditions
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
+from cliffwatch_service.web.layout.wording import verdict_words
 from cliffwatch_service.web.work.outputs import marked, shown_of
 
 router = APIRouter()
@@ -56,6 +57,7 @@ def list_runs(
     with service.transaction() as connection:
         rows = runs.list_runs(connection, wanted)
         targets = overview.measured_on(connection)
+        compared = comparisons.counts_of_runs(connection, [row.id for row in rows])
     following = cursor_of(rows[_PAGE - 1].received, rows[_PAGE - 1].id) if len(rows) > _PAGE else None
     platforms = list(dict.fromkeys(each.platform for each in targets))
     return page(
@@ -66,6 +68,8 @@ def list_runs(
         following=following,
         platform=platform,
         platforms=platforms,
+        compared=compared,
+        verdict_words=verdict_words,
     )
 
 

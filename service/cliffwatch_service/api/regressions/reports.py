@@ -4,20 +4,24 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from cliffwatch_service.api.answers import answer, page
-from cliffwatch_service.api.models.history import Change, Quality, Report, ReportWhole
+from cliffwatch_service.api.models.history import Change, Quality, Report, ReportNews, ReportWhole
 from cliffwatch_service.api.models.lists import Page
-from cliffwatch_service.history.triage import OPEN, quality, report_named, triage
+from cliffwatch_service.api.models.news import PlantedStep
+from cliffwatch_service.history.quality import quality
+from cliffwatch_service.history.triage import OPEN, report_named, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import Prose
+from cliffwatch_service.ingest.request_fields import Commit
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import series
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history import reports
 from cliffwatch_service.store.history.changes import ChangeRow
+from cliffwatch_service.store.history.news import fixes, outbox, planted
 from cliffwatch_service.store.history.reports import ReportRow, ReportState, ReportsWanted
 
 router = APIRouter(prefix=PREFIX, tags=["regressions"])
@@ -26,13 +30,14 @@ ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The report
 
 
 class Triage(BaseModel):
-    """What somebody says of a report. `note` says why."""
+    """What somebody says of a report. `note` says why; `fix` is the commit that fixed it, where its state is `fixed`."""
 
     model_config = ConfigDict(extra="forbid")
 
     state: ReportState
     owner: Annotated[Prose, Field(max_length=200)] | None = None
     note: Annotated[Prose, Field(max_length=4000)] = ""
+    fix: Commit | None = None
 
 
 @router.get("/changes", summary="Changes of series, newest first", responses={200: {"model": Page[Change]}})
@@ -41,7 +46,7 @@ def list_changes(
     service: ServiceHere,
     _: Allowed,
     series_id: Annotated[str | None, Query(alias="series", max_length=32)] = None,
-    state: Annotated[str | None, Query(pattern="^(candidate|confirmed|refuted)$")] = None,
+    state: Annotated[str | None, Query(pattern="^(candidate|confirmed|refuted|superseded)$")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
@@ -77,6 +82,11 @@ def _change(row: ChangeRow) -> Change:
         head=row.head,
         head_subject=row.head_subject,
         report=row.report,
+        fresh_change=row.fresh_change,
+        fresh_low=row.fresh_low,
+        fresh_high=row.fresh_high,
+        fresh_mde=row.fresh_mde,
+        waits_for=row.waits_for,
     )
 
 
@@ -114,15 +124,41 @@ def _report(row: ReportRow) -> Report:
         changes=row.changes,
         largest=row.largest,
         platforms=row.platforms,
+        merged_into=row.merged_into,
     )
 
 
 @router.get(
-    "/reports/quality", summary="Share of reports that turned out to be noise", responses={200: {"model": Quality}}
+    "/reports/quality",
+    summary="How many reports are real, how many planted steps they name, and how soon",
+    responses={200: {"model": Quality}},
 )
 def read_quality(request: Request, service: ServiceHere, _: Allowed) -> Response:
     with service.transaction() as connection:
         return answer(request, quality(connection))
+
+
+class PlantedBody(BaseModel):
+    """A commit that was made slower on purpose; `planted` is when it could be measured, the service's time where it is missing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    commit: Commit
+    planted: AwareDatetime | None = None
+    note: Annotated[Prose, Field(max_length=1000)] = ""
+
+
+@router.post(
+    "/planted-steps",
+    summary="A step that was planted on purpose, for the recall of reports",
+    status_code=201,
+    responses={201: {"model": PlantedStep}},
+)
+def keep_planted(body: PlantedBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
+    moment = body.planted or service.now()
+    with service.transaction() as connection:
+        planted.keep_planted(connection, body.commit, moment, by=caller.name, note=body.note)
+    return answer(request, PlantedStep(commit=body.commit, planted=moment), status=201)
 
 
 @router.get(
@@ -135,7 +171,15 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         row = report_named(connection, report)
         changes = stored_changes.changes_of_report(connection, row.id)
         entries = reports.triage_of(connection, row.id)
-    return answer(request, {**dict(_report(row)), "changes": [_change(each) for each in changes], "triage": entries})
+        fix, news = fixes.fix_of(connection, row.id), outbox.news_of(connection, row.id)
+    whole = {
+        **dict(_report(row)),
+        "changes": [_change(each) for each in changes],
+        "triage": entries,
+        "fix": fix,
+        "news": [ReportNews(kind=each.kind, at=each.at, cases=each.cases, worst=each.worst) for each in news],
+    }
+    return answer(request, whole)
 
 
 @router.post("/reports/{report}/triage", summary="Triage of a report", responses={200: {"model": Report}})
@@ -147,6 +191,7 @@ def say_triage(report: ReportId, body: Triage, request: Request, service: Servic
             state=body.state,
             owner=body.owner,
             note=body.note,
+            fix=body.fix,
             by=caller.name,
             now=service.now(),
         )

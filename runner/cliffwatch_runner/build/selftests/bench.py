@@ -13,18 +13,34 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
+from cliffwatch_runner.build.selftests.empty_loop import (
+    EMPTY_LOOP,
+    HEADER,
+    PROGRAM,
+    empty_loop_source,
+    make_empty_loop,
+    offered_empty,
+)
+from cliffwatch_runner.build.selftests.sources import (
+    BTF,
+    OUTPUT,
+    SelftestSources,
+    finished,
+    make_command,
+    prepared,
+    sources_of,
+)
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.build.worktree import BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import locked_worktree
-from cliffwatch_runner.source.revision import Revision, object_name
+from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 
-_OUTPUT = "bench"
-_SOURCES = ("tools/testing/selftests/bpf", "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
 FIXED_SEED = Output(path="fixed_seed.so", name="fixed_seed.so", bytes=16 * MIB, mode=0o755)
 OUTPUTS = (
-    Output(path=f"{_OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
+    Output(path=f"{OUTPUT}/bench", name="bench", bytes=256 * MIB, mode=0o755),
     FIXED_SEED,
+    EMPTY_LOOP,
 )
 
 
@@ -37,7 +53,7 @@ class _BenchRecord(Part, frozen=True, kw_only=True):
 
 
 _ENTRY = CacheRecipe(outputs=OUTPUTS, record="bench.json", kind=_BenchRecord)
-_RECIPE = "1"
+_RECIPE = "2"
 _MOST_OFFERED = 10_000
 _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
 """`bench -l` takes milliseconds: what it may work, and how long a host may be busy with other work meanwhile."""
@@ -45,24 +61,17 @@ _LIST_SECONDS, _LIST_HOST_SECONDS = 30, 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchProgram:
-    """A built bench in the cache. `source_digest` is of its sources and compilers alone: part of a series' identity."""
+    """A built bench in the cache. `source_digest` is of its sources and compilers alone: part of a series' identity. `empty_loop` is the
+    bench without lookups, whose benchmarks `offered` names too.
+    """
 
     digest: str
     source_digest: str
     program: Path
     fixed_seed: Path
+    empty_loop: Path
     offered: tuple[str, ...]
     was_there: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """The sources of a bench with their compilers. `digest` is of all that bench is made from but the kernel's types."""
-
-    tree: Tree
-    revision: Revision
-    toolchain: Toolchain
-    digest: str
 
 
 def build_bench(
@@ -74,9 +83,9 @@ def build_bench(
     settings: BuildSettings,
 ) -> BenchProgram | Failure:
     """The bench of a revision, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
-    sources = _Sources(tree, revision, toolchain, _source_digest(tree, revision, toolchain))
+    sources = sources_of(tree, revision, toolchain)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = [_RECIPE, sources.digest, btf, fixed_seed_source(), *trust_names(settings.trust)]
+    parts = [_RECIPE, sources.digest, btf, fixed_seed_source(), empty_loop_source(), *trust_names(settings.trust)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = settings.cache / "benches" / digest
     bench = _cached(folder, sources.digest, settings)
@@ -98,13 +107,14 @@ def build_bench(
         return bench
 
 
-def _build(sources: _Sources, kernel: Kernel, settings: BuildSettings, folder: Path) -> Failure | None:
+def _build(sources: SelftestSources, kernel: Kernel, settings: BuildSettings, folder: Path) -> Failure | None:
     """Builds bench into the entry `folder` of the cache."""
     began = clock.monotonic()
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
-        shutil.copyfile(kernel.btf, given / "btf")
+        shutil.copyfile(kernel.btf, given / BTF)
         (given / "fixed_seed.c").write_text(fixed_seed_source())
+        (given / HEADER).write_text(empty_loop_source())
         with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
             log = worktree.log("bench")
             offered = _make(worktree, sources, log)
@@ -131,58 +141,33 @@ def _cached(
         source_digest=source_digest,
         program=folder / "bench",
         fixed_seed=folder / "fixed_seed.so",
-        offered=record.offered,
+        empty_loop=folder / PROGRAM,
+        offered=(*record.offered, *offered_empty(folder / PROGRAM, record.offered)),
         was_there=was_there,
     )
 
 
-def _source_digest(tree: Tree, revision: Revision, toolchain: Toolchain) -> str:
-    names = [object_name(tree.mirror, revision, path) or "-" for path in _SOURCES]
-    return hashlib.sha256("\0".join([*names, toolchain.bench_identity]).encode()).hexdigest()[:32]
-
-
 def fixed_seed_source() -> str:
     """The source of the library that fixes random numbers (guest/fixed_seed.c)."""
-    return (Path(__file__).parents[1] / "guest" / "fixed_seed.c").read_text()
+    return (Path(__file__).parents[2] / "guest" / "fixed_seed.c").read_text()
 
 
-def _make(worktree: Worktree, sources: _Sources, log: Path) -> Failure | tuple[str, ...]:
+def _make(worktree: Worktree, sources: SelftestSources, log: Path) -> Failure | tuple[str, ...]:
     """Builds bench in the worktree; the names of its benchmarks once that is done."""
-    worktree.settings.report_progress(None, "bench: checking out")
-    failure = worktree.check_out(sources.tree, sources.revision)
-    for step in [] if failure is not None else _steps(worktree, sources):
-        worktree.settings.report_progress(None, "bench")
-        failure = worktree.make(step, log)
-        if failure is not None:
-            return _of_bench(failure)
+    toolchain = sources.toolchain
+    failure = prepared(worktree, sources, log, "bench")
+    if failure is None:
+        failure = worktree.make(make_command(worktree, toolchain, toolchain.clang.program, ["bench"]), log)
     if failure is not None:
-        return failure
-    _mark(worktree).write_text(sources.digest)
-    return _offered(worktree)
-
-
-def _steps(worktree: Worktree, sources: _Sources) -> list[list[str]]:
-    """The selftests' Makefile does not follow everything; another source is built from nothing."""
-    output, toolchain = f"{worktree.build}/{_OUTPUT}", sources.toolchain
-    mark = _mark(worktree)
-    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != sources.digest else []
-    mark.unlink(missing_ok=True)
-    return [
-        *stale,
-        ["mkdir", "-p", output],
-        ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"],
-        [
-            *("make", "-C", f"{worktree.source}/tools/testing/selftests/bpf", "RELEASE=1", f"O={worktree.build}"),
-            *(f"CLANG={toolchain.clang.program}", f"LLC={toolchain.llc.program}"),
-            *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={worktree.compiler(toolchain.cc.program)}"),
-            *(f"VMLINUX_BTF={worktree.given('btf')}", f"OUTPUT={output}", f"{output}/bench"),
-        ],
-    ]
-
-
-def _mark(worktree: Worktree) -> Path:
-    """The digest of the source that the build output's bench is of; removed while one is made."""
-    return worktree.folder / "bench-source"
+        return _of_bench(failure)
+    offered = _offered(worktree)
+    if isinstance(offered, Failure):
+        return offered
+    failure = make_empty_loop(worktree, toolchain, log)
+    if failure is not None:
+        return _of_bench(failure)
+    finished(worktree, sources)
+    return offered
 
 
 def _of_bench(failure: Failure) -> Failure:
@@ -191,7 +176,7 @@ def _of_bench(failure: Failure) -> Failure:
 
 def _offered(worktree: Worktree) -> Failure | tuple[str, ...]:
     """The benchmarks that bench itself lists, in the same isolation: it is the tree's code."""
-    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{_OUTPUT}/bench", "-l"]
+    command = ["prlimit", f"--cpu={_LIST_SECONDS}", f"{worktree.build}/{OUTPUT}/bench", "-l"]
     listed = worktree.ask(command, seconds=_LIST_HOST_SECONDS)
     if isinstance(listed, Failure):
         return _of_bench(listed)

@@ -17,9 +17,19 @@ def modules_of(suite: Suite) -> dict[str, str] | None:
     return None if text is None else required_modules(text)
 
 
+def unused_module(module: str, suites: Sequence[Suite]) -> Failure | None:
+    """Why a library cannot be measured with these suites: none of them is built with it."""
+    problem = _unused(module, _modules_by_suite(suites))
+    return None if problem is None else wrong_usage(f"{module}: {problem[0]}", problem[1])
+
+
+def _modules_by_suite(suites: Sequence[Suite]) -> dict[str, dict[str, str]]:
+    return {suite.name: modules for suite in suites if (modules := modules_of(suite)) is not None}
+
+
 def wrong_modules(arms: Sequence[ArmRequest], suites: Sequence[Suite]) -> Iterator[Failure]:
     """What is wrong with the modules of arms: no suite is built with them, or their folder has none."""
-    known = {suite.name: modules for suite in suites if (modules := modules_of(suite)) is not None}
+    known = _modules_by_suite(suites)
     for arm in arms:
         for name, how in arm.module.items():
             problem = _unused(name, known) or (_wrong_folder(name, Path(how).expanduser()) if is_folder(how) else None)

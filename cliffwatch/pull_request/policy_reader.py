@@ -1,0 +1,90 @@
+"""Reads the table of a policy file: what is wrong with it is kept with its line, and reading goes on."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cliffwatch.catalogue.toml_lines import line_of
+from cliffwatch.counting import counted
+
+_SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+_LABEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
+_BRANCH = re.compile(r"[\w*][\w*./=>+-]{0,199}", re.ASCII)
+
+_FORMS: Mapping[str, tuple[re.Pattern[str], str, int]] = {
+    "suites": (_SUITE, "name of a suite, such as local-storage", 50),
+    "follow": (_BRANCH, "name or pattern of a branch, such as for-next/*", 50),
+    "runs-on": (_LABEL, "label of a runner, such as self-hosted", 10),
+    "authors": (_LOGIN, "login", 1000),
+}
+"""By list: what an entry looks like, in words too, and how many there may be."""
+
+
+@dataclass(slots=True)
+class PolicyReader:
+    """A policy file's text, and what was found wrong with it: the line and a sentence of each."""
+
+    text: str
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+
+    def refuse(self, path: Sequence[str | int], message: str) -> None:
+        self.wrong.append((line_of(self.text, path), message))
+
+    def known(self, table: Mapping[str, object], keys: Sequence[str], path: tuple[str | int, ...]) -> None:
+        for name in table:
+            if name not in keys:
+                near = difflib.get_close_matches(name, keys, n=1)
+                hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(keys)}"
+                self.refuse((*path, name), f"unknown key {shown(name)}; {hint}")
+
+    def one_of(self, table: Mapping[str, object], allowed: Sequence[str], path: tuple[str | int, ...]) -> Any:
+        """The value at the end of `path`, which is one of a few words; the first of these where it is missing or wrong."""
+        value = table.get(str(path[-1]), allowed[0])
+        if value in allowed:
+            return value
+        self.refuse(path, f"'{path[-1]}' is {shown(value)}; it must be one of: {', '.join(allowed)}")
+        return allowed[0]
+
+    def several_of(
+        self, table: Mapping[str, object], allowed: Sequence[str], default: tuple[str, ...], path: tuple[str | int, ...]
+    ) -> Any:
+        values = self.entries(table, path)
+        for value in values or ():
+            if value not in allowed:
+                self.refuse(path, f"{shown(value)} in '{path[-1]}'; each must be one of: {', '.join(allowed)}")
+        return default if values is None else tuple(values)
+
+    def names(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> tuple[str, ...] | None:
+        """The list at the end of `path`, each entry of its form; None where it is not there."""
+        values = self.entries(table, path)
+        if values is None:
+            return None
+        form, words, most = _FORMS[str(path[-1])]
+        for value in values:
+            if not isinstance(value, str) or not form.fullmatch(value):
+                self.refuse(path, f"{shown(value)} in '{path[-1]}' is no {words}")
+        if len(values) > most:
+            self.refuse(path, f"'{path[-1]}' has {counted(len(values), 'entry', 'entries')}; at most {most} will do")
+        return tuple(map(str, values))
+
+    def entries(self, table: Mapping[str, object], path: tuple[str | int, ...]) -> list[Any] | None:
+        values = table.get(str(path[-1]))
+        if values is None or isinstance(values, list):
+            return values
+        self.refuse(path, f"'{path[-1]}' must be a list, such as {path[-1]} = [\"…\"]")
+        return None
+
+    def table(self, value: Any, path: tuple[str | int, ...]) -> Mapping[str, object]:
+        if isinstance(value, dict):
+            return value
+        self.refuse(path, f"'{path[0]}' must be a table")
+        return {}
+
+
+def shown(value: Any) -> str:
+    """What somebody wrote, on one line and not for ever."""
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

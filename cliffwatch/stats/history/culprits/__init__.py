@@ -1,0 +1,1 @@
+"""Which commit of a history made a change: the search alone, without git and without measuring."""

@@ -1,0 +1,236 @@
+"""Builds veristat and the BPF objects of a tree's selftests, for suites that let the kernel verify them. What does not build is named."""
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch.formats.values import Part
+from cliffwatch_runner import clock
+from cliffwatch_runner.build.cache.entries import locked
+from cliffwatch_runner.build.errors import failure_of, is_full_disk, is_killed
+from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
+from cliffwatch_runner.build.selftests.sources import (
+    BTF,
+    OUTPUT,
+    SelftestSources,
+    finished,
+    make_command,
+    prepared,
+    sources_of,
+)
+from cliffwatch_runner.build.toolchain import Toolchain
+from cliffwatch_runner.build.worktree import BuildSettings, Worktree
+from cliffwatch_runner.build.worktree_pool import locked_worktree
+from cliffwatch_runner.source.revision import Revision
+from cliffwatch_runner.source.tree import Tree
+
+VERISTAT, ARCHIVE, UNBUILT = "veristat", "objects.tar", "unbuilt"
+SUFFIX = ".bpf.o"
+_RECIPE = "1"
+_MOST_LISTED = 1 << 20
+_LONGEST_REASON = 200
+_ERROR = re.compile(r"^(?P<place>\S+?):\d+(?::\d+)?: (?:fatal )?error: (?P<what>.*)$")
+_INCLUDED = re.compile(r"^In file included from (?P<place>\S+?):\d+")
+
+_COLLECT = """
+cd "$1"
+strip=$2
+shift 2
+rm -rf ../objects ../objects.tar ../built
+mkdir ../objects
+for object; do
+  if [ -f "$object" ]; then "$strip" -g -o "../objects/$object" "$object"; fi
+done
+cd ../objects
+ls > ../built
+tar -cf ../objects.tar --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 -T ../built
+"""
+"""Without what only debuggers read: types for the kernel stay."""
+
+
+class _ObjectsRecord(Part, frozen=True, kw_only=True):
+    """What an entry says of its build; `seconds` and `release` are for whoever looks into the cache."""
+
+    seconds: float
+    release: str
+    built: tuple[str, ...]
+    unbuilt: dict[str, str]
+
+
+_ENTRY = CacheRecipe(
+    outputs=(
+        Output(path=f"{OUTPUT}/{VERISTAT}", name=VERISTAT, bytes=256 * MIB, mode=0o755),
+        Output(path=ARCHIVE, name=ARCHIVE, bytes=512 * MIB),
+        Output(path="built", name=UNBUILT, bytes=_MOST_LISTED),
+    ),
+    record="program.json",
+    kind=_ObjectsRecord,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeObjects:
+    """veristat and objects in the cache: `archive` has those that are `built`; `unbuilt` says of the others why they are not, as
+    does the file `reasons`.
+    """
+
+    digest: str
+    veristat: Path
+    archive: Path
+    reasons: Path
+    built: tuple[str, ...]
+    unbuilt: Mapping[str, str]
+    was_there: bool
+
+
+def build_objects(
+    tree: Tree,
+    revision: Revision,
+    kernel: Kernel,
+    names: Collection[str],
+    *,
+    toolchain: Toolchain,
+    settings: BuildSettings,
+) -> TreeObjects | Failure:
+    """The veristat of a revision and those of its objects that are named, with vmlinux.h made from a kernel's types. Raises Stopped, OSError."""
+    sources = sources_of(tree, revision, toolchain)
+    wanted = sorted(names)
+    btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
+    parts = ["objects", _RECIPE, sources.digest, btf, *trust_names(settings.trust), *wanted]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    folder = settings.cache / "programs" / digest
+    objects = _cached(folder, settings)
+    if objects is not None:
+        return objects
+
+    def waiting() -> None:
+        settings.report_progress(None, "waiting for another process that builds the same objects")
+
+    with locked(settings.cache / "locks" / digest, waiting=waiting, should_stop=settings.should_stop):
+        objects = _cached(folder, settings)
+        if objects is not None:
+            return objects
+        failure = _build(sources, kernel, wanted, settings, folder)
+        if failure is not None:
+            return replace(failure, message=f"veristat: {failure.message}")
+        objects = _cached(folder, settings)
+        assert objects is not None
+        return replace(objects, was_there=False)
+
+
+def _cached(folder: Path, settings: BuildSettings) -> TreeObjects | None:
+    record = _ENTRY.read(folder, settings.uses)
+    if record is None:
+        return None
+    return TreeObjects(
+        digest=folder.name,
+        veristat=folder / VERISTAT,
+        archive=folder / ARCHIVE,
+        reasons=folder / UNBUILT,
+        built=record.built,
+        unbuilt=record.unbuilt,
+        was_there=True,
+    )
+
+
+def _build(
+    sources: SelftestSources, kernel: Kernel, wanted: Sequence[str], settings: BuildSettings, folder: Path
+) -> Failure | None:
+    """Builds into the entry `folder` of the cache."""
+    began = clock.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+        given = Path(temporary)
+        shutil.copyfile(kernel.btf, given / BTF)
+        with locked_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
+            log = worktree.log("objects")
+            failure = _make(worktree, sources, wanted, log)
+            if failure is None:
+                finished(worktree, sources)
+
+                def describe(copies: Path) -> _ObjectsRecord:
+                    built, unbuilt = _built_and_unbuilt(copies / UNBUILT, wanted, log.read_text(errors="replace"))
+                    seconds = round(clock.monotonic() - began, 1)
+                    return _ObjectsRecord(
+                        seconds=seconds, release=sources.revision.release, built=built, unbuilt=unbuilt
+                    )
+
+                failure = _ENTRY.store(folder, worktree.output, log, describe)
+                if failure is not None:
+                    worktree.distrust_output()
+            if failure is not None:
+                save_failure_log(failure, log, settings.cache, folder.name)
+            return failure
+
+
+def _built_and_unbuilt(listed: Path, wanted: Sequence[str], said: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The objects that were built, and of the others why they were not. The list of the first becomes one of the others, which guests read."""
+    there = set(listed.read_text(errors="replace").split("\n"))
+    unbuilt = {name: why_unbuilt(name, said) for name in wanted if name not in there}
+    listed.write_text("".join(f"{name}\t{reason}\n" for name, reason in unbuilt.items()))
+    return tuple(name for name in wanted if name in there), unbuilt
+
+
+def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
+    """veristat, then every object that builds, and an archive of these. Objects of another kernel's types go first."""
+    toolchain, output = sources.toolchain, f"{worktree.build}/{OUTPUT}"
+    failure = prepared(worktree, sources, log, "veristat")
+    if failure is None:
+        failure = worktree.make(make_command(worktree, toolchain, toolchain.clang.program, [VERISTAT]), log)
+    if failure is not None or not wanted:
+        return failure or _collect(worktree, sources, wanted, log)
+    clang = worktree.compiler(toolchain.clang.program)
+    count = _Count(worktree.settings, len(wanted))
+    objects = make_command(worktree, toolchain, clang, wanted)
+    for step in (
+        ["sh", "-c", 'rm -f -- "$1"/*.bpf.o', "sh", output],
+        # Those that do not build are named, and the others measured.
+        ["sh", "-c", '"$@" --keep-going || true', "sh", *objects],
+    ):
+        failure = worktree.make(step, log, count.take)
+        if failure is not None:
+            return failure
+    said = log.read_text(errors="replace")
+    if is_full_disk(said) or is_killed(said):
+        return failure_of(said)
+    return _collect(worktree, sources, wanted, log)
+
+
+def _collect(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
+    strip = sources.toolchain.llvm_strip.program
+    return worktree.make(["sh", "-ec", _COLLECT, "sh", f"{worktree.build}/{OUTPUT}", strip, *wanted], log)
+
+
+class _Count:
+    """How many of the objects were begun."""
+
+    def __init__(self, settings: BuildSettings, expected: int) -> None:
+        self._settings = settings
+        self._expected = expected
+        self._begun = 0
+
+    def take(self, output: str) -> None:
+        self._begun += output.count(SUFFIX)
+        self._settings.report_progress(min(1.0, self._begun / self._expected), "objects")
+
+
+def why_unbuilt(name: str, log: str) -> str:
+    """The first error that a compiler had in an object's source, or in what that includes."""
+    source = f"progs/{name.removesuffix(SUFFIX)}.c"
+    including = ""
+    for line in log.splitlines():
+        included = _INCLUDED.match(line)
+        if included and "progs/" in included["place"] and included["place"].endswith(".c"):
+            including = included["place"]
+        error = _ERROR.match(line)
+        if error is None:
+            continue
+        if error["place"].endswith(source) or including.endswith(source):
+            return f"does not build: {error['what']}"[:_LONGEST_REASON]
+        including = ""
+    return "does not build"

@@ -1,0 +1,1 @@
+"""What is built of the kernel's selftests of BPF: bench, and bench without lookups."""

@@ -1,0 +1,80 @@
+"""The build of what lies in the kernel's selftests of BPF: sources, and the steps that lead to any of its targets."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner.build.toolchain import Toolchain
+from cliffwatch_runner.build.worktree import BUILD, Worktree
+from cliffwatch_runner.source.revision import Revision, object_name
+from cliffwatch_runner.source.tree import Tree
+
+FOLDER = "tools/testing/selftests/bpf"
+OUTPUT = "bench"
+"""Below the build's output: what bench needs beside it the others need too."""
+
+BTF = "btf"
+"""A kernel's types, among what the host hands over."""
+
+_SOURCES = (FOLDER, "tools/lib", "tools/bpf", "tools/include", "tools/build", "include/uapi")
+
+
+@dataclass(frozen=True, slots=True)
+class SelftestSources:
+    """The sources of selftests with their compilers. `digest` is of all that they are made from but the kernel's types."""
+
+    tree: Tree
+    revision: Revision
+    toolchain: Toolchain
+    digest: str
+
+
+def sources_of(tree: Tree, revision: Revision, toolchain: Toolchain) -> SelftestSources:
+    names = [object_name(tree.mirror, revision, path) or "-" for path in _SOURCES]
+    digest = hashlib.sha256("\0".join([*names, toolchain.bench_identity]).encode()).hexdigest()[:32]
+    return SelftestSources(tree, revision, toolchain, digest)
+
+
+def prepared(worktree: Worktree, sources: SelftestSources, log: Path, progress: str) -> Failure | None:
+    """Checks the sources out and makes the kernel's headers, which all selftests need. The Makefile does not follow everything: another
+    source is built from nothing.
+    """
+    worktree.settings.report_progress(None, f"{progress}: checking out")
+    failure = worktree.check_out(sources.tree, sources.revision)
+    if failure is not None:
+        return failure
+    output = f"{worktree.build}/{OUTPUT}"
+    mark = _mark(worktree)
+    stale = [["rm", "-rf", "--", output]] if not mark.exists() or mark.read_text() != sources.digest else []
+    mark.unlink(missing_ok=True)
+    headers = ["make", "-s", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", "headers"]
+    for step in [*stale, ["mkdir", "-p", output], headers]:
+        worktree.settings.report_progress(None, progress)
+        failure = worktree.make(step, log)
+        if failure is not None:
+            return failure
+    return None
+
+
+def make_command(worktree: Worktree, toolchain: Toolchain, clang: str, targets: Sequence[str]) -> list[str]:
+    """The call that makes these targets, named as they lie in the output."""
+    output = f"{worktree.build}/{OUTPUT}"
+    return [
+        *("make", "-C", f"{worktree.source}/{FOLDER}", "RELEASE=1", f"O={worktree.build}"),
+        *(f"CLANG={clang}", f"LLC={toolchain.llc.program}"),
+        *(f"LLVM_STRIP={toolchain.llvm_strip.program}", f"CC={worktree.compiler(toolchain.cc.program)}"),
+        *(f"VMLINUX_BTF={worktree.given(BTF)}", f"OUTPUT={output}"),
+        *(f"{output}/{target}" for target in targets),
+    ]
+
+
+def finished(worktree: Worktree, sources: SelftestSources) -> None:
+    """Lets the next build of the same sources begin with what lies there now."""
+    _mark(worktree).write_text(sources.digest)
+
+
+def _mark(worktree: Worktree) -> Path:
+    """The digest of the source that the output's selftests are of; removed while one is made."""
+    return worktree.folder / "bench-source"

@@ -1,0 +1,1 @@
+"""`cliffwatch bisect-run`, and `cliffwatch bisect` around it."""

@@ -1,0 +1,87 @@
+"""`cliffwatch bisect-run`: what `git bisect run` asks of each commit."""
+
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rich_click as click
+from rich.console import Console
+from rich.markup import escape
+
+from cliffwatch.command import terminal
+from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import read_run
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import plain
+from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
+from cliffwatch_runner.command.failures import host_failure
+from cliffwatch_runner.command.stopping import stopping
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.run.bisection.step import JudgedCommit, Step, judge_failures, judge_run
+from cliffwatch_runner.run.progress import Progress, progress_display
+from cliffwatch_runner.run.run import run as carry_out
+from cliffwatch_runner.source.git import git
+
+
+@click.command(name="bisect-run")
+@click.option(
+    "--good", required=True, metavar="REV", help="Commit that is as it should be: each commit is compared with it."
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["icount", "walltime"]),
+    help="Mode of measuring; default: walltime where KVM runs a guest, else icount.",
+)
+@click.option("--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`.")
+@bisection_options
+def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn:
+    """Judge the commit that is checked out against a good one, for `git bisect run`.
+
+    Ends with 0 where no case is worse, with 1 where one is, with 125 where the commit does not build or cannot be decided, which git skips, and with 128
+    where nothing can be judged on this host: git stops there, and the same command goes on. `git bisect start BAD GOOD; git bisect run cliffwatch bisect-run
+    --good GOOD --case seq-get/nr_maps=16`.
+    """
+    console = terminal.console(stderr=True)
+    request = bisection_request(tree=tree, base=good, head=_checked_out(tree), **options)
+    progress = progress_display(console)
+    with stopping() as stop:
+        try:
+            judged = _judged(request, sought, progress, stop)
+        finally:
+            progress.close()
+    _print(judged, console)
+    raise SystemExit(int(judged.step))
+
+
+def _checked_out(tree: str) -> str:
+    """The commit under test: git says it itself where it bisects without a worktree."""
+    asked = git(["rev-parse", "--verify", "--quiet", "BISECT_HEAD"], cwd=Path(tree)) if Path(tree).is_dir() else None
+    return "BISECT_HEAD" if asked is not None and asked.ok else "HEAD"
+
+
+def _judged(request: RunRequest, sought: Sought, progress: Progress, stop: threading.Event) -> JudgedCommit:
+    try:
+        ended = carry_out(request, progress, stop)
+    except Stopped:
+        return JudgedCommit(Step.STOP, "interrupted: the same command goes on from there")
+    except OSError as error:
+        ended = (host_failure(error, request),)
+    if isinstance(ended, tuple):
+        return judge_failures(ended)
+    if ended.interrupted:
+        return JudgedCommit(
+            Step.STOP, f"interrupted; what is done lies in {ended.folder}, and the same command goes on from there"
+        )
+    run = read_run(ended.folder)
+    return judge_failures((run,)) if isinstance(run, Failure) else judge_run(run, sought)
+
+
+def _print(judged: JudgedCommit, console: Console) -> None:
+    for row in judged.rows:
+        line = f"{row.case}  {row.metric} {figures.value(row.base)} -> {figures.value(row.head)} {row.unit}  {figures.change(row)}  {row.verdict}"
+        console.print(escape(plain(line)), highlight=False, soft_wrap=True)
+    console.print(
+        f"cliffwatch: {judged.step.name.lower()}: {escape(plain(judged.reason))}", highlight=False, soft_wrap=True
+    )

@@ -1,0 +1,126 @@
+"""A bisection as a person reads it."""
+
+from collections.abc import Sequence
+
+from cliffwatch.counting import counted
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import visible
+from cliffwatch.samples import CaseKey
+from cliffwatch_runner.run.bisection.document import (
+    BisectionDocument,
+    CommitRecord,
+    CulpritRecord,
+    EndsRow,
+    SizeRecord,
+)
+
+_MOST_COMMITS = 20
+"""Of those of which one is the culprit."""
+
+
+def text_report(document: BisectionDocument) -> str:
+    """Lines for a terminal or a mail, without colours."""
+    good, bad = document.good, document.bad
+    where = f"{document.mode}, {document.platform}" if document.platform else document.mode
+    skipped = f", {counted(len(document.skipped), 'commit')} skipped" if document.skipped else ""
+    lines = [
+        f"{document.sought} between good {_named(good)}",
+        f"{'':{len(document.sought)}}     and bad  {_named(bad)}",
+        f"{where}: {counted(document.measured, 'commit')} measured, {counted(document.between, 'commit')} between the ends{skipped}",
+        "",
+    ]
+    lines += _not_shown(document) if document.outcome == "not-shown" else _culprits(document)
+    lines += _error(document)
+    lines += [f"skipped {each.commit[:12]}: {each.reason}" for each in document.skipped]
+    lines += [f"more changes than were searched: {row}: bisect a part of the range" for row in document.cut]
+    lines.append(f"git bisect replay {document.log}")
+    return visible("\n".join(lines)) + "\n"
+
+
+def _named(commit: CommitRecord) -> str:
+    return f"{commit.commit[:12]}  {commit.subject}"
+
+
+def _culprits(document: BisectionDocument) -> list[str]:
+    return [line for culprit in document.culprits for line in (*_culprit(culprit), "")]
+
+
+def _culprit(culprit: CulpritRecord) -> list[str]:
+    commits = culprit.commits
+    if len(commits) == 1:
+        (commit,) = commits
+        lines = [_named(commit), f"  {commit.author}, {commit.date[:10]}{_where(commit)}"]
+    else:
+        lines = [f"one of these {len(commits)} commits, and nothing between them can be measured:"]
+        lines += [f"  {_named(commit)}" for commit in commits[:_MOST_COMMITS]]
+        if len(commits) > _MOST_COMMITS:
+            lines.append(f"  and {len(commits) - _MOST_COMMITS} more, see --format json")
+    for title, sizes in (("worse", culprit.worse), ("better", culprit.better)):
+        if sizes:
+            lines += _table([(title, "metric", "before", "after", "", "change"), *map(_size, sizes)])
+    return lines
+
+
+def _where(commit: CommitRecord) -> str:
+    if not commit.paths:
+        return ", a merge that changes no file itself"
+    more = f" and {counted(len(commit.paths) - 1, 'more file')}" if len(commit.paths) > 1 else ""
+    return f", {commit.subsystem}: {commit.paths[0]}{more}"
+
+
+def _size(size: SizeRecord) -> tuple[str, ...]:
+    case = figures.case_name(size.key, size.metric)
+    named = f"{case} (the merge itself)" if size.own else case
+    return (
+        named,
+        size.metric,
+        figures.value(size.base),
+        figures.value(size.head),
+        size.unit,
+        figures.percent(size.change),
+    )
+
+
+def _not_shown(document: BisectionDocument) -> list[str]:
+    rows = [("case", "metric", "mode", "change", "detectable", "verdict"), *map(_end, document.ends)]
+    return [
+        f"the ends do not show it: no {document.sought} of any case, so there is nothing to bisect",
+        *_table(rows),
+        *dict.fromkeys(f"  {_case(row)}: {row.reason}" for row in document.ends if row.verdict == "inconclusive"),
+        "try other cases, a longer --profile, a smaller --threshold, or ends that are further apart",
+        "",
+    ]
+
+
+def _end(row: EndsRow) -> tuple[str, ...]:
+    detectable = "-" if row.mde is None else f"{row.mde:.2%}".replace("%", " %")
+    return (_case(row), row.metric, row.mode, figures.percent(row.change), detectable, row.verdict)
+
+
+def _case(row: EndsRow) -> str:
+    key: CaseKey = row.key
+    return str(key)
+
+
+def _error(document: BisectionDocument) -> list[str]:
+    error = document.error
+    if error is None:
+        return []
+    steps = counted(error.steps, "step")
+    boots = counted(error.boots, "boot")
+    chance = f"the probability that any of {steps} went the wrong way is at most {error.error:.2g}"
+    return [f"walltime, {boots} per kernel and step: {chance} (normal noise assumed; not verified on real hardware)"]
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Aligned columns: texts to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    numbers = {column for column, title in enumerate(rows[0]) if title in ("before", "after", "change", "detectable")}
+    return [
+        "  "
+        + "  ".join(
+            f"{cell:>{width}}" if column in numbers else f"{cell:<{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

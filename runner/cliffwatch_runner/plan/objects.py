@@ -1,0 +1,97 @@
+"""Which BPF objects suites verify: those that they name, all others that the tree has sources of, or those of a folder of the user's."""
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import EVERY_OBJECT, PROFILES, Benchmark, CaseSpec, PlannedCase, Suite
+from cliffwatch.counting import size_text
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.build.programs.objects import ARCHIVE, SUFFIX
+from cliffwatch_runner.build.selftests.sources import FOLDER
+from cliffwatch_runner.guest.programs import GuestData
+from cliffwatch_runner.source.revision import Revision, files_of
+from cliffwatch_runner.source.tree import Tree
+
+MOST_OBJECTS = 2000
+
+
+def objects_of_tree(tree: Tree, revisions: Sequence[Revision]) -> tuple[str, ...]:
+    """The objects that any of these revisions has a source of among its selftests."""
+    sources = {name for each in revisions for name in files_of(tree.mirror, each, f"{FOLDER}/progs")}
+    return tuple(f"{name.removesuffix('.c')}{SUFFIX}" for name in sorted(sources) if name.endswith(".c"))
+
+
+def with_objects(suite: Suite, objects: Sequence[str], *, own: bool) -> Suite:
+    """The suite with a case for each object. Those of the user's `own` stand in place of all others, in every profile."""
+    param = None if suite.program is None else suite.program.objects
+    if param is None:
+        return suite
+    return replace(suite, benchmarks=tuple(_with_objects(each, param, objects, own=own) for each in suite.benchmarks))
+
+
+def _with_objects(benchmark: Benchmark, param: str, objects: Sequence[str], *, own: bool) -> Benchmark:
+    named = {dict(case.params)[param] for case in benchmark.cases}
+    others = [name for name in objects if name not in named]
+    cases: list[CaseSpec] = []
+    for case in benchmark.cases:
+        if own:
+            cases += [replace(_of_object(case, param, name), profiles=PROFILES) for name in objects]
+            break
+        every = dict(case.params)[param] == EVERY_OBJECT
+        cases += [_of_object(case, param, name) for name in others] if every else [case]
+    return replace(benchmark, cases=tuple(cases))
+
+
+def _of_object(case: CaseSpec, param: str, name: str) -> CaseSpec:
+    """The case with another object in its parameter and its arguments."""
+    before = dict(case.params)[param]
+    params = tuple((key, name if key == param else value) for key, value in case.params)
+    return replace(case, params=params, argv=tuple(name if word == before else word for word in case.argv))
+
+
+def object_of(suite: Suite, case: PlannedCase) -> str | None:
+    """The object that a case verifies; None of a case that verifies none."""
+    if suite.program is None or suite.program.objects is None:
+        return None
+    return dict(case.key.params)[suite.program.objects]
+
+
+def objects_of_folder(folder: Path, limit: int) -> GuestData | Failure:
+    """The objects of a folder, all its `*.o`, as one archive that guests are given."""
+    try:
+        found = sorted(path for path in folder.glob("*.o") if path.is_file())
+        wrong = next(_odd(folder, found, limit), None)
+        if wrong is not None:
+            return wrong
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path in found:
+                content = path.read_bytes()
+                entry = tarfile.TarInfo(path.name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+    except OSError as error:
+        return wrong_usage(f"--data: {folder} cannot be read: {error.strerror}", "make its files readable to you")
+    content = packed.getvalue()
+    names = tuple(path.name for path in found)
+    return GuestData(name=ARCHIVE, content=content, digest=hashlib.sha256(content).hexdigest(), objects=names)
+
+
+def _odd(folder: Path, found: Collection[Path], limit: int) -> Iterator[Failure]:
+    if not found:
+        yield wrong_usage(f"--data: there is no object in {folder}", "name a folder with files called *.o")
+    if len(found) > MOST_OBJECTS:
+        yield wrong_usage(f"--data: {folder} has more than {MOST_OBJECTS} objects", "give fewer at a time")
+    odd = next((each.name for each in found if not each.name.isprintable() or len(each.name) > 99), None)
+    if odd is not None:
+        yield wrong_usage(f"--data: {odd!r} in {folder} is too long or odd a name", "call it by up to 99 plain letters")
+    size = sum(each.stat().st_size for each in found)
+    if size > limit:
+        yield wrong_usage(
+            f"--data: the objects of {folder} have {size_text(size)}, more than the {size_text(limit)} that a guest is given",
+            "strip them (llvm-strip -g), or give fewer at a time: the guest keeps them in its memory",
+        )

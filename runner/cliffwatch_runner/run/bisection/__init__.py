@@ -1,0 +1,1 @@
+"""One machine looks for the commit that made a change."""

@@ -1,0 +1,206 @@
+"""A bisection from its ends to the culprits: verifies the ends, then measures what the search asks for."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.failure import Failure
+from cliffwatch.samples import Mode
+from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of, steps_of
+from cliffwatch.stats.history.culprits.question import Found, Judged, Mark, Pair, Question, RowStep, Sought, Way
+from cliffwatch.stats.history.culprits.search import Search
+from cliffwatch_runner.host.kvm_probe import kvm_usable
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.run.bisection.commits import History
+from cliffwatch_runner.run.bisection.pairs import CountedPairs, Halted, PairRuns, Pairs, Rows, Skipped, TimedPairs
+from cliffwatch_runner.run.bisection.record import BisectionRecord
+from cliffwatch_runner.run.bisection.step import way_of, why_open
+from cliffwatch_runner.run.progress import Progress
+
+ERROR = 0.05
+"""Of a whole bisection in walltime: the probability, at most, that any of its steps goes the wrong way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is bisected. `request` is that of every run but for commits and mode; `report_step` gets each pair as it is compared, and
+    `report_marks` what git is to be said of the commits so far.
+    """
+
+    request: RunRequest
+    history: History
+    sought: Sought
+    record: BisectionRecord
+    report_step: Callable[[Pair, Rows | Skipped], None]
+    report_marks: Callable[[tuple[Mark, ...]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedError:
+    """Of a bisection in walltime: boots per kernel and step, the steps that they are for, and the probability that one is wrong."""
+
+    boots: int
+    steps: int
+    error: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Bisected:
+    """A bisection that came to its end. `ends` are the rows of bad against good in `mode`; `found` is None where none of them shows what is
+    sought, and then `tried` has the rows of every mode. `compared` are the rows of each pair that could be compared.
+    """
+
+    mode: Mode
+    ends: Rows
+    found: Found | None = None
+    compared: dict[Pair, Rows] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    stated: StatedError | None = None
+    tried: Mapping[Mode, Rows] = field(default_factory=dict)
+
+
+def bisect(order: Order, progress: Progress, stop: threading.Event) -> Bisected | Halted:
+    """In icount where the ends differ there, else in walltime where KVM runs a guest; or in the mode that was asked for. Raises OSError as
+    runs do.
+    """
+    tried: dict[Mode, Rows] = {}
+    ended: Bisected | Halted = Halted()
+    for mode in _modes(order.request):
+        request = replace(order.request, mode=mode)
+        runs = PairRuns(request, order.history.good, order.record, progress, stop)
+        ended = _Bisection(order, runs, mode).carried_out()
+        if isinstance(ended, Halted) or ended.found is not None:
+            return ended
+        tried[mode] = ended.ends
+        ended.tried = dict(tried)
+    return ended
+
+
+def _modes(request: RunRequest) -> tuple[Mode, ...]:
+    if request.mode is not None:
+        return (request.mode,)
+    return ("icount", "walltime") if kvm_usable().usable else ("icount",)
+
+
+def row_name(row: Comparison) -> str:
+    """By which the search knows a row."""
+    return f"{row.case} {row.metric}"
+
+
+def _least_size(row: Comparison) -> float:
+    """The bound of a change that is nearer to none, a fraction with its sign."""
+    change = row.change or 0.0
+    bound = row.ci_low if change > 0 else row.ci_high
+    return change if bound is None or bound * change <= 0 else bound
+
+
+class _Bisection:
+    def __init__(self, order: Order, runs: PairRuns, mode: Mode) -> None:
+        self._order = order
+        history = order.history
+        self._ends = Pair(history.good, history.bad)
+        self._timed = TimedPairs(runs, {self._ends: order.request.boots}) if mode == "walltime" else None
+        self._pairs: Pairs = self._timed or CountedPairs(runs)
+        self._result = Bisected(mode=mode, ends=())
+        self._sizes: dict[str, float] = {}
+        self._search = Search(
+            Question(
+                graph=history.graph, good=history.good, bad=history.bad, sought=order.sought, exact=mode == "icount"
+            )
+        )
+
+    def carried_out(self) -> Bisected | Halted:
+        asked, result = self._search.pairs(), self._result
+        pair = next(asked)
+        while True:
+            rows = self._pairs.compare(pair)
+            if isinstance(rows, Halted):
+                return rows
+            if pair == self._ends and (unfit := self._unfit(rows)) is not None:
+                return Halted((unfit,))
+            self._keep(pair, rows)
+            try:
+                pair = asked.send(self._judged(rows))
+            except StopIteration as end:
+                found: Found = end.value
+                result.found = found if found.rows else None
+                self._order.report_marks(self._search.marks)
+                return self._with_sizes(result)
+            self._order.report_marks(self._search.marks)
+
+    def _unfit(self, rows: Rows | Skipped) -> Failure | None:
+        """Why the ends cannot be compared at all."""
+        if not isinstance(rows, Skipped) and any(way_of(row) != "open" for row in rows):
+            return None
+        reason = rows.reason if isinstance(rows, Skipped) else why_open(rows)
+        if not isinstance(rows, Skipped) and any(row.verdict == "inconclusive" for row in rows):
+            return None
+        return Failure(
+            whose="kernel",
+            message=f"bad cannot be compared with good: {reason}",
+            next_step="name ends that build, boot and run the case",
+        )
+
+    def _keep(self, pair: Pair, rows: Rows | Skipped) -> None:
+        self._order.report_step(pair, rows)
+        if isinstance(rows, Skipped):
+            self._result.skipped[rows.commit] = rows.reason
+            return
+        self._result.compared[pair] = rows
+        if rows and all(way_of(row) == "open" for row in rows) and self._timed is None:
+            self._result.skipped[pair.head] = why_open(rows)
+        if pair == self._ends:
+            self._result.ends = rows
+            self._state_error(rows)
+
+    def _state_error(self, rows: Rows) -> None:
+        """Boots per step for the error of the whole, from what the ends show of size and spread."""
+        shown = [row for row in rows if way_of(row) == self._order.sought and row.change]
+        self._sizes = {row_name(row): _least_size(row) for row in shown}
+        if self._timed is None or not shown:
+            return
+        steps = steps_of(len(self._order.history.between))
+        asked = self._order.request.boots
+        facts = [(_least_size(row), max(row.base_spread or 0.0, row.head_spread or 0.0)) for row in shown]
+        needed = max(boots_per_step(change, spread, ERROR, steps) for change, spread in facts)
+        boots = asked if isinstance(asked, int) else needed
+        self._timed.per_step = boots
+        error = max(error_of(change, spread, boots, steps) for change, spread in facts)
+        self._result.stated = StatedError(boots=boots, steps=steps, error=error)
+
+    def _judged(self, rows: Rows | Skipped) -> Judged:
+        if isinstance(rows, Skipped):
+            return Judged()
+        at_ends = len(self._result.compared) == 1
+        return Judged({row_name(row): self._row(row, at_ends=at_ends) for row in rows})
+
+    def _row(self, row: Comparison, *, at_ends: bool) -> RowStep:
+        size = self._sizes.get(row_name(row))
+        way = way_of(row) if self._timed is None or at_ends or size is None else self._by_half(row, size)
+        return RowStep(way, row.base, row.head, row.threshold * abs(row.base or 0.0))
+
+    def _by_half(self, row: Comparison, size: float) -> Way:
+        """In walltime a commit is as bad from half the change on, either way: it is either or, with an error that can be
+        stated, where a verdict could stay inconclusive. The change is the least that the ends allow, for they have noise as well.
+        """
+        if row.change is None or row.verdict in ("missing", "failed", "invalid"):
+            return "open"
+        share = row.change / size
+        if share >= 0.5:
+            return self._order.sought
+        if share <= -0.5:
+            return "improvement" if self._order.sought == "regression" else "regression"
+        return "none"
+
+    def _with_sizes(self, result: Bisected) -> Bisected | Halted:
+        """Of counted values the size of a step that several commits may have made costs nothing."""
+        for step in result.found.steps if result.found is not None and self._timed is None else ():
+            if step.pair in result.compared:
+                continue
+            rows = self._pairs.compare(step.pair)
+            if isinstance(rows, Halted):
+                return rows
+            if not isinstance(rows, Skipped):
+                result.compared[step.pair] = rows
+        return result

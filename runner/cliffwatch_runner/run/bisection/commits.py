@@ -1,0 +1,145 @@
+"""Commits of a repository that is bisected: what lies between two of them, and who made one. Nothing is checked out."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.stats.history.culprits.graph import Graph
+from cliffwatch_runner import process
+from cliffwatch_runner.source.git import git
+
+MOST_COMMITS = 60_000
+"""Of a history that is read: about four releases of linux."""
+
+_BESIDES = ("include/", "Documentation/", "tools/testing/", "MAINTAINERS")
+"""Where changes of any subsystem also go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What lies between two commits. `between` are those that bad has and good has not, newest first; the graph goes as far back as
+    their branches.
+    """
+
+    graph: Graph
+    good: str
+    bad: str
+    between: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFacts:
+    """A commit as a report names it. `subsystem` is the folder that most of what it changed lies in."""
+
+    commit: str
+    author: str
+    date: str
+    subject: str
+    subsystem: str
+    paths: tuple[str, ...]
+
+
+def read_history(repository: Path, good: str, bad: str) -> History | Failure:
+    """The commits between two revisions of a repository; a failure where good is not in bad's history."""
+    ends = _ends(repository, good, bad)
+    if isinstance(ends, Failure):
+        return ends
+    first, last = ends
+    between = _listed(repository, [last, f"^{first}"])
+    if isinstance(between, Failure):
+        return between
+    edge = {parent for parents in between.values() for parent in parents} - between.keys()
+    whole = _listed(repository, [last, *_below(repository, sorted(edge | {first}))])
+    if isinstance(whole, Failure):
+        return whole
+    return History(graph=Graph(whole), good=first, bad=last, between=tuple(between))
+
+
+def _ends(repository: Path, good: str, bad: str) -> tuple[str, str] | Failure:
+    """The commits that the two names mean, where they can be bisected."""
+    first, last = _commit(repository, good), _commit(repository, bad)
+    if isinstance(first, Failure):
+        return first
+    if isinstance(last, Failure):
+        return last
+    if first == last:
+        return wrong_usage(f"{good} and {bad} are the same commit", "name a good commit before the bad one")
+    if not _git(["merge-base", "--is-ancestor", first, last], repository=repository).ok:
+        return wrong_usage(f"{good} is not in the history of {bad}", _other_end(repository, first, last, bad))
+    return first, last
+
+
+def _git(words: Sequence[str], *, repository: Path) -> process.Finished:
+    """Reads a repository in place: of a partial clone nothing is fetched, for a remote's settings name programs."""
+    return git(words, cwd=repository, env={"GIT_NO_LAZY_FETCH": "1"})
+
+
+def _commit(repository: Path, name: str) -> str | Failure:
+    asked = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], repository=repository)
+    if asked.ok:
+        return asked.output.strip()
+    return wrong_usage(f"{repository} has no revision '{name}'", "fetch it into that repository, or check the spelling")
+
+
+def _other_end(repository: Path, good: str, bad: str, name: str) -> str:
+    base = _git(["merge-base", good, bad], repository=repository)
+    if not base.ok:
+        return "name a good commit before it; of a shallow clone fetch the rest: git fetch --unshallow"
+    return f"try --good {base.output.strip()[:12]}, where their histories meet, or a commit that was merged into {name}"
+
+
+def _listed(repository: Path, revisions: Sequence[str]) -> dict[str, tuple[str, ...]] | Failure:
+    """The parents of each commit, newest first."""
+    count = _git(["rev-list", "--count", *revisions, "--"], repository=repository)
+    if count.ok and int(count.output) > MOST_COMMITS:
+        return wrong_usage(
+            f"there are {counted(int(count.output), 'commit')} to look through, and at most {MOST_COMMITS:,} are",
+            "name a good commit that is nearer to the bad one, such as the last release",
+        )
+    listed = _git(["rev-list", "--parents", "--topo-order", *revisions, "--"], repository=repository)
+    if not listed.ok:
+        return Failure(
+            whose="host",
+            message=f"the history of {repository} cannot be read",
+            next_step="see `git fsck`; of a partial clone, fetch the commits first",
+            evidence=listed.output[-2000:],
+        )
+    rows = [line.split() for line in listed.output.splitlines()]
+    return {row[0]: tuple(row[1:]) for row in rows}
+
+
+def _below(repository: Path, edge: Sequence[str]) -> list[str]:
+    """What all branches of the range have in common, excluded with its history but for itself."""
+    base = _git(["merge-base", "--octopus", *edge], repository=repository)
+    return [f"{base.output.strip()}^@"] if base.ok and base.output.strip() else []
+
+
+def describe_commit(repository: Path, commit: str) -> CommitFacts:
+    """Who made a commit and what it changed; of a merge, what it changed itself."""
+    shown = _git(
+        ["show", "-s", "--no-show-signature", "--format=%an <%ae>%n%aI%n%s", commit], repository=repository
+    ).output
+    author, date, subject = (shown.split("\n", 2) + [""] * 3)[:3]
+    changed = _git(
+        ["diff-tree", "--root", "-r", "-z", "--cc", "--name-only", "--no-commit-id", "--no-ext-diff", commit],
+        repository=repository,
+    )
+    paths = tuple(path for path in changed.output.split("\0") if path) if changed.ok else ()
+    return CommitFacts(
+        commit=commit,
+        author=author.strip()[:200],
+        date=date.strip()[:64],
+        subject=subject.strip()[:200],
+        subsystem=subsystem(paths),
+        paths=paths[:100],
+    )
+
+
+def subsystem(paths: Sequence[str]) -> str:
+    """The folder, two deep, that has most of the files, where one lies outside headers, documents and tests; empty of no file."""
+    own = [path for path in paths if not path.startswith(_BESIDES)] or list(paths)
+    folders = Counter("/".join(path.split("/")[:-1][:2]) or path for path in own)
+    return min(folders, key=lambda folder: (-folders[folder], folder), default="")

@@ -1,0 +1,143 @@
+"""Compares pairs of commits: each is measured once, into the bisection's folder, and read from there ever after."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cliffwatch.comparing.compare_run import Sides, sides_of_run
+from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.samples import Arm
+from cliffwatch.stats.history.culprits.question import Pair
+from cliffwatch.stats.stages import Stages
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.run.bisection.record import BisectionRecord
+from cliffwatch_runner.run.bisection.step import compared_rows
+from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.run import run as carry_out
+
+Rows = tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A commit that cannot be measured, and why."""
+
+    commit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """The bisection cannot go on here; without any failure it was interrupted."""
+
+    failures: tuple[Failure, ...] = ()
+
+
+class Pairs(Protocol):
+    """Compares a head with a base by the primary rows of the cases."""
+
+    def compare(self, pair: Pair) -> Rows | Skipped | Halted: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PairRuns:
+    """The runs of a bisection: `request` is that of each, but for its commits. Benches are those of `good`."""
+
+    request: RunRequest
+    good: str
+    record: BisectionRecord
+    progress: Progress
+    stop: threading.Event
+
+    def run(self, pair: Pair, boots: int | Stages | None) -> Run | Skipped | Halted:
+        """The run of a pair: from the folder where it is complete, else measured now."""
+        folder = self.record.folder / "runs" / f"{pair.base[:12]}-{pair.head[:12]}-{self.request.mode}"
+        done = read_run(folder) if (folder / "run.json").exists() else None
+        if isinstance(done, Run) and done.record.status == "complete":
+            return self._unless_failed(done, pair)
+        skipped = next((each for each in pair if each in self.record.skipped), None)
+        if skipped is not None:
+            return Skipped(skipped, self.record.skipped[skipped])
+        wanted = replace(self.request, base=pair.base, head=pair.head, bench_from=self.good, boots=boots, out=folder)
+        try:
+            ended = carry_out(wanted, self.progress, self.stop, needed="head")
+        except Stopped:
+            return Halted()
+        if isinstance(ended, tuple):
+            return self._failed(pair, ended)
+        if ended.interrupted:
+            return Halted()
+        run = read_run(ended.folder)
+        return Halted((run,)) if isinstance(run, Failure) else self._unless_failed(run, pair)
+
+    def _unless_failed(self, run: Run, pair: Pair) -> Run | Skipped | Halted:
+        base, head = run.arms["base"], run.arms["head"]
+        if base.failure is not None and pair.base == self.good:
+            return Halted((_unfit_end("good", base.failure),))
+        failed = next(
+            ((commit, arm.failure) for commit, arm in zip(pair, (base, head), strict=True) if arm.failure), None
+        )
+        return run if failed is None else Skipped(failed[0], str(failed[1]))
+
+    def _failed(self, pair: Pair, failures: tuple[Failure, ...]) -> Skipped | Halted:
+        """A kernel's fault is the head's, as git skips what does not build; anything else would be so of every commit."""
+        if any(failure.whose != "kernel" for failure in failures):
+            return Halted(failures)
+        self.record.skip(pair.head, failures[0].message)
+        return Skipped(pair.head, failures[0].message)
+
+
+class CountedPairs:
+    """Of values that repeat: each commit is measured once, beside the good one, and compared with any other that was."""
+
+    def __init__(self, runs: PairRuns) -> None:
+        self._runs = runs
+        self._measured: dict[str, Run] = {}
+
+    def compare(self, pair: Pair) -> Rows | Skipped | Halted:
+        good = self._runs.good
+        for commit in pair:
+            if commit == good or commit in self._measured:
+                continue
+            run = self._runs.run(Pair(good, commit), self._runs.request.boots)
+            if not isinstance(run, Run):
+                return run
+            self._measured[commit] = run
+        if pair.base == good:
+            return _rows(sides_of_run(self._measured[pair.head]))
+        head = self._measured[pair.head].arms["head"] if pair.head != good else self._any_good()
+        sides = Sides(base=self._measured[pair.base].arms["head"], head=head, notable=self._runs.request.notable)
+        return _rows(sides)
+
+    def _any_good(self) -> Arm:
+        return next(iter(self._measured.values())).arms["base"]
+
+
+class TimedPairs:
+    """Of values with noise: a pair is compared by boots of one plan. `boots` per kernel are those of every pair but the two ends."""
+
+    def __init__(self, runs: PairRuns, boots: Mapping[Pair, int | Stages | None]) -> None:
+        self._runs = runs
+        self._boots = dict(boots)
+        self.per_step: int | None = None
+
+    def compare(self, pair: Pair) -> Rows | Skipped | Halted:
+        run = self._runs.run(pair, self._boots.get(pair, self.per_step))
+        return _rows(sides_of_run(run)) if isinstance(run, Run) else run
+
+
+def _rows(sides: Sides) -> Rows | Halted:
+    rows = compared_rows(sides)
+    return Halted((rows,)) if isinstance(rows, Failure) else rows
+
+
+def _unfit_end(name: str, reason: str) -> Failure:
+    return Failure(
+        whose="kernel",
+        message=f"the {name} commit cannot be measured: {reason}",
+        next_step=f"name another {name} commit, one that builds and boots",
+    )

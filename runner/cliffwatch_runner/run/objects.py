@@ -1,0 +1,116 @@
+"""veristat and the objects of the tree's selftests, for the suites of a run that verify them: those of each arm's own revision."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.programs.objects import ARCHIVE, UNBUILT, VERISTAT, TreeObjects, build_objects
+from cliffwatch_runner.build.programs.program import SuiteProgram
+from cliffwatch_runner.plan.objects import objects_of_tree
+from cliffwatch_runner.plan.subjects import Subject
+from cliffwatch_runner.results.record import BuiltArm
+from cliffwatch_runner.run.build_order import BuildOrder
+from cliffwatch_runner.source.revision import Revision
+
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltObjects:
+    """For each arm the programs of its suites, with veristat and objects beside those that verify them. `unbuilt` has the objects that no arm
+    has, with the reason; `lacking` the suites that are left out for want of veristat.
+    """
+
+    of_arms: Mapping[str, tuple[SuiteProgram, ...]]
+    unbuilt: Mapping[str, str] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def add_objects(
+    programs: Mapping[str, tuple[SuiteProgram, ...]], arms: Mapping[str, BuiltArm], order: BuildOrder
+) -> BuiltObjects | tuple[Failure, ...]:
+    """Builds them for each arm that has a kernel; those of an arm where they do not build come from another one. Raises Stopped, OSError."""
+    suites = {each.name for each in order.resolved.suites if each.program is not None and each.program.objects}
+    needing = {program.suite for of_arm in programs.values() for program in of_arm} & suites
+    if not needing:
+        return BuiltObjects(of_arms=programs)
+    built: dict[str, TreeObjects] = {}
+    failures: dict[str, Failure] = {}
+    for name, arm in arms.items():
+        if not isinstance(arm.kernel, Kernel):
+            continue
+        objects = _of_arm(arm.subject, arm.kernel, order)
+        if isinstance(objects, Failure) and objects.whose != "kernel":
+            return (objects,)
+        if isinstance(objects, Failure):
+            failures[name] = objects
+        else:
+            built[name] = objects
+    if not built:
+        if needing <= order.resolved.may_lack:
+            reason = next(iter(failures.values())).message
+            return BuiltObjects(of_arms=programs, lacking=dict.fromkeys(needing, reason))
+        return tuple(failures.values())
+    other, stand_in = next(iter(built.items()))
+    return BuiltObjects(
+        of_arms={
+            name: tuple(_beside(each, built.get(name, stand_in)) if each.suite in needing else each for each in of_arm)
+            for name, of_arm in programs.items()
+        },
+        unbuilt=_nowhere(built),
+        notes=(
+            *(f"objects are of {other}, as veristat of {name} does not build" for name in failures),
+            *_unbuilt_notes(built),
+        ),
+    )
+
+
+def _of_arm(arm: Subject, kernel: Kernel, order: BuildOrder) -> TreeObjects | Failure:
+    resolved = order.resolved
+    revision = _revision(arm, order)
+    named = resolved.objects & set(objects_of_tree(resolved.tree, [revision]))
+    order.progress.begin("build objects", f"of {arm.arm}")
+    objects = build_objects(
+        resolved.tree,
+        revision,
+        kernel,
+        named,
+        toolchain=order.tools.of_arms[arm.arm].toolchain if revision == arm.revision else order.tools.toolchain,
+        settings=order.settings,
+    )
+    if isinstance(objects, Failure):
+        order.progress.end(f"of {arm.arm}: {objects.message}")
+    else:
+        how = "were there" if objects.was_there else "built"
+        order.progress.end(f"of {arm.arm} {how}: {len(objects.built)} of {counted(len(named), 'object')}")
+    return objects
+
+
+def _revision(arm: Subject, order: BuildOrder) -> Revision:
+    """An arm's own selftests, unless those of one revision were asked for; a prebuilt kernel brings none."""
+    resolved = order.resolved
+    return resolved.bench if resolved.one_bench or arm.revision is None else arm.revision
+
+
+def _beside(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram:
+    """A suite's program with what it verifies. Its source's digest leaves the tree's objects out: these may differ on purpose."""
+    digest = hashlib.sha256(f"{program.digest}\0{objects.digest}".encode()).hexdigest()[:32]
+    files = {VERISTAT: objects.veristat, ARCHIVE: objects.archive, UNBUILT: objects.reasons}
+    return replace(program, digest=digest, files={**program.files, **files})
+
+
+def _nowhere(built: Mapping[str, TreeObjects]) -> dict[str, str]:
+    there = {name for objects in built.values() for name in objects.built}
+    return {name: reason for objects in built.values() for name, reason in objects.unbuilt.items() if name not in there}
+
+
+def _unbuilt_notes(built: Mapping[str, TreeObjects]) -> Iterator[str]:
+    for name, objects in built.items():
+        if objects.unbuilt:
+            shown = ", ".join(list(objects.unbuilt)[:_MOST_NAMED])
+            more = f" and {len(objects.unbuilt) - _MOST_NAMED} more" if len(objects.unbuilt) > _MOST_NAMED else ""
+            yield f"{counted(len(objects.unbuilt), 'object')} of {name} not built: {shown}{more}"

@@ -1,0 +1,40 @@
+"""Revisions of a Go library's repository as folders. Whose commits they are is not asked: nothing of them is run or followed here."""
+
+from pathlib import Path
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch_runner.source.access import TreeAccess
+from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.tree import Tree, is_url, open_mirror
+
+
+def open_library(spec: str, home: Path, access: TreeAccess) -> Tree | Failure:
+    """The repository that a path or URL names, with a mirror of its own below `home`: kernels' objects lie elsewhere."""
+    if not is_url(spec):
+        top = git(["rev-parse", "--absolute-git-dir"], cwd=Path(spec)) if Path(spec).is_dir() else None
+        if access != "own" or top is None or not top.ok:
+            return wrong_usage(
+                f"there is no repository '{spec[:200]}'", "name a git repository of the library, or its URL"
+            )
+        spec = top.output.strip()
+    mirror = open_mirror(home / "library.git")
+    return Tree(spec=spec, kind="url" if is_url(spec) else "repository", location=spec, mirror=mirror, access=access)
+
+
+def check_out_library(library: Tree, commit: str, folder: Path) -> Failure | None:
+    """Makes `folder` hold a commit, given by its whole hash. A symbolic link becomes a file with the link's text, so that none leads to this host's."""
+    fetched = library.fetch(commit)
+    if isinstance(fetched, Failure):
+        return fetched
+    folder.mkdir(parents=True)
+    env = {"GIT_INDEX_FILE": f"{folder}.index", "GIT_WORK_TREE": str(folder)}
+    words = ["-c", "core.symlinks=false", "read-tree", "--reset", "-u", commit]
+    done = git(words, git_dir=library.mirror, cwd=folder, env=env)
+    if done.ok:
+        return None
+    return Failure(
+        whose="host",
+        message=f"the library's revision {commit[:12]} cannot be checked out",
+        next_step="look at the free space of the disk of temporary files",
+        evidence=done.output[-2000:],
+    )

@@ -1,0 +1,1 @@
+"""Regression reports, news of them, and who gets these."""

@@ -1,0 +1,118 @@
+"""`cliffwatch follow`: which branches a service watches, on the service's own database."""
+
+from pathlib import Path
+from typing import cast, get_args
+
+import rich_click as click
+from rich.table import Table
+
+from cliffwatch.catalogue.discovery import ALL
+from cliffwatch.catalogue.suite import PROFILES
+from cliffwatch.command import terminal
+from cliffwatch.counting import counted
+from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
+from cliffwatch_service.history.backlog import backfill as measure_range
+from cliffwatch_service.history.follow import follow_branch, unfollow
+from cliffwatch_service.history.presets import PRESETS, Preset, entries_of
+from cliffwatch_service.jobs.trees_allowed import refuse_address
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.store import background, follows
+from cliffwatch_service.store.follows import Policy
+
+_NUMBER = click.argument("number", type=click.IntRange(1, 2**31 - 1))
+
+
+@click.group()
+def follow() -> None:
+    """Follow branches: measure what is pushed to them, find steps, name culprits."""
+
+
+def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    targets = []
+    for text in texts:
+        platform, colon, mode = text.rpartition(":")
+        if not colon or mode not in ("walltime", "icount"):
+            raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
+        targets.append((platform, mode))
+    return targets
+
+
+@follow.command()
+@click.argument("tree")
+@click.option("--branch", help="Branch of the tree; a preset has one.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    callback=_targets,
+    help="PLATFORM:MODE; may be repeated. Default: emulated-x86-64:icount.",
+)
+@click.option("--suite", "suites", multiple=True, default=(ALL,), show_default=True, help="Suite; may be repeated.")
+@click.option("--profile", type=click.Choice(PROFILES), default="standard", show_default=True, help="Profile.")
+@click.option(
+    "--policy",
+    type=click.Choice(get_args(Policy)),
+    help="Default: commit for icount targets, nightly for walltime targets.",
+)
+@data_dir_option
+def add(
+    tree: str,
+    branch: str | None,
+    targets: list[tuple[str, str]],
+    suites: tuple[str, ...],
+    profile: str,
+    policy: str | None,
+    data_dir: Path | None,
+) -> None:
+    """Follow a branch from now on. TREE is the address of a git tree, or a preset: bpf, bpf-next."""
+    preset = PRESETS.get(tree)
+    if preset is None and branch is None:
+        raise click.UsageError(f"name the branch of {tree} with --branch, or a preset: {', '.join(PRESETS)}")
+    where = Preset(tree, branch or "") if preset is None else Preset(preset.tree, branch or preset.branch)
+    now = clock.now()
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        refuse_address(where.tree)
+        for entry in entries_of(where, targets, suites, profile, cast("Policy | None", policy)):
+            number = follow_branch(connection, entry, who=operator(), now=now)
+            background.ask_poll(connection, number)
+            on = ", ".join(":".join(target) for target in entry.targets)
+            click.echo(f"{number}: {where.tree} {where.branch}, {entry.policy}, on {on}")
+
+
+@follow.command(name="list")
+@data_dir_option
+def list_(data_dir: Path | None) -> None:
+    """List followed branches, and what is in the way."""
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        rows = follows.list_follows(connection)
+    table = Table("number", "branch", "policy", "targets", "suites", "newest", "backlog", "problem", box=None)
+    for row in rows:
+        targets = " ".join(":".join(target) for target in row.targets)
+        backlog = counted(row.backlog, "commit") if row.backlog else "-"
+        newest = (row.requested_commit or "-")[:12]
+        name = f"{row.tree} {row.branch}"
+        table.add_row(str(row.id), name, row.policy, targets, " ".join(row.suites), newest, backlog, row.problem or "-")
+    terminal.console().print(table)
+
+
+@follow.command()
+@_NUMBER
+@data_dir_option
+def remove(number: int, data_dir: Path | None) -> None:
+    """Follow a branch no longer. What was measured stays."""
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        unfollow(connection, number, who=operator(), now=clock.now())
+    click.echo(f"{number} is no longer followed")
+
+
+@follow.command()
+@_NUMBER
+@click.option("--base", required=True, help="First-parent commit of the branch, before the range.")
+@click.option("--head", required=True, help="Last first-parent commit of the range.")
+@data_dir_option
+def backfill(number: int, base: str, head: str, data_dir: Path | None) -> None:
+    """Measure every commit of a range of a followed branch, coarse first."""
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        commits = measure_range(connection, number, base, head, who=operator(), now=clock.now())
+        background.ask_poll(connection, number)
+    click.echo(f"{counted(commits, 'commit')} will be measured")

@@ -1,0 +1,89 @@
+"""News of a regression report as an issue of a repository: one issue a report, later news as its comments."""
+
+from typing import Any
+
+from cliffwatch_service.github.calling import GitHubProblem, Installed, Reply
+from cliffwatch_service.github.parts import GitHubParts
+from cliffwatch_service.history.news.sending import NotSent, Sent
+from cliffwatch_service.history.news.wording import NewsWhole, issue_text, issue_title
+from cliffwatch_service.runtime.destinations import allows_repository
+from cliffwatch_service.store.github import installations
+from cliffwatch_service.store.history.news.outbox import NewsRow
+
+_OPEN_AGAIN = ("reopened",)
+_ENDS = ("fixed", "closed")
+
+
+def send_issue(
+    parts: GitHubParts, name: str, whole: NewsWhole, *, first: NewsRow, thread: str | None
+) -> Sent | NotSent:
+    """Opens the issue of a report in a repository (OWNER/NAME), or comments there; what was posted already is not posted again,
+    whether we heard of it or not. Where it goes is checked here, whoever asks.
+    """
+    if not allows_repository(parts.settings.news_repositories, name):
+        return NotSent(reason="the settings do not allow this repository (CLIFFWATCH_NEWS_REPOSITORIES)", for_good=True)
+    with parts.transaction() as connection:
+        repository = installations.repository_named(connection, name)
+    if repository is None or not repository.allowed or repository.installation_state != "active":
+        return NotSent(reason=f"the App is not installed on {name}: `cliffwatch github status` shows where it is")
+    installed = parts.github.installed(repository.installation_id)
+    mark = f"<!-- cliffwatch news {whole.news.digest} -->"
+    if thread is None:
+        return _opened(parts, installed, repository.name, whole, first, mark)
+    return _continued(installed, repository.name, int(thread), whole, mark)
+
+
+def _opened(
+    parts: GitHubParts, installed: Installed, name: str, whole: NewsWhole, first: NewsRow, mark: str
+) -> Sent | NotSent:
+    identity = parts.files.identity()
+    ours = installed.every(f"/repos/{name}/issues?state=all&creator={'' if identity is None else identity.login}")
+    if isinstance(ours, GitHubProblem):
+        return _not_sent(ours)
+    number = _with_mark(ours, mark, "number")
+    if number is None:
+        made = installed.post(
+            f"/repos/{name}/issues", {"title": issue_title(first), "body": f"{issue_text(whole)}\n{mark}"}
+        )
+        if isinstance(made, GitHubProblem):
+            return _not_sent(made)
+        number = made.body.get("number")
+    if not isinstance(number, int):
+        return NotSent(reason="GitHub's answer holds no number of an issue")
+    return _in_state(installed, name, number, whole)
+
+
+def _continued(installed: Installed, name: str, number: int, whole: NewsWhole, mark: str) -> Sent | NotSent:
+    comments = installed.every(f"/repos/{name}/issues/{number:d}/comments?per_page=100")
+    if isinstance(comments, GitHubProblem):
+        return _not_sent(comments)
+    if _with_mark(comments, mark, "id") is None:
+        made = installed.post(f"/repos/{name}/issues/{number:d}/comments", {"body": f"{issue_text(whole)}\n{mark}"})
+        if isinstance(made, GitHubProblem):
+            return _not_sent(made)
+    return _in_state(installed, name, number, whole)
+
+
+def _in_state(installed: Installed, name: str, number: int, whole: NewsWhole) -> Sent | NotSent:
+    """The issue is closed and open as the report is."""
+    changed: Reply | None = None
+    if whole.news.kind in _ENDS:
+        reason = "completed" if whole.news.state == "fixed" else "not_planned"
+        changed = installed.patch(f"/repos/{name}/issues/{number:d}", {"state": "closed", "state_reason": reason})
+    elif whole.news.kind in _OPEN_AGAIN:
+        changed = installed.patch(f"/repos/{name}/issues/{number:d}", {"state": "open"})
+    return _not_sent(changed) if isinstance(changed, GitHubProblem) else Sent(thread=str(number))
+
+
+def _with_mark(items: list[Any], mark: str, member: str) -> object:
+    for each in items:
+        if isinstance(each, dict) and mark in str(each.get("body")):
+            return each.get(member)
+    return None
+
+
+def _not_sent(problem: GitHubProblem) -> NotSent:
+    reason = f"GitHub ({problem.status}): {problem.message}"
+    if problem.kind == "forbidden":
+        reason += "; the App needs the permission Issues: read and write"
+    return NotSent(reason=reason, wait=problem.wait, for_good=problem.kind == "wrong")

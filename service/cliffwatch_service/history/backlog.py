@@ -1,0 +1,94 @@
+"""The backlog of a followed branch: what is too much to be measured at once, the newest and coarsest first, then the halves between."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+
+from cliffwatch.counting import counted
+from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import follows, tokens, trees
+from cliffwatch_service.store.follows import FollowRow
+from cliffwatch_service.store.history import backlog
+from cliffwatch_service.store.history.backlog import BacklogRow, NewRange
+
+MOST_WAITING = 50
+"""Jobs of a followed branch that are queued or under way while its backlog is worked off."""
+
+
+class Range(NamedTuple):
+    """Two revisions of a branch to compare."""
+
+    base: str
+    head: str
+
+
+def put_off(connection: Connection[Any], follow_id: int, base: str, head: str, commits: int, now: datetime) -> bool:
+    """Measures a range of the branch later, down to every commit of it; whether it was not there yet."""
+    whole = NewRange(base_commit=base, head_commit=head, commits=commits, measured=True)
+    return backlog.keep_range(connection, follow_id, whole, now)
+
+
+def take_from_backlog(connection: Connection[Any], row: FollowRow, token_id: int, now: datetime) -> list[Range]:
+    """What of the backlog is due now: as much as fits beside what is queued or under way."""
+    room = MOST_WAITING - backlog.waiting_jobs(connection, row.id, token_id)
+    due: list[Range] = []
+    while len(due) * len(row.targets) < room:
+        entry = backlog.longest_range(connection, row.id)
+        if entry is None:
+            break
+        backlog.remove_range(connection, entry.id)
+        if entry.base_ordinal is None or entry.head_ordinal is None:
+            _give_up(connection, row, entry, now)
+            continue
+        if entry.measured:
+            due.append(Range(entry.base_commit, entry.head_commit))
+        for half in _halves(connection, row.branch_id, entry):
+            backlog.keep_range(connection, row.id, half, now)
+    return due
+
+
+def _give_up(connection: Connection[Any], row: FollowRow, entry: BacklogRow, now: datetime) -> None:
+    """A forced push took the range off the branch."""
+    detail = {"base": entry.base_commit, "head": entry.head_commit, "why": "no longer on the branch"}
+    tokens.write_audit(connection, who="follow", action="leave out", what=str(row.id), detail=detail, now=now)
+
+
+def _halves(connection: Connection[Any], branch_id: int, entry: BacklogRow) -> Iterator[NewRange]:
+    """Both halves of a range. Of the newer one that is longer than a commit only the parts are compared: its ends were measured already."""
+    if entry.commits < 2 or entry.base_ordinal is None or entry.head_ordinal is None:
+        return
+    place = (entry.base_ordinal + entry.head_ordinal) // 2
+    middle = trees.commit_at(connection, branch_id, place)
+    newer, older = entry.head_ordinal - place, place - entry.base_ordinal
+    yield NewRange(base_commit=middle, head_commit=entry.head_commit, commits=newer, measured=newer == 1)
+    yield NewRange(base_commit=entry.base_commit, head_commit=middle, commits=older, measured=True)
+
+
+def backfill(connection: Connection[Any], follow_id: int, base: str, head: str, *, who: str, now: datetime) -> int:
+    """Measures every commit of a range of a followed branch later; how many commits. Raises Refusal."""
+    row = follows.follow_row(connection, follow_id)
+    if row is None:
+        raise not_found("followed branch", str(follow_id))
+    (older, first), (newer, last) = (_place(connection, row, name) for name in (base, head))
+    if first >= last:
+        raise Refusal(422, "no range", f"{base} is not before {head} on {row.branch}: name the older revision first")
+    put_off(connection, follow_id, older, newer, last - first, now)
+    detail = {"base": older, "head": newer, "commits": counted(last - first, "commit")}
+    tokens.write_audit(connection, who=who, action="backfill", what=str(follow_id), detail=detail, now=now)
+    return last - first
+
+
+def _place(connection: Connection[Any], row: FollowRow, name: str) -> tuple[str, int]:
+    """A revision's commit and its place on the branch. Raises Refusal."""
+    commit = revision_named(connection, name).commit
+    place = trees.ordinal_of(connection, row.branch_id, commit)
+    if place is None:
+        raise Refusal(
+            422,
+            "not on the branch",
+            f"{name} is not among the first-parent commits of {row.branch} that the service knows: name one of these",
+        )
+    return commit, place

@@ -1,0 +1,133 @@
+"""Takes what a bisection ended with: changes of the revisions that it named, under the reports of these."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.counting import counted
+from cliffwatch.stats.history.culprits.graph import Graph
+from cliffwatch.stats.history.culprits.question import Found, Pair, Step
+from cliffwatch_service.history.changes import change_digest, report_between
+from cliffwatch_service.history.judging import Judge
+from cliffwatch_service.store import trees
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history.bisections import BisectionRow
+from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind, WideChangeRow
+
+
+def take_culprits(
+    connection: Connection[Any],
+    row: BisectionRow,
+    changes: Sequence[WideChangeRow],
+    ends: Sequence[tuple[Judge, Found]],
+    graph: Graph,
+    now: datetime,
+) -> str | None:
+    """Replaces the changes of a range by those of the commits in it that made them. Answers what stays open, if anything."""
+    whole = Pair(row.base, row.head)
+    wide = {each.series: each for each in changes}
+    steps = [(judge, step) for judge, found in ends for step in found.steps if step.pair != whole and step.row in wide]
+    narrowed = {step.row for _, step in steps}
+    gone = [each for series, each in wide.items() if series in narrowed]
+    stored_changes.supersede_changes(connection, [each.id for each in gone])
+    facts = list(_facts(connection, wide, steps))
+    shown = stored_changes.in_state(connection, [each.digest for each in facts], "confirmed")
+    stored_changes.keep_changes(connection, [each for each in facts if each.digest not in shown], now)
+    stored_changes.set_bisection(connection, [each.digest for each in facts], row.id)
+    _keep_landings(connection, graph.line(row.base, row.head), graph, {step.pair.head for _, step in steps})
+    left = [each.digest for series, each in wide.items() if series not in narrowed]
+    stored_changes.set_bisection(connection, left, row.id)
+    _keep_reports(connection, facts, gone, now)
+    return _unclear(ends)
+
+
+def _keep_landings(connection: Connection[Any], line: Sequence[str], graph: Graph, culprits: set[str]) -> None:
+    """Of what merges brought in: which of them."""
+    for commit in sorted(culprits - set(line)):
+        landed = next((each for each in line if commit in graph.ancestors(each)), None)
+        if landed is not None:
+            ids = [trees.keep_revision(connection, trees.RevisionFacts(commit=each)) for each in (commit, landed)]
+            stored_changes.set_landed(connection, *ids)
+
+
+def _facts(
+    connection: Connection[Any], wide: dict[str, WideChangeRow], steps: Sequence[tuple[Judge, Step]]
+) -> Iterator[ChangeFacts]:
+    seen: set[str] = set()
+    for judge, step in steps:
+        base, head = (trees.keep_revision(connection, trees.RevisionFacts(commit=commit)) for commit in step.pair)
+        was = wide[step.row]
+        digest = change_digest(was.series_id, base, head)
+        if digest in seen:
+            continue
+        seen.add(digest)
+        size, low, high = _size(judge, step, was)
+        yield ChangeFacts(
+            digest=digest,
+            series_id=was.series_id,
+            base_revision_id=base,
+            head_revision_id=head,
+            state="confirmed",
+            kind=_kind(was, step),
+            size=size,
+            ci_low=low,
+            ci_high=high,
+            comparison_id=None,
+            report_id=None,
+        )
+
+
+def _kind(was: WideChangeRow, step: Step) -> ChangeKind:
+    return "changed" if was.kind == "changed" else step.way
+
+
+def _size(judge: Judge, step: Step, was: WideChangeRow) -> tuple[float, float | None, float | None]:
+    """The change at the culprit with its bounds as far as they were measured; that of the whole range where they were not."""
+    row = judge.measured.get(step.pair, {}).get(step.row)
+    if step.own is None and row is not None and row.change is not None:
+        return row.change, row.ci_low, row.ci_high
+    judged = judge.judged(step.pair)
+    values = None if judged is None else judged.row(step.row)
+    if values is None or not values.base:
+        return was.size, was.ci_low, was.ci_high
+    return (values.difference if step.own is None else step.own) / values.base, None, None
+
+
+def _keep_reports(
+    connection: Connection[Any],
+    facts: Sequence[ChangeFacts],
+    gone: Sequence[WideChangeRow],
+    now: datetime,
+) -> None:
+    """A report for each culprit that made something worse. The report of the range becomes that of the first culprit, unless there is one."""
+    left = sorted({each.report_id for each in gone if each.report_id is not None})
+    empty = [report for report in left if not reports.has_changes(connection, report)]
+    worse = dict.fromkeys((each.base_revision_id, each.head_revision_id) for each in facts if each.kind == "regression")
+    first: int | None = None
+    for base, head in worse:
+        report = reports.report_of_range(connection, base, head)
+        if report is None and empty:
+            report = empty.pop(0)
+            reports.narrow_report(connection, report, base, head, now)
+        elif report is None:
+            report = report_between(connection, base, head, now)
+        first = first or report
+        stored_changes.gather_changes(connection, base, head, report)
+    for base, head in {(each.base_revision_id, each.head_revision_id) for each in facts} - worse.keys():
+        known = reports.report_of_range(connection, base, head)
+        if known is not None:
+            stored_changes.gather_changes(connection, base, head, known)
+    for report in empty:
+        if first is not None:
+            reports.merge_report(connection, report, first, now)
+
+
+def _unclear(ends: Sequence[tuple[Judge, Found]]) -> str | None:
+    several = max((len(step.commits) for _, found in ends for step in found.steps), default=1)
+    cut = sum(len(found.cut) for _, found in ends)
+    if several > 1:
+        return f"one of {counted(several, 'commit')}: those between could not be measured, or have the same neighbours"
+    return f"{counted(cut, 'series', 'series')} stepped too often to be searched to the end" if cut else None

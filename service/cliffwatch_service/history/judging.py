@@ -1,0 +1,100 @@
+"""What comparisons say to a bisection: how each row of a pair of revisions goes, and how many boots the next pair needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+from cliffwatch.comparing.comparison import CHANGES, DECIDED, TROUBLED
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.stats.history.culprits.boots import boots_per_step, steps_of
+from cliffwatch.stats.history.culprits.question import Judged, Pair, RowStep, Way
+
+ERROR = 0.01
+"""The probability, at most, that noise leads a bisection astray: of all its comparisons together."""
+
+Rows = Mapping[str, ComparisonRow]
+"""The rows of a comparison by the digest of their series."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `series` are the rows that are searched, all of them
+    exact or none. `sizes` are their changes over the whole range, as fractions: a noisy row counts as changed from half of that on.
+    """
+
+    exact: bool
+    sizes: Mapping[str, float]
+    measured: Mapping[Pair, Rows]
+    skipped: frozenset[Pair] = field(default_factory=frozenset)
+
+    def judged(self, pair: Pair) -> Judged | None:
+        """What came of a pair; None where it has to be measured. Of counted values any two revisions that were measured are a pair."""
+        if pair in self.skipped:
+            return Judged()
+        rows = self.measured.get(pair)
+        if rows is not None:
+            return Judged({series: self._step(series, rows[series]) for series in self.sizes if series in rows})
+        return self._from_values(pair) if self.exact else None
+
+    def _step(self, series: str, row: ComparisonRow) -> RowStep:
+        if row.base is None or row.head is None or row.change is None or row.verdict in TROUBLED:
+            return RowStep("open")
+        return RowStep(self._way(series, row), row.base, row.head, row.threshold * abs(row.base))
+
+    def _way(self, series: str, row: ComparisonRow) -> Way:
+        assert row.change is not None
+        if self.exact:
+            if row.verdict not in DECIDED:
+                return "open"
+            return direction(row, row.change) if row.verdict in CHANGES else "none"
+        size = self.sizes[series]
+        return direction(row, row.change) if row.change / size >= 0.5 else "none"
+
+    def _from_values(self, pair: Pair) -> Judged | None:
+        before, after = self._values(pair.base), self._values(pair.head)
+        if not before or not after:
+            return None
+        return Judged({series: _between(*before[series], after[series][1]) for series in before.keys() & after.keys()})
+
+    def _values(self, commit: str) -> dict[str, tuple[ComparisonRow, float]]:
+        """What the series read at a revision, with a row that says which way is better."""
+        read: dict[str, tuple[ComparisonRow, float]] = {}
+        for pair, rows in self.measured.items():
+            for series in self.sizes:
+                row = rows.get(series)
+                if row is None or row.verdict in TROUBLED:
+                    continue
+                value = row.base if commit == pair.base else row.head if commit == pair.head else None
+                if value is not None:
+                    read.setdefault(series, (row, value))
+        return read
+
+
+def _between(row: ComparisonRow, before: float, after: float) -> RowStep:
+    change = after / before - 1 if before else 0.0
+    way: Way = direction(row, change) if abs(change) >= row.threshold else "none"
+    return RowStep(way, before, after, row.threshold * abs(before))
+
+
+def direction(row: ComparisonRow, change: float) -> Way:
+    """Where nobody said which way is better, more is called a regression: the search only tells ways apart."""
+    worse = change < 0 if row.better == "higher" else change > 0
+    return "regression" if worse else "improvement"
+
+
+def boots_of(ends: Sequence[ComparisonRow], exact: bool, commits: int) -> str:
+    """What the next comparison is asked for: boots for which noise misleads the whole search at most with probability `ERROR`."""
+    if exact:
+        return "auto"
+    needed = [
+        boots_per_step(row.change, _spread(row), ERROR, steps_of(commits)) for row in ends if row.change is not None
+    ]
+    return str(max(needed, default=boots_per_step(0, 0, ERROR, 1)))
+
+
+def _spread(row: ComparisonRow) -> float:
+    """The standard deviation over boots as a fraction of base, from the interval of the change: half of it is z sqrt(1/n + 1/m) deviations."""
+    if row.ci_low is None or row.ci_high is None or not row.n_base or not row.n_head:
+        return abs(row.change or 0.0)
+    z = NormalDist().inv_cdf(0.5 + (row.interval_level or 0.95) / 2)
+    return float((row.ci_high - row.ci_low) / 2 / z / (1 / row.n_base + 1 / row.n_head) ** 0.5)

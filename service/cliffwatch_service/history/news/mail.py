@@ -1,0 +1,88 @@
+"""Sends mails: the one module that does. To the server of the settings, for addresses that the settings allow."""
+
+import smtplib
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email import policy
+from email.message import EmailMessage
+from email.utils import format_datetime
+
+from cliffwatch.reports.styles import plain
+from cliffwatch_service.history.news.sending import NotSent, Sent
+from cliffwatch_service.runtime.destinations import allows_mail
+from cliffwatch_service.runtime.settings import Settings
+
+_SECONDS = 20.0
+_LONGEST_HEADER = 990
+"""Characters; a Message-ID that is folded is another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A mail: `identity` is the same each time it is tried, `before` the Message-IDs of its thread, the oldest first."""
+
+    to: str
+    subject: str
+    text: str
+    identity: str
+    before: Sequence[str]
+    manage: str
+
+
+def send_mail(settings: Settings, letter: Letter, now: datetime) -> Sent | NotSent:
+    """Its Message-ID is the thread that later mails answer. Who it is for is checked here, whoever asks."""
+    if settings.mail_server is None or settings.mail_from is None:
+        return NotSent(reason="no mail server is set: set CLIFFWATCH_MAIL_SERVER and CLIFFWATCH_MAIL_FROM")
+    if not allows_mail(settings.news_mail, letter.to):
+        return NotSent(reason="the settings do not allow this address (CLIFFWATCH_NEWS_MAIL)", for_good=True)
+    message = message_of(letter, settings.mail_from, now)
+    try:
+        _hand_over(settings, settings.mail_server, message, letter.to)
+    except smtplib.SMTPRecipientsRefused as refused:
+        code, answer = next(iter(refused.recipients.values()))
+        return NotSent(reason=_said(code, answer), for_good=500 <= code < 600)
+    except smtplib.SMTPResponseException as error:
+        return NotSent(reason=_said(error.smtp_code, error.smtp_error))
+    except (OSError, smtplib.SMTPException) as error:
+        return NotSent(reason=f"the mail server was not reached: {plain(str(error) or type(error).__name__)[:300]}")
+    return Sent(thread=message["Message-ID"])
+
+
+def message_of(letter: Letter, sender: str, now: datetime) -> EmailMessage:
+    """RFC 5322, plain text, in the thread of its report (RFC 5322, 3.6.4), marked as sent by a machine (RFC 3834)."""
+    message = EmailMessage(policy=policy.SMTP.clone(max_line_length=_LONGEST_HEADER))
+    message["From"] = f"Cliffwatch <{sender}>"
+    message["To"] = letter.to
+    message["Date"] = format_datetime(now)
+    message["Subject"] = plain(letter.subject)[:300]
+    message["Message-ID"] = f"<{letter.identity}@{sender.rpartition('@')[2]}>"
+    if letter.before:
+        message["In-Reply-To"] = letter.before[0]
+        message["References"] = " ".join([letter.before[0], *letter.before[1:][-9:]])
+    message["Auto-Submitted"] = "auto-generated"
+    message["List-Unsubscribe"] = f"<{letter.manage}>"
+    message.set_content(letter.text, cte="8bit" if not letter.text.isascii() else "7bit")
+    return message
+
+
+def _hand_over(settings: Settings, server: str, message: EmailMessage, to: str) -> None:
+    host, _, port = server.partition(":")
+    context = ssl.create_default_context()
+    kind = {"tls": 465, "starttls": 587, "none": 25}[settings.mail_security]
+    if settings.mail_security == "tls":
+        connection: smtplib.SMTP = smtplib.SMTP_SSL(host, int(port or kind), timeout=_SECONDS, context=context)
+    else:
+        connection = smtplib.SMTP(host, int(port or kind), timeout=_SECONDS)
+    with connection as smtp:
+        if settings.mail_security == "starttls":
+            smtp.starttls(context=context)
+        if settings.mail_user is not None and settings.mail_password is not None:
+            smtp.login(settings.mail_user, settings.mail_password.get_secret_value())
+        smtp.send_message(message, to_addrs=[to])
+
+
+def _said(code: int, answer: bytes | str) -> str:
+    text = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
+    return f"the mail server answered {code}: {plain(' '.join(text.split()))[:300]}"

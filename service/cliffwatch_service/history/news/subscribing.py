@@ -1,0 +1,136 @@
+"""Subscriptions: made for addresses that the settings allow, by whom, and muted."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.history.triage import report_named
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.runtime.destinations import allows_mail, allows_repository, allows_webhook
+from cliffwatch_service.runtime.settings import Settings
+from cliffwatch_service.store import tokens
+from cliffwatch_service.store.history.news import subscriptions
+from cliffwatch_service.store.history.news.subscriptions import Channel, SubscriptionFacts, SubscriptionRow
+
+MOST_EACH = 20
+"""Subscriptions of one token."""
+
+FOR_EVER = timedelta(days=365 * 50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What somebody subscribes to; an empty sequence leaves open."""
+
+    channel: Channel
+    address: str
+    authors: Sequence[str] = ()
+    subsystems: Sequence[str] = ()
+    suites: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribed:
+    """A new subscription; `secret` signs the bodies of a webhook, and is shown this once."""
+
+    id: int
+    secret: str | None
+
+
+def subscribe(
+    connection: Connection[Any], wanted: Wanted, caller: Caller, settings: Settings, now: datetime
+) -> Subscribed:
+    """Raises Refusal for an address that is not allowed, or has a subscription already."""
+    assert caller.token_id is not None
+    _refuse_address(wanted.channel, wanted.address, settings)
+    if subscriptions.count_of_token(connection, caller.token_id) >= MOST_EACH:
+        raise Refusal(
+            409, "too many subscriptions", f"one token has at most {MOST_EACH}: end one, or let one take more suites"
+        )
+    secret = secrets.token_urlsafe(32) if wanted.channel == "webhook" else None
+    facts = SubscriptionFacts(
+        token_id=caller.token_id,
+        channel=wanted.channel,
+        address=wanted.address,
+        secret=secret,
+        authors=list(wanted.authors),
+        subsystems=list(wanted.subsystems),
+        suites=list(wanted.suites),
+        created=now,
+    )
+    number = subscriptions.insert_subscription(connection, facts)
+    if number is None:
+        raise Refusal(
+            409,
+            "subscribed already",
+            f"{wanted.address!r} has a subscription: whoever made it, or an administrator, ends it before another is made",
+        )
+    _audit(connection, caller, "subscribe", number, now)
+    return Subscribed(id=number, secret=secret)
+
+
+def _refuse_address(channel: Channel, address: str, settings: Settings) -> None:
+    allowed, setting = {
+        "mail": (allows_mail(settings.news_mail, address), "CLIFFWATCH_NEWS_MAIL"),
+        "webhook": (allows_webhook(settings.news_webhooks, address), "CLIFFWATCH_NEWS_WEBHOOKS"),
+        "issue": (allows_repository(settings.news_repositories, address), "CLIFFWATCH_NEWS_REPOSITORIES"),
+    }[channel]
+    if not allowed:
+        raise Refusal(
+            422,
+            "address not allowed",
+            f"nothing is sent to {address[:200]!r}: an operator allows addresses of {channel} with {setting}",
+        )
+
+
+def subscription_of(connection: Connection[Any], number: int, caller: Caller) -> SubscriptionRow:
+    """A subscription that is the caller's to change. Raises Refusal; whose it is strangers do not learn."""
+    row = subscriptions.subscription_row(connection, number)
+    if row is None:
+        raise not_found("subscription", str(number))
+    if not caller.may("admin") and row.token_id != caller.token_id:
+        raise Refusal(
+            403,
+            "another's subscription",
+            f"token {caller.name!r} did not make subscription {number}: change it with the token that did, or as an"
+            " administrator",
+        )
+    return row
+
+
+def subscriptions_for(connection: Connection[Any], caller: Caller) -> list[SubscriptionRow]:
+    """One's own; an administrator's are all."""
+    return subscriptions.live_subscriptions(connection, None if caller.may("admin") else caller.token_id)
+
+
+def end_subscription(connection: Connection[Any], number: int, caller: Caller, now: datetime) -> None:
+    subscriptions.end_subscription(connection, subscription_of(connection, number, caller).id, now)
+    _audit(connection, caller, "end subscription", number, now)
+
+
+def mute(
+    connection: Connection[Any],
+    number: int,
+    caller: Caller,
+    *,
+    days: int | None,
+    report: str | None,
+    now: datetime,
+) -> None:
+    """No news for so many days, for ever where that is None, news again where it is 0; or no more news of one `report`."""
+    row = subscription_of(connection, number, caller)
+    if report is not None:
+        subscriptions.mute_report(connection, row.id, report_named(connection, report).id)
+    else:
+        until = None if days == 0 else now + (FOR_EVER if days is None else timedelta(days=days))
+        subscriptions.mute(connection, row.id, until)
+    _audit(connection, caller, "mute", number, now)
+
+
+def _audit(connection: Connection[Any], caller: Caller, action: str, number: int, now: datetime) -> None:
+    tokens.write_audit(connection, who=caller.name, action=action, what=str(number), detail={}, now=now)

@@ -1,0 +1,102 @@
+"""Sends webhooks: signed, to addresses that the settings allow, and to no other that such a one names.
+
+No redirect is followed, no proxy of the environment used, and of the answer only the status is read.
+"""
+
+import hashlib
+import hmac
+from datetime import datetime
+
+import orjson
+
+from cliffwatch_service.history.news.sending import NotSent, Sent
+from cliffwatch_service.history.news.wording import NewsWhole, case_name, headline, sentence
+from cliffwatch_service.runtime.destinations import allows_webhook
+from cliffwatch_service.runtime.settings import Settings
+
+VERSION = 1
+"""Of the body (docs/news.md): members may come to it, and none of it changes or goes."""
+
+_SECONDS = 10.0
+_MOST_CHANGES = 100
+
+
+def body_of(whole: NewsWhole) -> bytes:
+    """JSON, the same each time it is sent."""
+    news = whole.news
+    return orjson.dumps(
+        {
+            "version": VERSION,
+            "news": news.digest,
+            "kind": news.kind,
+            "at": news.at,
+            "headline": headline(news),
+            "sentence": sentence(news),
+            "report": {
+                "report": news.report,
+                "page": whole.page,
+                "state": news.state,
+                "base": news.base,
+                "head": news.head,
+                "culprit": news.head if news.named else None,
+                "subject": news.subject,
+                "author": news.author,
+                "fix": news.fix,
+                "cases": news.cases,
+                "worst": news.worst,
+                "platforms": news.platforms,
+                "suites": news.suites,
+            },
+            "changes": [
+                {
+                    "case": case_name(each),
+                    "metric": each.metric,
+                    "unit": each.unit,
+                    "platform": each.platform,
+                    "mode": each.mode,
+                    "change": each.size,
+                    "ci_low": each.ci_low,
+                    "ci_high": each.ci_high,
+                }
+                for each in whole.changes[:_MOST_CHANGES]
+            ],
+        },
+        option=orjson.OPT_UTC_Z,
+    )
+
+
+def signature_of(secret: str, moment: int, body: bytes) -> str:
+    """HMAC-SHA-256 over `MOMENT.BODY`, so that a body cannot be sent again later as if it were new."""
+    signed = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={moment},v1={signed}"
+
+
+def send_webhook(settings: Settings, address: str, secret: str, whole: NewsWhole, now: datetime) -> Sent | NotSent:
+    """Where it goes is checked here, whoever asks."""
+    import httpx2  # noqa: PLC0415 - 15 MB, which a service without webhooks does without
+
+    if not allows_webhook(settings.news_webhooks, address):
+        return NotSent(reason="the settings do not allow this address (CLIFFWATCH_NEWS_WEBHOOKS)", for_good=True)
+    body = body_of(whole)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "cliffwatch",
+        "X-Cliffwatch-Delivery": whole.news.digest,
+        "X-Cliffwatch-Signature": signature_of(secret, int(now.timestamp()), body),
+    }
+    try:
+        with (
+            httpx2.Client(timeout=_SECONDS, trust_env=False, follow_redirects=False) as http,
+            http.stream("POST", address, headers=headers, content=body) as response,
+        ):
+            return _outcome(response.status_code, response.headers.get("retry-after", ""))
+    except (httpx2.TransportError, httpx2.InvalidURL) as error:
+        return NotSent(reason=f"the webhook was not reached: {str(error)[:300] or type(error).__name__}")
+
+
+def _outcome(status: int, retry_after: str) -> Sent | NotSent:
+    if 200 <= status < 300:
+        return Sent(thread=None)
+    wait = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else 0.0
+    redirected = " (redirects are not followed)" if 300 <= status < 400 else ""
+    return NotSent(reason=f"the webhook answered {status}{redirected}", wait=min(wait, 86_400), for_good=status == 410)

@@ -1,0 +1,151 @@
+"""How news of a regression report read: one content for mail, issues, feeds and webhooks. Pure."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cliffwatch.counting import counted
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import plain
+from cliffwatch_service.store.history.changes import ChangeRow
+from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
+
+WIDTH = 72
+"""Columns of a mail to a kernel list (cliffwatch.reports.commit)."""
+
+_MOST_SHOWN = 10
+_WHAT: Mapping[NewsKind, str] = {
+    "new": "a regression was measured",
+    "more cases": "the regression is measured in more cases",
+    "culprit": "the culprit is known",
+    "fixed": "the regression is fixed, and measurements show it",
+    "closed": "the report was closed",
+    "reopened": "the report is open again",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewsWhole:
+    """News with what they are about: the confirmed regressions of the report, the largest first, the tree of its commits where
+    it is known, and the address of its page.
+    """
+
+    news: NewsRow
+    changes: Sequence[ChangeRow]
+    tree: str | None
+    page: str
+
+
+def headline(news: NewsRow) -> str:
+    """`bpf: Take the lookup out of line: 4.9 % worse in 15 cases`; of a culprit that is a range, its ends."""
+    what = plain(news.subject)[:200] if news.subject else _range(news)
+    if not news.cases:
+        return f"{what}: no case stands"
+    up_to = "up to " if news.cases > 1 else ""
+    return f"{what}: {up_to}{figures.size(round(news.worst, 4))} worse in {counted(news.cases, 'case')}"
+
+
+def sentence(news: NewsRow) -> str:
+    """What happened, in one sentence."""
+    if news.kind == "fixed" and news.fix:
+        return f"{_WHAT['fixed']}: commit {news.fix[:12]}."
+    if news.kind == "closed":
+        return f"{_WHAT['closed']} as {news.state}{f' by commit {news.fix[:12]}' if news.fix else ''}."
+    return f"{_WHAT[news.kind]}."
+
+
+def _range(news: NewsRow) -> str:
+    return f"{news.base[:12]}..{news.head[:12]}"
+
+
+def mail_subject(first: NewsRow, *, reply: bool) -> str:
+    """Of the thread: that of a report's first news, whatever is said later."""
+    subject = f"[cliffwatch] {headline(first)}"
+    return f"Re: {subject}" if reply else subject
+
+
+def mail_text(whole: NewsWhole) -> str:
+    """Plain text of at most 72 columns, which can be quoted in a reply; addresses and commands of more stand whole on a line."""
+    return "\n".join(_mail(whole)).rstrip() + "\n"
+
+
+def _mail(whole: NewsWhole) -> Iterator[str]:
+    news = whole.news
+    yield "Hello,"
+    yield ""
+    yield from _wrapped(f"cliffwatch: {sentence(news)}")
+    yield ""
+    if news.named:
+        yield from _wrapped(f'commit: {news.head[:12]} ("{plain(news.subject or "")}")')
+        yield from _wrapped(f"author: {plain(news.author or 'unknown')}")
+        yield f"parent: {news.base[:12]}"
+    else:
+        yield f"between: {news.base[:12]} (good)"
+        yield f"    and: {news.head[:12]} (bad)"
+    if news.fix:
+        yield f"fixed by: {news.fix[:12]}"
+    yield from _wrapped(f"measured on: {', '.join(news.platforms) or 'no platform'}")
+    yield ""
+    yield from _cases(whole)
+    yield "The report, with every case and its interval:"
+    yield f"  {whole.page}"
+    if whole.tree is not None and whole.changes:
+        first = whole.changes[0]
+        yield ""
+        yield "To measure it again:"
+        yield f"  cliffwatch run --mode {first.mode} --suite {first.suite} \\"
+        yield f"    --base {news.base[:12]} --head {news.head[:12]} \\"
+        yield f"    --tree {plain(whole.tree)}"
+    if news.kind in ("new", "more cases", "culprit", "reopened"):
+        yield ""
+        yield "If you fix it, these lines tell where it was measured:"
+        yield f"Closes: {whole.page}"
+        if news.named:
+            yield from _wrapped(f'Fixes: {news.head[:12]} ("{plain(news.subject or "")}")')
+
+
+def _cases(whole: NewsWhole) -> Iterator[str]:
+    shown = whole.changes[:_MOST_SHOWN]
+    for change in shown:
+        yield from textwrap.wrap(
+            f"{figures.percent(change.size):>10}  {case_name(change)}",
+            WIDTH,
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+        )
+        bounds = (
+            "" if change.ci_low is None else f" ({figures.percent(change.ci_low)} .. {figures.percent(change.ci_high)})"
+        )
+        yield from textwrap.wrap(
+            f"{plain(change.metric)} in {plain(change.unit)}, {change.platform} {change.mode}{bounds}",
+            WIDTH,
+            initial_indent=" " * 12,
+            subsequent_indent=" " * 12,
+        )
+    if len(whole.changes) > len(shown):
+        yield f"{'':12}and {counted(len(whole.changes) - len(shown), 'more series', 'more series')}"
+    if shown:
+        yield ""
+
+
+def case_name(change: ChangeRow) -> str:
+    """`local-storage/hashmap-get map_size=10`."""
+    return plain(
+        " ".join([f"{change.suite}/{change.benchmark}", *(f"{name}={value}" for name, value in change.params)])
+    )
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, WIDTH, break_long_words=True, break_on_hyphens=False) or [""]
+
+
+def issue_title(first: NewsRow) -> str:
+    """GitHub takes 256 characters."""
+    return headline(first)[:250]
+
+
+def issue_text(whole: NewsWhole) -> str:
+    """Markdown in which nothing of a commit or a case can be anything but text: it stands in a block of code."""
+    fence = "~" * 4
+    text = mail_text(whole).removeprefix("Hello,\n\n").replace("~~~", "~ ~ ~")
+    return f"{fence}\n{text}{fence}\n\n[The report]({whole.page})\n"

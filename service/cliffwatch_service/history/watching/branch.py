@@ -1,0 +1,205 @@
+"""Looks for steps that only the history of a branch shows, and has the revisions around each compared afresh."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from psycopg import Connection
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.comparing.thresholds import COUNTED
+from cliffwatch.samples import CaseKey
+from cliffwatch.stats.history.exact import exact_steps
+from cliffwatch.stats.history.steps import HORIZON, NEAR, Step
+from cliffwatch.stats.history.watch import new_candidates
+from cliffwatch_service.history.changes import change_digest
+from cliffwatch_service.history.watching.host_events import keep_host_events, since_events
+from cliffwatch_service.store import series
+from cliffwatch_service.store.history import candidates as stored_candidates
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history import confirmations, points
+from cliffwatch_service.store.history.changes import ChangeFacts, SpanRow
+from cliffwatch_service.store.history.confirmations import ConfirmationRow, NewConfirmation
+from cliffwatch_service.store.history.points import RecentPointRow
+from cliffwatch_service.store.series import SeriesRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A step of a series at `head`, the first point on its new level; it lies after `base` for all that the noise lets one tell, and at
+    `last` at the latest. `size` is a fraction of the old level.
+    """
+
+    series_id: int
+    base: RecentPointRow
+    before: RecentPointRow
+    head: RecentPointRow
+    last: RecentPointRow
+    size: float
+
+
+def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> int:
+    """Steps in the newest points of every series of a branch that was measured since; how many candidates are new.
+
+    A candidate is no regression yet: a fresh comparison of the revisions around it confirms or refutes it.
+    """
+    stored_candidates.supersede_explained(connection, branch_id, now)
+    rows = points.recent_points(connection, branch_id, HORIZON)
+    known = {
+        series_id: list(group)
+        for series_id, group in groupby(stored_changes.change_spans(connection, branch_id), lambda row: row.series_id)
+    }
+    newest = {
+        series_id: _newest_epoch(list(group)) for series_id, group in groupby(rows, key=lambda row: row.series_id)
+    }
+    own_of = since_events(connection, branch_id, newest)
+    about = series.series_rows(connection, sorted(own_of))
+    steps = {
+        series_id: _steps(own, about[series_id], known.get(series_id, ())) for series_id, own in own_of.items() if own
+    }
+    keep_host_events(connection, branch_id, own_of, steps, now)
+    fresh = [_candidate(own_of[series_id], step) for series_id, each in steps.items() for step in each]
+    digests = stored_changes.known_digests(connection, [_facts(each).digest for each in fresh])
+    fresh = [each for each in fresh if _facts(each).digest not in digests]
+    _attach(connection, branch_id, fresh, about, now)
+    return len(fresh)
+
+
+def _newest_epoch(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
+    """The points, oldest first, since conditions last changed; one for each revision, the newest measurement."""
+    by_ordinal: dict[int, RecentPointRow] = {}
+    for row in reversed(rows):
+        if row.epoch != rows[-1].epoch:
+            break
+        by_ordinal.setdefault(row.ordinal, row)
+    return list(reversed(by_ordinal.values()))
+
+
+def _steps(own: Sequence[RecentPointRow], about: SeriesRow, known: Sequence[SpanRow]) -> list[Step]:
+    """New ones, beside the changes that are known."""
+    if any(row.centre <= 0 or not math.isfinite(row.centre) for row in own):
+        return []
+    logs, band = np.log([row.centre for row in own]), _band(about)
+    if band is not None:
+        steps = exact_steps(logs, band)
+        return [step for step in steps if not _known(own[step.index - 1].ordinal, own[step.index].ordinal, known)]
+    steps = new_candidates(logs, [_step_of(own, span) for span in known if _reaches(own, span)])
+    return [step for step in steps if not _known(*_nearby(own, step), known)]
+
+
+def _reaches(own: Sequence[RecentPointRow], span: SpanRow) -> bool:
+    return own[0].ordinal <= span.head and span.base < own[-1].ordinal
+
+
+def _step_of(own: Sequence[RecentPointRow], span: SpanRow) -> Step:
+    """A change as a step, of unknown size, at its last place."""
+    place = min(bisect_left([row.ordinal for row in own], span.head), len(own) - 1)
+    return Step(index=place, size=0.0, p=0.0, first=place, last=place)
+
+
+def _band(about: SeriesRow) -> float | None:
+    """The change beyond which two values of a counted series differ, a fraction; None where its values are noisy."""
+    case = CaseKey(about.suite, about.benchmark, tuple((name, value) for name, value in about.params))
+    traits = load_catalogue().traits(case, about.metric, about.unit, about.mode)
+    return max(COUNTED, traits.repeatability) if traits.assume == "exact" else None
+
+
+def _candidate(own: Sequence[RecentPointRow], step: Step) -> Candidate:
+    return Candidate(
+        series_id=own[0].series_id,
+        base=own[max(0, min(step.first, step.index) - 1)],
+        before=own[step.index - 1],
+        head=own[step.index],
+        last=own[min(max(step.last, step.index), len(own) - 1)],
+        size=step.size,
+    )
+
+
+def _nearby(own: Sequence[RecentPointRow], step: Step) -> tuple[int, int]:
+    """The ordinals of the measured revisions next to a step or its range: a change between them is the same step, located anew."""
+    first, last = min(step.first, step.index - NEAR), max(step.last, step.index + NEAR)
+    return own[max(0, first)].ordinal - 1, own[min(last, len(own) - 1)].ordinal
+
+
+def _known(after: int, until: int, known: Sequence[SpanRow]) -> bool:
+    """Whether a change lies between these ordinals already."""
+    return any(span.base < until and span.head > after for span in known)
+
+
+def _attach(
+    connection: Connection[Any],
+    branch_id: int,
+    fresh: Sequence[Candidate],
+    about: Mapping[int, SeriesRow],
+    now: datetime,
+) -> None:
+    """Makes every candidate wait for a fresh comparison; those that step together on one platform wait for the same one."""
+    known = confirmations.open_confirmations(connection, branch_id) if fresh else []
+    for candidate in sorted(fresh, key=lambda each: (each.base.ordinal, each.last.ordinal, each.series_id)):
+        own = about[candidate.series_id]
+        row = next((row for row in known if _serves(row, candidate, own)), None)
+        if row is None:
+            identity = confirmations.keep_confirmation(connection, _new(branch_id, candidate, own, known), now)
+        else:
+            identity = row.id
+            _widen(connection, row, candidate, own)
+        if row is None or row.state == "waiting":  # its range may be another now
+            known = confirmations.open_confirmations(connection, branch_id)
+        stored_candidates.keep_candidate(connection, _facts(candidate), identity, now)
+
+
+def _serves(row: ConfirmationRow, candidate: Candidate, own: SeriesRow) -> bool:
+    """Whether a comparison that has no answer yet will say something of a candidate."""
+    same = (row.platform, row.mode) == (
+        own.platform,
+        own.mode,
+    ) and row.base_ordinal < candidate.head.ordinal <= row.head_ordinal
+    return same and (row.state == "waiting" or own.suite in row.suites)
+
+
+def _widen(connection: Connection[Any], row: ConfirmationRow, candidate: Candidate, own: SeriesRow) -> None:
+    if row.state != "waiting":
+        return
+    base = candidate.base.revision_id if candidate.base.ordinal < row.base_ordinal else row.base_revision_id
+    head = candidate.last.revision_id if candidate.last.ordinal > row.head_ordinal else row.head_revision_id
+    suites = {*row.suites, own.suite}
+    confirmations.widen_confirmation(connection, row.id, base=base, head=head, suites=sorted(suites))
+
+
+def _new(branch_id: int, candidate: Candidate, own: SeriesRow, known: Sequence[ConfirmationRow]) -> NewConfirmation:
+    """Of the range that another platform waits for where that holds this one: their kernels are built once."""
+    base, head = candidate.base.revision_id, candidate.last.revision_id
+    for row in known:
+        if row.base_ordinal <= candidate.base.ordinal and candidate.last.ordinal <= row.head_ordinal:
+            base, head = row.base_revision_id, row.head_revision_id
+            break
+    return NewConfirmation(
+        branch_id=branch_id,
+        platform=own.platform,
+        mode=own.mode,
+        base_revision_id=base,
+        head_revision_id=head,
+        suites=[own.suite],
+    )
+
+
+def _facts(candidate: Candidate) -> ChangeFacts:
+    base, head = candidate.before.revision_id, candidate.head.revision_id
+    return ChangeFacts(
+        digest=change_digest(candidate.series_id, base, head),
+        series_id=candidate.series_id,
+        base_revision_id=base,
+        head_revision_id=head,
+        state="candidate",
+        kind="step",
+        size=candidate.size,
+        ci_low=None,
+        ci_high=None,
+        comparison_id=None,
+        report_id=None,
+    )

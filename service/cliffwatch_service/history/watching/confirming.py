@@ -1,0 +1,165 @@
+"""Has the revisions around candidates compared afresh, and takes what the comparisons show: confirmed, refuted, or asked again."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED
+from cliffwatch.counting import counted
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.identities import series_digest
+from cliffwatch.samples import Mode
+from cliffwatch_service.compare.analysis import analyse_run
+from cliffwatch_service.compare.stored import stored_rows
+from cliffwatch_service.history.changes import change_digest, take_changes
+from cliffwatch_service.history.follow import ASKER
+from cliffwatch_service.history.judging import Rows
+from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import comparisons, database, tokens
+from cliffwatch_service.store.history import candidates, confirmations
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.candidates import CandidateRow, FreshFigures
+from cliffwatch_service.store.history.confirmations import ConfirmationRow
+
+MOST_OPEN = 8
+"""Ranges that are compared afresh at a time; the others wait, the oldest first."""
+
+MOST_ATTEMPTS = 3
+"""A comparison that showed nothing is asked for again, twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """Why a job's comparison says nothing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A comparison that a job was done for."""
+
+    comparison_id: int
+    rows: Rows
+
+
+def confirm_candidates(connection: Connection[Any], now: datetime) -> int:
+    """Takes every answer that is there, and asks for as many more as may be open; how many requests it made."""
+    for row in confirmations.open_confirmations(connection):
+        if row.state == "asked" and row.request_id is not None:
+            answer = answer_of(connection, row.request_id, row.platform, row.mode, now)
+            if answer is not None:
+                _take(connection, row, answer, now)
+    return _ask(connection, now)
+
+
+def answer_of(
+    connection: Connection[Any], request: UUID, platform: str, mode: Mode, now: datetime
+) -> Answered | Unanswered | None:
+    """What came of a request's job on one platform in one mode; None while it waits or runs."""
+    job = confirmations.job_of_ask(connection, request, platform, mode)
+    if job is None or job.state in ("queued", "leased", "parked"):
+        return None
+    if job.state != "done" or job.run is None:
+        return Unanswered(job.reason or f"the job ended as {job.state}")
+    try:
+        comparison = analyse_run(connection, job.run, now)
+    except Refusal as refusal:
+        return Unanswered(refusal.detail)
+    if comparison is None:
+        return Unanswered("the run has no base and head to compare")
+    if not comparisons.is_of_history(connection, comparison):
+        return Unanswered("a host that is not enrolled measured it, or the branch is not followed any more")
+    return Answered(comparison, rows_by_series(connection, comparison, platform, mode))
+
+
+def rows_by_series(connection: Connection[Any], comparison: int, platform: str, mode: Mode) -> Rows:
+    """The rows of a stored comparison by the digest of their series."""
+    stored = comparisons.comparison_by_id(connection, comparison)
+    assert stored is not None
+    rows = stored_rows(connection, comparison, float(stored.summary.get("notable", 0)))
+    return {series_digest(row.key, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
+
+
+def _take(connection: Connection[Any], row: ConfirmationRow, answer: Answered | Unanswered, now: datetime) -> None:
+    waiting = candidates.candidates_of(connection, row.id)
+    if isinstance(answer, Unanswered):
+        _again(connection, row, answer.reason, None, now)
+        return
+    read = {each.id: answer.rows[each.series] for each in waiting if _says(answer.rows.get(each.series))}
+    if waiting and not read:
+        _again(connection, row, "no boot measured any of the series", answer.comparison_id, now)
+        return
+    borne_out = [each for each in waiting if each.id in read and read[each.id].verdict in CHANGES]
+    for each in borne_out:
+        _move(connection, each, row)
+    for each in waiting:
+        if each.id in read and each not in borne_out:
+            fresh = read[each.id]
+            figures = FreshFigures(change=fresh.change, low=fresh.ci_low, high=fresh.ci_high, mde=fresh.mde)
+            candidates.refute_candidate(connection, each.id, figures)
+    take_changes(connection, answer.comparison_id, now)
+    left = len(waiting) - len(read)
+    reason = f"{counted(left, 'series', 'series')} read nothing" if left else None
+    confirmations.end_confirmation(
+        connection, row.id, "answered", comparison_id=answer.comparison_id, reason=reason, now=now
+    )
+
+
+def _says(row: ComparisonRow | None) -> bool:
+    return row is not None and row.verdict not in TROUBLED and row.change is not None
+
+
+def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> None:
+    """A confirmed step lies between the revisions that were compared."""
+    base, head = row.base_revision_id, row.head_revision_id
+    digest = change_digest(candidate.series_id, base, head)
+    if not candidates.move_change(connection, candidate.id, digest, base, head):
+        stored_changes.supersede_changes(connection, [candidate.id])
+
+
+def _again(
+    connection: Connection[Any], row: ConfirmationRow, reason: str, comparison: int | None, now: datetime
+) -> None:
+    if row.attempts < MOST_ATTEMPTS:
+        confirmations.set_waiting(connection, row.id, reason)
+        return
+    confirmations.end_confirmation(connection, row.id, "unanswered", comparison_id=comparison, reason=reason, now=now)
+
+
+def _ask(connection: Connection[Any], now: datetime) -> int:
+    """One request for each range, of all platforms that wait for it, while none of that range is open. A demonstration has no hosts."""
+    if database.is_demonstration(connection):
+        return 0
+    rows = confirmations.open_confirmations(connection)
+    asked = {_range(row) for row in rows if row.state == "asked"}
+    waiting = sorted((row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_range)
+    by_range = [list(group) for _, group in groupby(waiting, key=_range)]
+    due = sorted(by_range, key=lambda group: min((row.made, row.id) for row in group))[: max(0, MOST_OPEN - len(asked))]
+    asker = tokens.keep_asker(connection, ASKER, now)
+    for group in due:
+        first = group[0]
+        request = Asked(
+            tree=first.tree,
+            base=first.base,
+            head=first.head,
+            targets=[(row.platform, row.mode) for row in group],
+            suites=sorted({suite for row in group for suite in row.suites}),
+            profile=first.profile,
+            boots="auto",
+            priority="watch",
+            note=f"{first.branch}: fresh comparison of {counted(sum(row.candidates for row in group), 'candidate')}",
+        )
+        key = f"confirm {' '.join(f'{row.id}.{row.attempts}' for row in group)}"
+        made = ask(connection, request, key=key, token_id=asker, who=ASKER, now=now)
+        confirmations.set_asked(connection, [row.id for row in group], made.row.id)
+    return len(due)
+
+
+def _range(row: ConfirmationRow) -> tuple[int, int, int]:
+    return row.branch_id, row.base_revision_id, row.head_revision_id

@@ -1,0 +1,84 @@
+"""What moved a host rather than a commit: many series of one host that step at once."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.identities import digest_of
+from cliffwatch.stats.history.events import machine_events
+from cliffwatch.stats.history.steps import AFTER, BEFORE, Step
+from cliffwatch_service.store.history import watching
+from cliffwatch_service.store.history.points import RecentPointRow
+from cliffwatch_service.store.history.watching import HostEventFacts
+
+Points = Mapping[int, Sequence[RecentPointRow]]
+Steps = Mapping[int, Sequence[Step]]
+
+
+def since_events(connection: Connection[Any], branch_id: int, points: Points) -> dict[int, list[RecentPointRow]]:
+    """The points of each series from the last event of its host on: it is watched anew from there."""
+    begins: dict[int, int] = {}
+    for place in watching.event_places(connection, branch_id):
+        begins.update(dict.fromkeys(place.series, place.ordinal))
+    return {
+        series_id: [point for point in own if point.ordinal >= begins.get(series_id, point.ordinal)]
+        for series_id, own in points.items()
+    }
+
+
+def keep_host_events(connection: Connection[Any], branch_id: int, points: Points, steps: Steps, now: datetime) -> None:
+    """Keeps an event where many wall-clock series of a host step together: a fresh comparison tells the host from a commit.
+
+    Counted series are no host's doing, and steps that a comparison confirmed are no longer among `steps`.
+    """
+    if not any(steps.values()):
+        return
+    order = sorted({point.ordinal for own in points.values() for point in own})
+    ranks = {ordinal: rank for rank, ordinal in enumerate(order)}
+    revisions = {point.ordinal: point.revision_id for own in points.values() for point in own}
+    for (platform, host), stepped in _by_host(connection, branch_id, points, steps, order).items():
+        measured = _watched_series(connection, platform, points)
+        places = {
+            str(series_id): [ranks[points[series_id][step.index].ordinal] for step in own]
+            for series_id, own in stepped.items()
+        }
+        for event in machine_events(places, measured=measured):
+            base, head = revisions[order[max(0, event.index - 1)]], revisions[order[event.index]]
+            facts = HostEventFacts(
+                digest=digest_of(["host event", branch_id, platform, host, head]),
+                branch_id=branch_id,
+                platform=platform,
+                host_id=host,
+                base_revision_id=base,
+                head_revision_id=head,
+                series=[int(name) for name in event.series],
+                measured=measured,
+            )
+            watching.keep_host_event(connection, facts, now)
+
+
+def _by_host(
+    connection: Connection[Any], branch_id: int, points: Points, steps: Steps, order: Sequence[int]
+) -> dict[tuple[str, int | None], dict[int, list[Step]]]:
+    """Steps of wall-clock series by the platform and the host that measured the first revision after each."""
+    targets = {row.id: row for row in watching.targets_of_series(connection, list(steps))}
+    hosts = {(row.platform, row.ordinal): row.host_id for row in watching.measuring_hosts(connection, branch_id, order)}
+    stepped: dict[tuple[str, int | None], dict[int, list[Step]]] = defaultdict(lambda: defaultdict(list))
+    for series_id, own in steps.items():
+        target = targets[series_id]
+        if target.mode != "walltime":
+            continue
+        for step in own:
+            host = hosts.get((target.platform, points[series_id][step.index].ordinal))
+            stepped[target.platform, host][series_id].append(step)
+    return stepped
+
+
+def _watched_series(connection: Connection[Any], platform: str, points: Points) -> int:
+    """How many wall-clock series of a platform have enough points to step at all."""
+    long = [series_id for series_id, own in points.items() if len(own) >= BEFORE + AFTER]
+    rows = watching.targets_of_series(connection, long)
+    return sum(row.platform == platform and row.mode == "walltime" for row in rows)

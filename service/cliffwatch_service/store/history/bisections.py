@@ -1,0 +1,227 @@
+"""Bisections of confirmed changes, and the pairs of revisions that each had compared."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg import Connection
+
+from cliffwatch.samples import Mode
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
+StepState = Literal["asked", "measured", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeRow:
+    """A range of a followed branch in which changes on one platform in one mode were confirmed, and the suites of their cases."""
+
+    branch_id: int
+    platform: str
+    mode: Mode
+    base_revision_id: int
+    head_revision_id: int
+    suites: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionRow:
+    """A bisection that is open; `reason` is why it does not go on, None where nothing is in its way."""
+
+    id: int
+    branch_id: int
+    tree: str
+    branch: str
+    profile: str
+    platform: str
+    mode: Mode
+    base_revision_id: int
+    head_revision_id: int
+    base: str
+    head: str
+    suites: list[str]
+    reason: str | None
+    looked: datetime | None
+    made: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """A pair of revisions that a bisection had compared."""
+
+    id: int
+    base: str
+    head: str
+    state: StepState
+    boots: str
+    request_id: UUID | None
+    comparison_id: int | None
+    reason: str | None
+
+
+_RANGES = """
+SELECT after.branch_id, series.platform, series.mode, base_revision_id, head_revision_id,
+       array_agg(DISTINCT suite ORDER BY suite) AS suites
+FROM change JOIN series ON series.id = series_id JOIN benchmark_case ON benchmark_case.id = case_id
+JOIN branch_revision AS before ON before.revision_id = base_revision_id
+JOIN branch_revision AS after ON after.revision_id = head_revision_id AND after.branch_id = before.branch_id
+JOIN revision AS head ON head.id = head_revision_id
+WHERE change.state = 'confirmed' AND bisection_id IS NULL AND EXISTS (SELECT FROM follow WHERE branch_id = after.branch_id)
+  AND (after.ordinal > before.ordinal + 1 OR (after.ordinal = before.ordinal + 1 AND cardinality(head.parents) > 1))
+  AND NOT EXISTS (SELECT FROM bisection AS other WHERE other.branch_id = after.branch_id AND other.platform = series.platform
+      AND other.mode = series.mode AND other.base_revision_id = change.base_revision_id
+      AND other.head_revision_id = change.head_revision_id)
+GROUP BY 1, 2, 3, 4, 5 ORDER BY min(change.id)
+"""
+
+
+def unbisected_ranges(connection: Connection[Any]) -> list[RangeRow]:
+    """Ranges of more than one commit, on the branch or by a merge, for which there is no bisection."""
+    return typed(connection, RangeRow).execute(_RANGES).fetchall()
+
+
+def insert_bisection(connection: Connection[Any], row: RangeRow, now: datetime) -> int:
+    stored = values(connection, int).execute(
+        "INSERT INTO bisection (branch_id, platform, mode, base_revision_id, head_revision_id, suites, made)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id",
+        [
+            row.branch_id,
+            row.platform,
+            row.mode,
+            row.base_revision_id,
+            row.head_revision_id,
+            row.suites,
+            now,
+        ],
+    )
+    return the_one(stored)
+
+
+_BISECTIONS = """
+SELECT bisection.id, bisection.branch_id, tree.url AS tree, branch.name AS branch, followed.profile, platform, mode,
+       base_revision_id, head_revision_id, base.commit AS base, head.commit AS head, bisection.suites, reason, looked, made
+FROM bisection JOIN branch ON branch.id = bisection.branch_id JOIN tree ON tree.id = tree_id
+JOIN LATERAL (SELECT profile FROM follow WHERE follow.branch_id = branch.id ORDER BY id LIMIT 1) AS followed ON true
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+WHERE bisection.state = 'open' ORDER BY bisection.id
+"""
+
+
+def open_bisections(connection: Connection[Any]) -> list[BisectionRow]:
+    """Of branches that are followed, the oldest first."""
+    return typed(connection, BisectionRow).execute(_BISECTIONS).fetchall()
+
+
+def steps_of(connection: Connection[Any], bisection_id: int) -> list[StepRow]:
+    """In the order in which they were asked for."""
+    query = (
+        "SELECT bisection_step.id, base.commit AS base, head.commit AS head, state, boots, request_id, comparison_id, reason"
+        " FROM bisection_step JOIN revision AS base ON base.id = base_revision_id"
+        " JOIN revision AS head ON head.id = head_revision_id WHERE bisection_id = %s ORDER BY bisection_step.id"
+    )
+    return typed(connection, StepRow).execute(query, [bisection_id]).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStep:
+    """A pair of revisions to compare, or that was compared."""
+
+    base_revision_id: int
+    head_revision_id: int
+    state: StepState
+    boots: str
+    request_id: UUID | None
+    comparison_id: int | None
+
+
+def insert_step(connection: Connection[Any], bisection_id: int, step: NewStep, now: datetime) -> None:
+    connection.execute(
+        "INSERT INTO bisection_step (bisection_id, base_revision_id, head_revision_id, state, boots, request_id, comparison_id,"
+        " asked) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            bisection_id,
+            step.base_revision_id,
+            step.head_revision_id,
+            step.state,
+            step.boots,
+            step.request_id,
+            step.comparison_id,
+            now,
+        ],
+    )
+
+
+def end_step(
+    connection: Connection[Any],
+    step_id: int,
+    state: StepState,
+    *,
+    comparison_id: int | None,
+    reason: str | None,
+    now: datetime,
+) -> None:
+    connection.execute(
+        "UPDATE bisection_step SET state = %s, comparison_id = %s, reason = %s, ended = %s WHERE id = %s AND state = 'asked'",
+        [state, comparison_id, reason, now, step_id],
+    )
+
+
+def set_looked(connection: Connection[Any], bisection_id: int, reason: str | None, now: datetime) -> None:
+    connection.execute("UPDATE bisection SET reason = %s, looked = %s WHERE id = %s", [reason, now, bisection_id])
+
+
+def end_bisection(connection: Connection[Any], bisection_id: int, reason: str | None, now: datetime) -> None:
+    connection.execute(
+        "UPDATE bisection SET state = 'done', reason = %s, ended = %s WHERE id = %s", [reason, now, bisection_id]
+    )
+
+
+_ASKS_FOR = """
+SELECT 1 FROM bisection_step JOIN bisection ON bisection.id = bisection_id JOIN follow USING (branch_id) WHERE request_id = %s
+"""
+
+
+def asks_for(connection: Connection[Any], request: UUID) -> bool:
+    """Whether a request is a step of a bisection on a branch that is followed."""
+    return connection.execute(_ASKS_FOR, [request]).fetchone() is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionShownRow:
+    """A bisection with how many pairs it asked for, `skipped` ones among them. `waiting` is the request that it waits for, `named` are the
+    commits that it named.
+    """
+
+    id: int
+    branch: str
+    platform: str
+    mode: Mode
+    base: str
+    head: str
+    state: str
+    reason: str | None
+    made: datetime
+    ended: datetime | None
+    steps: int
+    skipped: int
+    waiting: UUID | None
+    named: list[str]
+
+
+_SHOWN = """
+SELECT bisection.id, branch.name AS branch, platform, mode, base.commit AS base, head.commit AS head, bisection.state, reason, made, ended,
+       (SELECT count(*) FROM bisection_step WHERE bisection_id = bisection.id) AS steps,
+       (SELECT count(*) FROM bisection_step AS step WHERE bisection_id = bisection.id AND step.state = 'skipped') AS skipped,
+       (SELECT request_id FROM bisection_step AS step WHERE bisection_id = bisection.id AND step.state = 'asked') AS waiting,
+       ARRAY(SELECT DISTINCT culprit.commit FROM change JOIN revision AS culprit ON culprit.id = change.head_revision_id
+             WHERE bisection_id = bisection.id AND change.state = 'confirmed' ORDER BY 1) AS named
+FROM bisection JOIN branch ON branch.id = branch_id
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+ORDER BY bisection.state = 'open' DESC, bisection.id DESC LIMIT %s
+"""
+
+
+def list_bisections(connection: Connection[Any], limit: int) -> list[BisectionShownRow]:
+    """Open ones first, the newest of each first."""
+    return typed(connection, BisectionShownRow).execute(_SHOWN, [limit]).fetchall()

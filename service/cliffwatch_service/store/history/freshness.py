@@ -1,0 +1,69 @@
+"""When the cases of a branch last got a point of history, and how often they usually do."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch_service.postgres.rows import typed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastMeasuredRow:
+    """A case of a followed branch on a platform in a mode: when its newest point came, its cadence (None until it is known), and
+    whether the branch has gone on since.
+    """
+
+    follow_id: int
+    tree: str
+    branch: str
+    platform: str
+    mode: str
+    suite: str
+    case: str
+    at: datetime
+    gap: timedelta | None
+    moved: bool
+
+
+_KEEP = """
+INSERT INTO last_measured (branch_id, case_id, platform, mode, at, ordinal)
+SELECT branch_id, case_id, run.platform, run.mode, %(now)s, max(ordinal)
+FROM run JOIN arm ON run_id = run.id
+JOIN branch_revision USING (revision_id)
+CROSS JOIN LATERAL (SELECT DISTINCT columns_id FROM boot WHERE arm_id = arm.id) AS measured
+JOIN columns ON columns.id = columns_id CROSS JOIN unnest(columns.series) AS of_series
+JOIN series ON series.id = of_series
+WHERE run.digest = %(run)s AND of_history
+GROUP BY 1, 2, 3, 4
+ON CONFLICT (branch_id, platform, mode, case_id) DO UPDATE SET
+    at = excluded.at, ordinal = greatest(last_measured.ordinal, excluded.ordinal),
+    gap = CASE WHEN excluded.at - last_measured.at < %(together)s THEN last_measured.gap
+               WHEN last_measured.gap IS NULL THEN excluded.at - last_measured.at
+               ELSE 0.7 * last_measured.gap + 0.3 * (excluded.at - last_measured.at) END
+"""
+
+
+def keep_measured(connection: Connection[Any], run: str, together: timedelta, now: datetime) -> None:
+    """Notes that the cases of a run of history were measured; what comes within `together` is one measurement of a cadence."""
+    connection.execute(_KEEP, {"run": run, "together": together, "now": now})
+
+
+_LAST = """
+WITH followed AS MATERIALIZED (
+    SELECT follow.id, branch_id, tree.url AS tree, branch.name AS branch, suites, targets,
+           (SELECT max(ordinal) FROM branch_revision WHERE branch_id = follow.branch_id) AS tip
+    FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
+)
+SELECT followed.id AS follow_id, tree, branch, platform, mode, suite, benchmark_case.name AS case, at, gap, ordinal < tip AS moved
+FROM followed JOIN last_measured USING (branch_id) JOIN benchmark_case ON benchmark_case.id = case_id
+WHERE (suite = ANY(suites) OR 'all' = ANY(suites)) AND targets @> jsonb_build_array(jsonb_build_array(platform, mode))
+  AND at < %(before)s
+ORDER BY followed.id, platform, mode, suite, benchmark_case.name
+"""
+
+
+def last_measured(connection: Connection[Any], before: datetime) -> list[LastMeasuredRow]:
+    """Of what is followed, the cases whose newest point came before a moment."""
+    return typed(connection, LastMeasuredRow).execute(_LAST, {"before": before}).fetchall()

@@ -1,0 +1,1 @@
+"""What is said of regression reports, to whom, and whether it came there."""

@@ -1,0 +1,90 @@
+"""What fixed a report, by whom it was said, and what shows it: improvements of the same series after the culprit."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch_service.postgres.rows import typed
+from cliffwatch_service.store.history.reports import ReportState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixRow:
+    """The commit that fixed a report; `verified` where measurements show the level back."""
+
+    commit: str
+    by: str
+    at: datetime
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterChangeRow:
+    """A regression of a report, and a confirmed change of its series elsewhere; None where the series has no other. `declined` is the
+    commit of which somebody said that it does not fix the report, or fixes it whatever measurements show.
+    """
+
+    report_id: int
+    report: str
+    state: ReportState
+    owner: str | None
+    declined: str | None
+    series_id: int
+    worse: float
+    worse_low: float | None
+    worse_high: float | None
+    culprit_id: int
+    later_base_id: int | None
+    later_head_id: int | None
+    later_head: str | None
+    later: float | None
+    later_low: float | None
+    later_high: float | None
+
+
+def fix_of(connection: Connection[Any], report_id: int) -> FixRow | None:
+    query = "SELECT commit, by, at, verified FROM report_fix WHERE report_id = %s"
+    return typed(connection, FixRow).execute(query, [report_id]).fetchone()
+
+
+def keep_fix(
+    connection: Connection[Any], report_id: int, commit: str, *, by: str, verified: bool, now: datetime
+) -> None:
+    connection.execute(
+        "INSERT INTO report_fix (report_id, commit, by, at, verified) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (report_id) DO UPDATE SET commit = excluded.commit, by = excluded.by, at = excluded.at,"
+        " verified = excluded.verified",
+        [report_id, commit, by, now, verified],
+    )
+
+
+def remove_fix(connection: Connection[Any], report_id: int) -> None:
+    connection.execute("DELETE FROM report_fix WHERE report_id = %s", [report_id])
+
+
+_LATER = """
+SELECT report.id AS report_id, report.digest AS report, report.state, report.owner,
+       (SELECT commit FROM report_fix WHERE report_id = report.id AND NOT verified) AS declined, own.series_id,
+       own.size AS worse, own.ci_low AS worse_low, own.ci_high AS worse_high,
+       own.head_revision_id AS culprit_id, later.base_revision_id AS later_base_id, later.head_revision_id AS later_head_id,
+       head.commit AS later_head, later.size AS later, later.ci_low AS later_low, later.ci_high AS later_high
+FROM regression_report AS report
+JOIN change AS own ON own.report_id = report.id AND own.kind = 'regression' AND own.state = 'confirmed'
+LEFT JOIN change AS later ON later.series_id = own.series_id AND later.state = 'confirmed' AND later.id <> own.id
+    AND later.kind IN ('improvement', 'regression')
+LEFT JOIN revision AS head ON head.id = later.head_revision_id
+WHERE (report.state IN ('new', 'acknowledged') AND EXISTS (
+        SELECT FROM change AS better WHERE better.series_id = own.series_id AND better.kind = 'improvement'
+        AND better.state = 'confirmed'))
+   OR (report.state = 'fixed' AND EXISTS (SELECT FROM report_fix WHERE report_id = report.id AND verified))
+ORDER BY report.id, own.series_id, later.id
+"""
+
+
+def later_changes(connection: Connection[Any]) -> list[LaterChangeRow]:
+    """Of open reports of which some series got better again, and of those that were closed for that: every regression with every
+    other confirmed change of its series.
+    """
+    return typed(connection, LaterChangeRow).execute(_LATER).fetchall()

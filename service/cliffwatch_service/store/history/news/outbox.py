@@ -1,0 +1,241 @@
+"""News of regression reports, and their deliveries."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from psycopg import Connection
+
+from cliffwatch_service.postgres.rows import the_one, typed, values
+from cliffwatch_service.store.history.news.subscriptions import Channel
+from cliffwatch_service.store.history.reports import ReportState
+
+NewsKind = Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
+DeliveryState = Literal["waiting", "delivered", "given up"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewsFacts:
+    """News of a report, with what stood in the report then: `worst` is a fraction, `named` whether head is the culprit itself."""
+
+    digest: str
+    report_id: int
+    kind: NewsKind
+    at: datetime
+    written: datetime
+    state: ReportState
+    cases: int
+    worst: float
+    base: str
+    head: str
+    named: bool
+    subject: str | None
+    author: str | None
+    platforms: list[str]
+    suites: list[str]
+    fix: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewsRow(NewsFacts):
+    """News as they are stored; `report` is the digest of the report."""
+
+    id: int
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    """One piece of news for one subscription; `earlier` whether older news of the report still wait there, `thread` what the first
+    delivered one began, `messages` all that were delivered there.
+    """
+
+    id: int
+    news_id: int
+    subscription_id: int
+    report_id: int
+    state: DeliveryState
+    attempts: int
+    due: datetime
+    channel: Channel
+    address: str
+    secret: str | None
+    live: bool
+    earlier: bool
+    thread: str | None
+    messages: list[str]
+    today: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredRow:
+    """How a piece of news fared at one subscription, without its address."""
+
+    news_id: int
+    channel: Channel
+    state: DeliveryState
+    attempts: int
+    due: datetime
+    ended: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryCountRow:
+    """How many deliveries of a channel are in a state."""
+
+    channel: Channel
+    state: DeliveryState
+    n: int
+
+
+_REPORTS_TO_LOOK_AT = """
+SELECT report.digest FROM regression_report AS report
+JOIN revision AS base ON base.id = report.base_revision_id JOIN revision AS head ON head.id = report.head_revision_id
+LEFT JOIN LATERAL (SELECT * FROM news WHERE report_id = report.id ORDER BY id DESC LIMIT 1) AS last ON true
+WHERE CASE WHEN last.id IS NULL THEN report.state = ANY(%(open)s)
+           ELSE last.state <> report.state OR report.updated >= last.written OR (last.base, last.head) <> (base.commit, head.commit)
+      END
+ORDER BY report.id
+FOR UPDATE OF report
+"""
+
+
+def reports_to_look_at(connection: Connection[Any], open_states: Sequence[str]) -> list[str]:
+    """Digests of reports of which there may be news: open ones without any, and those that are not what their last news say. Locked, so that
+    two do not write the same.
+    """
+    return values(connection, str).execute(_REPORTS_TO_LOOK_AT, {"open": list(open_states)}).fetchall()
+
+
+_NEWS = "SELECT news.*, regression_report.digest AS report FROM news JOIN regression_report ON regression_report.id = report_id"
+
+
+def last_news(connection: Connection[Any], report_id: int) -> NewsRow | None:
+    query = _NEWS + " WHERE report_id = %s ORDER BY news.id DESC LIMIT 1"
+    return typed(connection, NewsRow).execute(query, [report_id]).fetchone()
+
+
+def news_row(connection: Connection[Any], news_id: int) -> NewsRow | None:
+    return typed(connection, NewsRow).execute(_NEWS + " WHERE news.id = %s", [news_id]).fetchone()
+
+
+def news_of(connection: Connection[Any], report_id: int) -> list[NewsRow]:
+    """The oldest first."""
+    return typed(connection, NewsRow).execute(_NEWS + " WHERE report_id = %s ORDER BY news.id", [report_id]).fetchall()
+
+
+_FEED = (
+    _NEWS
+    + """
+WHERE (%(suite)s::text IS NULL OR %(suite)s = ANY(news.suites))
+  AND (%(branch)s::int IS NULL OR EXISTS (
+      SELECT FROM branch_revision WHERE branch_id = %(branch)s AND revision_id = regression_report.head_revision_id))
+ORDER BY news.at DESC, news.id DESC LIMIT %(limit)s
+"""
+)
+
+
+def newest(connection: Connection[Any], *, suite: str | None, branch: int | None, limit: int) -> list[NewsRow]:
+    """News, newest first; of a suite or of what lies on a branch where one is named."""
+    return typed(connection, NewsRow).execute(_FEED, {"suite": suite, "branch": branch, "limit": limit}).fetchall()
+
+
+def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
+    """Their id."""
+    inserted = values(connection, int).execute(
+        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, base, head, named, subject, author, platforms,"
+        " suites, fix) VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s, %(base)s, %(head)s,"
+        " %(named)s, %(subject)s, %(author)s, %(platforms)s, %(suites)s, %(fix)s) RETURNING id",
+        asdict(facts),
+    )
+    return the_one(inserted)
+
+
+def insert_delivery(connection: Connection[Any], news_id: int, subscription_id: int, now: datetime) -> int:
+    """Its id."""
+    inserted = values(connection, int).execute(
+        "INSERT INTO news_delivery (news_id, subscription_id, due) VALUES (%s, %s, %s) RETURNING id",
+        [news_id, subscription_id, now],
+    )
+    return the_one(inserted)
+
+
+_DELIVERY = """
+SELECT own.id, own.news_id, own.subscription_id, news.report_id, own.state, own.attempts, own.due, channel, address, secret,
+       subscription.ended IS NULL AS live,
+       EXISTS (SELECT FROM news_delivery AS other JOIN news AS about ON about.id = other.news_id
+               WHERE other.subscription_id = own.subscription_id AND about.report_id = news.report_id
+                 AND other.state = 'waiting' AND other.id < own.id) AS earlier,
+       before.threads[1] AS thread, coalesce(before.threads, '{}') AS messages,
+       (SELECT count(*) FROM news_delivery AS other WHERE other.subscription_id = own.subscription_id
+            AND other.state = 'delivered' AND other.ended > %(since)s) AS today
+FROM news_delivery AS own
+JOIN news ON news.id = own.news_id JOIN subscription ON subscription.id = own.subscription_id
+CROSS JOIN LATERAL (
+    SELECT array_agg(other.thread ORDER BY other.id) AS threads
+    FROM news_delivery AS other JOIN news AS about ON about.id = other.news_id
+    WHERE other.subscription_id = own.subscription_id AND about.report_id = news.report_id
+      AND other.state = 'delivered' AND other.thread IS NOT NULL
+) AS before
+WHERE own.id = %(delivery)s
+"""
+
+
+def delivery_row(connection: Connection[Any], delivery: int, since: datetime) -> DeliveryRow | None:
+    """`today` counts what was delivered to its subscription since then."""
+    return typed(connection, DeliveryRow).execute(_DELIVERY, {"delivery": delivery, "since": since}).fetchone()
+
+
+_DUE = """
+SELECT min(news_delivery.id) FROM news_delivery JOIN news ON news.id = news_id
+WHERE news_delivery.state = 'waiting' GROUP BY subscription_id, report_id
+HAVING (array_agg(due ORDER BY news_delivery.id))[1] <= %s ORDER BY 1
+"""
+
+
+def due_deliveries(connection: Connection[Any], now: datetime) -> list[int]:
+    """Of each thread the first that waits, if it is due."""
+    return values(connection, int).execute(_DUE, [now]).fetchall()
+
+
+def keep_outcome(
+    connection: Connection[Any],
+    delivery: int,
+    *,
+    state: DeliveryState,
+    attempts: int,
+    due: datetime,
+    ended: datetime | None,
+    reason: str | None,
+    thread: str | None,
+) -> None:
+    connection.execute(
+        "UPDATE news_delivery SET state = %s, attempts = %s, due = %s, ended = %s, reason = %s, thread = %s WHERE id = %s",
+        [state, attempts, due, ended, reason, thread, delivery],
+    )
+
+
+def deliveries_of(connection: Connection[Any], report_id: int) -> list[DeliveredRow]:
+    """Of a report's news, the oldest first."""
+    query = (
+        "SELECT news_id, channel, news_delivery.state, attempts, due, news_delivery.ended, reason FROM news_delivery"
+        " JOIN subscription ON subscription.id = subscription_id JOIN news ON news.id = news_id"
+        " WHERE report_id = %s ORDER BY news_delivery.id"
+    )
+    return typed(connection, DeliveredRow).execute(query, [report_id]).fetchall()
+
+
+def delivery_counts(connection: Connection[Any]) -> list[DeliveryCountRow]:
+    query = (
+        "SELECT channel, news_delivery.state, count(*) AS n FROM news_delivery"
+        " JOIN subscription ON subscription.id = subscription_id GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    return typed(connection, DeliveryCountRow).execute(query).fetchall()
+
+
+def reports_with(connection: Connection[Any], kinds: Sequence[NewsKind], since: datetime) -> int:
+    """Of how many reports there were news of these kinds since then."""
+    query = "SELECT count(DISTINCT report_id) FROM news WHERE kind = ANY(%s) AND at > %s"
+    return the_one(values(connection, int).execute(query, [list(kinds), since]))

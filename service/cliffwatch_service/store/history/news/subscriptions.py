@@ -1,0 +1,116 @@
+"""Who gets news of regression reports, and where."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from psycopg import Connection
+
+from cliffwatch_service.postgres.rows import the_one, typed, values
+
+Channel = Literal["mail", "webhook", "issue"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionFacts:
+    """A subscription: news of whose commits, of which subsystems and suites; an empty list leaves open."""
+
+    token_id: int
+    channel: Channel
+    address: str
+    secret: str | None
+    authors: list[str]
+    subsystems: list[str]
+    suites: list[str]
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionRow:
+    """A subscription that lasts; `owner` is the name of its token, `given_up` how many of its deliveries were, and why the last."""
+
+    id: int
+    token_id: int
+    owner: str
+    channel: Channel
+    address: str
+    authors: list[str]
+    subsystems: list[str]
+    suites: list[str]
+    muted_until: datetime | None
+    created: datetime
+    delivered: int
+    waiting: int
+    given_up: int
+    reason: str | None
+
+
+_SUBSCRIPTIONS = """
+SELECT subscription.id, token_id, token.name AS owner, channel, address, authors, subsystems, suites, muted_until,
+       subscription.created, counts.delivered, counts.waiting, counts.given_up, counts.reason
+FROM subscription JOIN token ON token.id = token_id
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE state = 'delivered') AS delivered, count(*) FILTER (WHERE state = 'waiting') AS waiting,
+           count(*) FILTER (WHERE state = 'given up') AS given_up,
+           (array_agg(reason ORDER BY id DESC) FILTER (WHERE reason IS NOT NULL AND state <> 'delivered'))[1] AS reason
+    FROM news_delivery WHERE subscription_id = subscription.id
+) AS counts
+WHERE ended IS NULL
+"""
+
+
+def live_subscriptions(connection: Connection[Any], token_id: int | None = None) -> list[SubscriptionRow]:
+    """All that last, or those of one token."""
+    query = _SUBSCRIPTIONS + " AND (%(token)s::int IS NULL OR token_id = %(token)s) ORDER BY subscription.id"
+    return typed(connection, SubscriptionRow).execute(query, {"token": token_id}).fetchall()
+
+
+def subscription_row(connection: Connection[Any], number: int) -> SubscriptionRow | None:
+    query = _SUBSCRIPTIONS + " AND subscription.id = %s"
+    return typed(connection, SubscriptionRow).execute(query, [number]).fetchone()
+
+
+def insert_subscription(connection: Connection[Any], facts: SubscriptionFacts) -> int | None:
+    """Its id; None where this address has one already."""
+    inserted = values(connection, int).execute(
+        "INSERT INTO subscription (token_id, channel, address, secret, authors, subsystems, suites, created)"
+        " VALUES (%(token_id)s, %(channel)s, %(address)s, %(secret)s, %(authors)s, %(subsystems)s, %(suites)s, %(created)s)"
+        " ON CONFLICT (channel, lower(address)) WHERE ended IS NULL DO NOTHING RETURNING id",
+        asdict(facts),
+    )
+    return inserted.fetchone()
+
+
+def end_subscription(connection: Connection[Any], number: int, now: datetime) -> None:
+    """What waits for it is given up."""
+    connection.execute("UPDATE subscription SET ended = %s, secret = NULL WHERE id = %s", [now, number])
+    connection.execute(
+        "UPDATE news_delivery SET state = 'given up', ended = %s, reason = 'the subscription was ended'"
+        " WHERE subscription_id = %s AND state = 'waiting'",
+        [now, number],
+    )
+
+
+def mute(connection: Connection[Any], number: int, until: datetime | None) -> None:
+    """No news until then; None ends it."""
+    connection.execute("UPDATE subscription SET muted_until = %s WHERE id = %s", [until, number])
+
+
+def mute_report(connection: Connection[Any], number: int, report_id: int) -> None:
+    """No more news of this report."""
+    connection.execute(
+        "INSERT INTO muted_report (subscription_id, report_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+        [number, report_id],
+    )
+
+
+def muted_for(connection: Connection[Any], report_id: int) -> list[int]:
+    """The subscriptions that get no more news of a report."""
+    query = "SELECT subscription_id FROM muted_report WHERE report_id = %s"
+    return values(connection, int).execute(query, [report_id]).fetchall()
+
+
+def count_of_token(connection: Connection[Any], token_id: int) -> int:
+    """How many subscriptions of a token last."""
+    query = "SELECT count(*) FROM subscription WHERE token_id = %s AND ended IS NULL"
+    return the_one(values(connection, int).execute(query, [token_id]))

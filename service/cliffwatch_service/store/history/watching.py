@@ -1,0 +1,242 @@
+"""What watching says beside changes: events of hosts, and slow trends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from psycopg import Connection
+
+from cliffwatch.samples import Mode
+from cliffwatch_service.postgres.rows import many, typed, values
+
+TrendSince = Literal["release", "90 days"]
+
+
+class TargetRow(NamedTuple):
+    """On which platform and in which mode a series is measured."""
+
+    id: int
+    platform: str
+    mode: Mode
+
+
+def targets_of_series(connection: Connection[Any], ids: Sequence[int]) -> list[TargetRow]:
+    query = "SELECT id, platform, mode FROM series WHERE id = ANY(%s)"
+    return many(connection, TargetRow._make).execute(query, [list(ids)]).fetchall()
+
+
+class MeasuringHostRow(NamedTuple):
+    """The host that measured a revision of a branch on a platform last; None where the run names none."""
+
+    platform: str
+    ordinal: int
+    host_id: int | None
+
+
+_HOSTS = """
+SELECT DISTINCT ON (run.platform, ordinal) run.platform, ordinal, run.host_id
+FROM branch_revision AS member
+JOIN arm ON arm.revision_id = member.revision_id
+JOIN run ON run.id = arm.run_id AND run.of_history AND run.mode = 'walltime'
+WHERE branch_id = %s AND ordinal = ANY(%s)
+ORDER BY run.platform, ordinal, arm.id DESC
+"""
+
+
+def measuring_hosts(connection: Connection[Any], branch_id: int, ordinals: Sequence[int]) -> list[MeasuringHostRow]:
+    return many(connection, MeasuringHostRow._make).execute(_HOSTS, [branch_id, list(ordinals)]).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEventFacts:
+    """Series of a host that stepped together between two revisions of a branch, of `measured` ones."""
+
+    digest: str
+    branch_id: int
+    platform: str
+    host_id: int | None
+    base_revision_id: int
+    head_revision_id: int
+    series: list[int]
+    measured: int
+
+
+_EVENT = """
+INSERT INTO host_event (digest, branch_id, platform, host_id, base_revision_id, head_revision_id, series, measured, found)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (digest) DO UPDATE SET series = excluded.series, measured = excluded.measured
+"""
+
+
+def keep_host_event(connection: Connection[Any], event: HostEventFacts, now: datetime) -> None:
+    connection.execute(
+        _EVENT,
+        [
+            event.digest,
+            event.branch_id,
+            event.platform,
+            event.host_id,
+            event.base_revision_id,
+            event.head_revision_id,
+            event.series,
+            event.measured,
+            now,
+        ],
+    )
+
+
+class EventPlaceRow(NamedTuple):
+    """Where on a branch an event lies, by its first revision after it, and which series stepped there."""
+
+    ordinal: int
+    series: list[int]
+
+
+def event_places(connection: Connection[Any], branch_id: int) -> list[EventPlaceRow]:
+    query = (
+        "SELECT ordinal, series FROM host_event JOIN branch_revision AS member"
+        " ON member.revision_id = head_revision_id AND member.branch_id = host_event.branch_id"
+        " WHERE host_event.branch_id = %s ORDER BY ordinal"
+    )
+    return many(connection, EventPlaceRow._make).execute(query, [branch_id]).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEventRow:
+    """An event as it is shown beside one of its series: `stepped` of `measured` series, `host` where the run named one."""
+
+    branch: str
+    host: str | None
+    base: str
+    head: str
+    stepped: int
+    measured: int
+    found: datetime
+
+
+_EVENTS = """
+SELECT branch.name AS branch, host.name AS host, base.commit AS base, head.commit AS head,
+       cardinality(host_event.series) AS stepped, measured, found
+FROM host_event JOIN branch ON branch.id = branch_id LEFT JOIN host ON host.id = host_id
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+WHERE %(series)s = ANY(host_event.series) ORDER BY found DESC, host_event.id DESC LIMIT 100
+"""
+
+
+def host_events_of(connection: Connection[Any], series_id: int) -> list[HostEventRow]:
+    """The newest hundred at which a series stepped, newest first."""
+    return typed(connection, HostEventRow).execute(_EVENTS, {"series": series_id}).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendFacts:
+    """A series that drifts from base to head by `total`, over `points` revisions."""
+
+    series_id: int
+    since: TrendSince
+    base_revision_id: int
+    head_revision_id: int
+    total: float
+    p: float
+    points: int
+
+
+def replace_trends(connection: Connection[Any], branch_id: int, trends: Sequence[TrendFacts], now: datetime) -> None:
+    """Writes the trends of a branch in place of those that it had."""
+    connection.execute("DELETE FROM trend WHERE branch_id = %s", [branch_id])
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO trend (series_id, branch_id, since, base_revision_id, head_revision_id, total, p, points, found)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            [
+                (
+                    each.series_id,
+                    branch_id,
+                    each.since,
+                    each.base_revision_id,
+                    each.head_revision_id,
+                    each.total,
+                    each.p,
+                    each.points,
+                    now,
+                )
+                for each in trends
+            ],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendRow:
+    """A trend as it is shown beside its series."""
+
+    branch: str
+    since: TrendSince
+    base: str
+    head: str
+    total: float
+    p: float
+    points: int
+    found: datetime
+
+
+_TRENDS = """
+SELECT branch.name AS branch, since, base.commit AS base, head.commit AS head, total, p, points, found
+FROM trend JOIN branch ON branch.id = branch_id
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+WHERE series_id = %s ORDER BY branch.name, since
+"""
+
+
+def trends_of(connection: Connection[Any], series_id: int) -> list[TrendRow]:
+    return typed(connection, TrendRow).execute(_TRENDS, [series_id]).fetchall()
+
+
+class TrendPointRow(NamedTuple):
+    """A point of the last ninety days of a branch: `age` is in days before the newest, `release` what its kernel names."""
+
+    series_id: int
+    ordinal: int
+    revision_id: int
+    centre: float
+    epoch: str
+    age: float
+    release: str | None
+
+
+_TREND_POINTS = """
+WITH measured AS (
+    SELECT ordinal, revision_id, revision.release, coalesce(revision.committed, revision.authored) AS at
+    FROM branch_revision AS own JOIN revision ON revision.id = revision_id
+    WHERE branch_id = %(branch)s
+      AND EXISTS (SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = own.revision_id AND of_history)
+), recent AS (
+    SELECT *, row_number() OVER (ORDER BY ordinal DESC) - 1 AS back, count(*) OVER () AS revisions,
+           extract(epoch FROM max(at) OVER () - at)::float8 / 86400 AS age
+    FROM measured
+    WHERE at >= (SELECT max(at) FROM measured) - interval '90 days'
+)
+SELECT series_id, ordinal, point.revision_id, centre, environment.epoch, age, recent.release
+FROM recent
+JOIN arm ON arm.revision_id = recent.revision_id
+JOIN run ON run.id = arm.run_id AND run.of_history
+JOIN environment ON environment.id = run.environment_id
+JOIN point ON point.arm_id = arm.id
+WHERE back %% greatest(1, (revisions + %(most)s - 1) / %(most)s) = 0
+ORDER BY series_id, ordinal, point.arm_id
+"""
+
+
+def trend_points(connection: Connection[Any], branch_id: int, most: int) -> list[TrendPointRow]:
+    """Of a branch's revisions of the ninety days before its newest at most `most`, evenly chosen; by series and branch order."""
+    wanted = {"branch": branch_id, "most": most}
+    return many(connection, TrendPointRow._make).execute(_TREND_POINTS, wanted, binary=True).fetchall()
+
+
+def branches_measured(connection: Connection[Any]) -> list[int]:
+    """Branches that a run of history measured a revision of."""
+    query = (
+        "SELECT id FROM branch WHERE EXISTS (SELECT FROM branch_revision AS own JOIN arm ON arm.revision_id = own.revision_id"
+        " JOIN run ON run.id = run_id WHERE own.branch_id = branch.id AND of_history) ORDER BY id"
+    )
+    return values(connection, int).execute(query).fetchall()

@@ -1,0 +1,214 @@
+"""The form that asks for a first measurement: of two revisions, or of a pasted patch on one."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, get_args
+from uuid import uuid4
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from psycopg import Connection
+
+from cliffwatch.catalogue.discovery import ALL
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.suite import PROFILES
+from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
+from cliffwatch.samples import Mode
+from cliffwatch_service.access.quotas import within_quota
+from cliffwatch_service.compare.naming import revision_named
+from cliffwatch_service.http.context import ServiceHere
+from cliffwatch_service.jobs.estimates import Wait, waits_of
+from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.jobs.targets import offered, refuse_unoffered
+from cliffwatch_service.jobs.trees_allowed import refuse_tree
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import follows, overview
+from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.web.layout.session import FormHere, ReaderHere, Visitor, signed_form
+
+router = APIRouter()
+
+Text = Annotated[str, Query(max_length=2000)]
+
+_WHOLE = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_TREE = re.compile(r"(https?|git|ssh)://[^\s]{1,2000}")
+_BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
+_KEY = re.compile(r"[\w.+-]{1,200}")
+_MAILBOX = re.compile(r"From [0-9a-f]{40} ")
+_PATCH = "pasted.patch"
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A platform and mode to tick: `name` of its field, and when a job of now would be done."""
+
+    name: str
+    platform: str
+    mode: str
+    wait: Wait
+    chosen: bool
+
+
+@router.get("/measure")
+def show_form(
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,
+    tree: Text = "",
+    base: Text = "",
+    head: Text = "",
+    suite: Text = "",
+    target: Text = "",
+) -> Response:
+    """The form, filled in as far as the address and what is known of `head` say."""
+    now = service.now()
+    with service.transaction() as connection:
+        known = _known(connection, head)
+        followed = follows.list_follows(connection)
+        targets = sorted(offered(connection))
+        waits = waits_of(connection, targets, now)
+    trees = list(dict.fromkeys([*known.trees, *(row.tree for row in followed)]))
+    return page(
+        request,
+        visitor,
+        "work/measure.html",
+        tree=tree or (trees[0] if trees else ""),
+        trees=trees,
+        base=base or known.base,
+        head=known.commit or head,
+        subject=known.subject,
+        suite=suite,
+        suites=[ALL, *(each.name for each in load_catalogue().suites)],
+        profiles=PROFILES,
+        targets=_targets(targets, waits, target),
+        key=uuid4().hex,
+        may=visitor.caller.may("upload") and visitor.caller.host is None,
+    )
+
+
+def _targets(targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str], Wait], wanted: str) -> list[Offered]:
+    """`wanted` is a platform, or a platform and a mode as tables name them; where nobody wants one, the only one is."""
+    return [
+        Offered(
+            f"target:{platform}:{mode}",
+            platform,
+            mode,
+            waits[platform, mode],
+            chosen=(platform in wanted.split() and (mode in wanted or not set(wanted.split()) & set(get_args(Mode))))
+            or len(targets) == 1,
+        )
+        for platform, mode in targets
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a revision that somebody wants measured."""
+
+    commit: str = ""
+    subject: str | None = None
+    base: str = ""
+    trees: Sequence[str] = ()
+
+
+def _known(connection: Connection[Any], name: str) -> _Known:
+    try:
+        row = revision_named(connection, name) if name else None
+    except Refusal:
+        row = None
+    if row is None:
+        return _Known()
+    trees = [place.tree for place in overview.branches_of_revision(connection, row.id)]
+    return _Known(row.commit, row.subject, row.parents[0] if row.parents else "", trees)
+
+
+@router.post("/measure")
+def make_request(service: ServiceHere, form: FormHere, visitor: Annotated[Visitor, signed_form()]) -> Response:
+    """Asks; the same form sent twice asks once. Raises Refusal, which says which field is wrong."""
+    now = service.now()
+    assert visitor.caller.token_id is not None
+    with service.transaction() as connection:
+        asked = _asked(connection, form)
+        refuse_tree(connection, asked.tree, service.settings.trees)
+        keep = partial(
+            ask,
+            connection,
+            asked,
+            key=_field(form, "key", _KEY, "reload the page and send the form again"),
+            token_id=visitor.caller.token_id,
+            who=visitor.caller.name,
+            now=now,
+        )
+        size = sum(map(len, asked.contents.values()))
+        row, fresh = within_quota(connection, service.settings, visitor.caller, size, now, keep)
+        if fresh:
+            refuse_unoffered(connection, asked.targets, asked.needs)
+    return RedirectResponse(f"/requests/{row.id}", 303)
+
+
+def _asked(connection: Connection[Any], form: Mapping[str, str]) -> Asked:
+    targets = [(parts[1], parts[2]) for parts in (name.split(":") for name in form) if _is_target(parts)]
+    if not targets:
+        raise Refusal(422, "no platform", "tick at least one platform")
+    base = _commit(connection, "base", form.get("base", ""))
+    patch = form.get("patch", "").replace("\r\n", "\n")
+    head = base if patch.strip() else _commit(connection, "head", form.get("head", ""))
+    setup, contents = _patched(base, patch) if patch.strip() else (NO_SETUP, {})
+    if not contents and head == base:
+        raise Refusal(
+            422, "nothing to compare", "base and head are the same commit: name another base, or paste a patch"
+        )
+    return Asked(
+        tree=_field(form, "tree", _TREE, "give the address of a git tree: https://…"),
+        base=base,
+        head=head,
+        targets=targets,
+        suites=[_field(form, "suite", _KEY, "choose a suite")],
+        profile=_field(form, "profile", re.compile("|".join(PROFILES)), "choose a profile"),
+        boots=_field(form, "boots", _BOOTS, "give auto, staged, careful or a number below 1,000"),
+        priority="person",
+        note="asked from the page of first measurements",
+        setup=setup,
+        contents=contents,
+    )
+
+
+def _is_target(parts: Sequence[str]) -> bool:
+    return len(parts) == 3 and parts[0] == "target"
+
+
+def _field(form: Mapping[str, str], name: str, pattern: re.Pattern[str], advice: str) -> str:
+    value = form.get(name, "").strip()
+    if not pattern.fullmatch(value):
+        raise Refusal(422, f"no {name}", f"the field {name!r} holds {value[:80]!r}: {advice}")
+    return value
+
+
+def _commit(connection: Connection[Any], name: str, given: str) -> str:
+    """A whole commit may be unknown here; of a known one a part, a tag or a branch will do."""
+    text = given.strip()
+    if _WHOLE.fullmatch(text.lower()):
+        return text.lower()
+    if not text:
+        raise Refusal(422, f"no {name}", f"give a commit as {name}: all of its digits, or what names it here")
+    try:
+        return revision_named(connection, text).commit
+    except Refusal as refusal:
+        raise Refusal(
+            422, f"no {name}", f"{refusal.detail}; of a commit that is not known here give all of its digits"
+        ) from None
+
+
+def _patched(base: str, patch: str) -> tuple[Setup, Mapping[str, bytes]]:
+    """Two arms: the base, and the base with the patch, or with the mails of `git format-patch`."""
+    content = patch.encode()
+    file = SetupFile(name=_PATCH, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+    head = (
+        SetupArm(name="patched", rev=base, series=_PATCH)
+        if _MAILBOX.match(patch)
+        else SetupArm(name="patched", rev=base, patch=(_PATCH,))
+    )
+    return Setup(arms=(SetupArm(name="base", rev=base), head), files=(file,)), {_PATCH: content}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Preloaded into veristat: says of every program that
+ * it loads with a log how the load ended and, from bpf_prog_info, how large the
+ * program is as the kernel runs it. veristat says so itself only since linux
+ * 6.15, and only its own loads are those that it counts.
+ *
+ * libbpf loads through libc's syscall(), the one function replaced here. Its
+ * probes of what the kernel can do ask for no statistics and are passed over.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define LOG_STATS 4
+
+typedef long (*syscall_fn)(long, ...);
+
+static syscall_fn real;
+
+/* What libbpf writes to standard error then stands where it belongs. */
+__attribute__((constructor)) static void write_line_by_line(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 1 << 16);
+}
+
+static void report_load(long fd, int error)
+{
+	struct bpf_prog_info info;
+	union bpf_attr attr;
+
+	memset(&info, 0, sizeof(info));
+	memset(&attr, 0, sizeof(attr));
+	if (fd >= 0) {
+		attr.info.bpf_fd = fd;
+		attr.info.info_len = sizeof(info);
+		attr.info.info = (unsigned long)&info;
+		if (real(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
+			memset(&info, 0, sizeof(info));
+	}
+	printf("cliffwatch: load %d xlated %u jited %u\n", error,
+	       info.xlated_prog_len, info.jited_prog_len);
+}
+
+long syscall(long number, ...)
+{
+	long a[6], result;
+	va_list list;
+	int error;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+
+	if (!real)
+		real = (syscall_fn)dlsym(RTLD_NEXT, "syscall");
+	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD &&
+	    (((union bpf_attr *)a[1])->log_level & LOG_STATS)) {
+		error = errno;
+		report_load(result, result < 0 ? error : 0);
+		errno = error;
+	}
+	return result;
+}

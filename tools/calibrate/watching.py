@@ -1,0 +1,240 @@
+"""B14: what watching made-up histories of eight kinds of noise raises, what a fresh comparison leaves of it, and where it puts steps.
+
+Candidates come from `Watch`, point by point, as the service has them. A candidate's comparison is of the revision before its range
+and the last one in it, 21 boots each, one-sided in the candidate's direction, confirmed at p <= 0.001; it is right where a step of
+its direction lies in its range, each step once. Bisection takes 21 boots a revision and goes to the side whose median is nearer.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from calibrate.figures import Figure
+from calibrate.histories import FIVE, HISTORY_KINDS, POINTS, History, HistoryKind, fresh, made_up
+from calibrate.neighbours import other_steps
+from cliffwatch.stats.history.steps import Step
+from cliffwatch.stats.history.watch import Watch
+from cliffwatch.stats.ranks import two_samples
+
+BOOTS = 21
+SURE = 0.001
+_NEAR = 5
+_APART = 15
+"""A candidate so far from a step is not a candidate of that step, whatever its range says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A candidate: whether its comparison confirmed it, and where bisection ended."""
+
+    step: Step
+    confirmed: bool
+    culprit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A history, its candidates, and of how many of its steps a comparison right across the step would have been sure."""
+
+    history: History
+    raised: list[Raised]
+    known_confirmed: int
+
+
+def watched_history(seed: int, kind: HistoryKind, steps: int, between: bool) -> Watched:
+    """`between`: sizes from anywhere between 1 and 10 %, else one of five."""
+    generator = np.random.default_rng((14, seed, HISTORY_KINDS.index(kind), steps, between))
+    history = made_up(generator, kind, steps, between=between)
+    watch = Watch()
+    raised = [
+        _followed(generator, history, step, when)
+        for when, value in enumerate(history.logs)
+        for step in watch.append(float(value))
+    ]
+    known = sum(_sure(generator, history, index - 1, index, size) for index, size in history.steps)
+    return Watched(history, raised, known)
+
+
+def _followed(generator: np.random.Generator, history: History, step: Step, when: int) -> Raised:
+    base, head = max(0, step.first - 1), min(when, step.last)
+    confirmed = _sure(generator, history, base, head, step.size)
+    return Raised(step, confirmed, _bisected(generator, history, base, head) if confirmed else step.index)
+
+
+def _sure(generator: np.random.Generator, history: History, base: int, head: int, direction: float) -> bool:
+    before, after = (fresh(generator, history, index, BOOTS) for index in (base, head))
+    ranks = two_samples(before, after)
+    same_way = (float(np.median(after)) - float(np.median(before))) * direction > 0
+    return same_way and float(ranks.p()) / 2 <= SURE
+
+
+def _bisected(generator: np.random.Generator, history: History, good: int, bad: int) -> int:
+    low, high = (float(np.median(fresh(generator, history, index, BOOTS))) for index in (good, bad))
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        here = float(np.median(fresh(generator, history, middle, BOOTS)))
+        if abs(here - low) < abs(here - high):
+            good = middle
+        else:
+            bad = middle
+    return bad
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Of histories with steps: `right` and `wrong` candidates, as far as they were confirmed, of `made` steps."""
+
+    made: int
+    right: int
+    wrong: int
+    exact: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / max(1, self.right + self.wrong)
+
+    @property
+    def recall(self) -> float:
+        return self.right / max(1, self.made)
+
+
+def tally(watched: Sequence[Watched], *, by_range: bool = True) -> Tally:
+    """Confirmed candidates are right by their range, or where they are placed within five points of a step."""
+    right = wrong = exact = 0
+    for each in watched:
+        left = list(each.history.steps)
+        for raised in each.raised:
+            if not raised.confirmed:
+                continue
+            hit = next((made for made in left if _holds(raised.step, made, by_range)), None)
+            if hit is None:
+                wrong += 1
+                continue
+            left.remove(hit)
+            right += 1
+            exact += raised.culprit == hit[0]
+    return Tally(sum(len(each.history.steps) for each in watched), right, wrong, exact)
+
+
+def _holds(step: Step, made: tuple[int, float], by_range: bool) -> bool:
+    index, size = made
+    inside = step.first <= index <= step.last if by_range else abs(index - step.index) <= _NEAR
+    return inside and size * step.size > 0
+
+
+def covered(watched: Sequence[Watched]) -> tuple[int, int]:
+    """Of candidates within `_APART` points of a step in their direction: how many have it in their range, and how many there are."""
+    held = of = 0
+    for each in watched:
+        for raised in each.raised:
+            near = [
+                index
+                for index, size in each.history.steps
+                if abs(index - raised.step.index) <= _APART and size * raised.step.size > 0
+            ]
+            of += bool(near)
+            held += any(raised.step.first <= index <= raised.step.last for index in near)
+    return held, of
+
+
+def watching_figures(draws: range, pool: ProcessPoolExecutor, *, neighbours: bool) -> Iterator[Figure]:
+    """Histories of 500 points, `draws` of each kind without a step and as many with four of each distribution of sizes."""
+
+    def of(kinds: Sequence[HistoryKind], steps: int, *, between: bool = False) -> list[Watched]:
+        return [
+            each
+            for kind in kinds
+            for each in pool.map(partial(watched_history, kind=kind, steps=steps, between=between), draws, chunksize=2)
+        ]
+
+    quiet = {kind: of([kind], 0) for kind in HISTORY_KINDS}
+    yield from _quiet_figures(quiet)
+    five_sizes = {kind: of([kind], 4) for kind in HISTORY_KINDS}
+    every = [each for watched in five_sizes.values() for each in watched]
+    five = [each for kind in FIVE for each in five_sizes[kind]]
+    for what, watched in (
+        ("five kinds, sizes 1, 2, 3, 5, 10 %", five),
+        ("eight kinds, sizes 1, 2, 3, 5, 10 %", every),
+        ("five kinds, any size between 1 and 10 %", of(FIVE, 4, between=True)),
+    ):
+        yield from _step_figures(what, watched)
+    yield from _range_figures(every)
+    if neighbours:
+        yield from _neighbours_figures(quiet, five_sizes)
+
+
+def _quiet_figures(quiet: dict[HistoryKind, list[Watched]]) -> Iterator[Figure]:
+    rates = {
+        kind: 1000 * sum(len(each.raised) for each in watched) / (POINTS * len(watched))
+        for kind, watched in quiet.items()
+    }
+    mean = float(np.mean(list(rates.values())))
+    points = POINTS * sum(map(len, quiet.values()))
+    yield _figure(
+        f"{points:,} points without a step, eight kinds: candidates in 1000", f"{mean:.2f}", "at most 2.5", mean <= 2.5
+    )
+    for kind, rate in rates.items():
+        yield _figure(f"without a step, {kind}: candidates in 1000 points", f"{rate:.2f}", "reported", None)
+    confirmed = sum(raised.confirmed for watched in quiet.values() for each in watched for raised in each.raised)
+    yield _figure(f"{points:,} points without a step: confirmed", str(confirmed), "reported", None)
+
+
+def _step_figures(what: str, watched: Sequence[Watched]) -> Iterator[Figure]:
+    by_range, near = tally(watched), tally(watched, by_range=False)
+    ceiling = sum(each.known_confirmed for each in watched) / by_range.made
+    yield _figure(
+        f"{by_range.made} steps, {what}, after 21 boots each at 0.001: precision; recall",
+        f"{by_range.precision:.3f}; {by_range.recall:.3f}",
+        "at least 0.99; at least 0.83",
+        by_range.precision >= 0.99 and by_range.recall >= 0.83,
+    )
+    yield _figure(
+        f"the same, {what}: precision where placed within five points; recall of a detector that knew every step",
+        f"{near.precision:.3f}; {ceiling:.3f}",
+        "reported",
+        None,
+    )
+    exact = by_range.exact / max(1, by_range.right)
+    yield _figure(f"the same, {what}: exact commit after bisection", f"{exact:.3f}", "reported", None)
+
+
+def _range_figures(watched: Sequence[Watched]) -> Iterator[Figure]:
+    held, of = covered(watched)
+    widths = [raised.step.last - raised.step.first + 1 for each in watched for raised in each.raised]
+    yield _figure(
+        "candidates near a step, eight kinds: the range holds it; median width; nine in ten at most",
+        f"{held / of:.3f} of {of}; {np.median(widths):.0f}; {np.quantile(widths, 0.9):.0f}",
+        "at least 0.95",
+        held / of >= 0.95,
+    )
+
+
+def _neighbours_figures(
+    quiet: dict[HistoryKind, list[Watched]], stepped: dict[HistoryKind, list[Watched]]
+) -> Iterator[Figure]:
+    """The whole series at once, which is kinder than point by point; a step is placed right within five points."""
+    calm = [each.history for watched in quiet.values() for each in watched]
+    moved = [each.history for watched in stepped.values() for each in watched]
+    for name, alarms in other_steps([each.logs for each in calm]).items():
+        rate = 1000 * sum(map(len, alarms)) / (POINTS * len(calm))
+        yield _figure("without a step, eight kinds: alarms in 1000 points", f"{rate:.2f}", "", None, name)
+    for name, alarms in other_steps([each.logs for each in moved]).items():
+        made = sum(len(each.steps) for each in moved)
+        right = 0
+        for each, indexes in zip(moved, alarms, strict=True):
+            right += sum(any(abs(index - at) <= _NEAR for at in indexes) for index, _ in each.steps)
+        precision = right / max(1, sum(map(len, alarms)))
+        yield _figure(
+            f"{made} steps, eight kinds, before any comparison: precision; recall",
+            f"{precision:.3f}; {right / made:.3f}",
+            "",
+            None,
+            name,
+        )
+
+
+def _figure(what: str, measured: str, wanted: str, met: bool | None, method: str = "ours") -> Figure:
+    return Figure(bar="B14", what=what, method=method, measured=measured, wanted=wanted, met=met)
