@@ -18,6 +18,7 @@ from psycopg.rows import class_row, dict_row
 import cliffwatch_service.store
 from cliffwatch_service.postgres import rows
 from cliffwatch_service.postgres.rows import tuple_row, value_row
+from cliffwatch_service.store.history.measured_arms import MeasuredArms
 from cliffwatch_service.store.work.hosts import HostRow
 
 MODULES = [
@@ -50,6 +51,7 @@ PLAIN: Mapping[Any, Callable[[], Any]] = {
     Any: lambda: 1,
     object: lambda: 1,
     UUID: uuid4,
+    MeasuredArms: MeasuredArms,
 }
 TYPES = {
     bool: {"bool"},

@@ -54,7 +54,7 @@ def choose(x: Values, y: Values, noise: Values, sure: float) -> tuple[Chosen | N
     found = []
     for courses in (one_break(x, noise), two_breaks(x, noise)):
         judged = courses.only(len(x) - 2 - courses.parameters > 0)
-        if judged.breaks:
+        if len(judged.members):
             found.append(_against(judged, rests, _without_one(rests, (straight**2).sum(axis=1)[:, None]), usual))
     if not found:
         return None, 1.0

@@ -6,8 +6,7 @@ curves are fitted to all of them in one product. Every piece has two points: one
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +38,17 @@ class Break:
 class Courses:
     """Courses of one number of breaks: `bases` are (courses, points, columns), orthonormal to the straight line, padded with zeros.
 
+    `members` are the breaks of each as places in `singles`, (courses, breaks): of two there are tens of thousands of courses.
     `parameters` is what each course has more than a straight line: its columns, and a position a break.
     """
 
-    breaks: tuple[tuple[Break, ...], ...]
+    singles: Sequence[Break]
+    members: NDArray[np.intp]
     bases: NDArray[np.float64]
     parameters: NDArray[np.int64]
+
+    def breaks(self, course: int | np.integer) -> tuple[Break, ...]:
+        return tuple(self.singles[place] for place in self.members[course])
 
     def gains(self, rests: Values) -> Values:
         """By how much each course lowers the sum of squares, (courses, curves), of `rests`, (points, curves): what the line leaves."""
@@ -60,7 +64,10 @@ class Courses:
     def only(self, keep: NDArray[np.bool_]) -> "Courses":
         kept = np.flatnonzero(keep)
         return Courses(
-            breaks=tuple(self.breaks[index] for index in kept), bases=self.bases[kept], parameters=self.parameters[kept]
+            singles=self.singles,
+            members=self.members[kept],
+            bases=self.bases[kept],
+            parameters=self.parameters[kept],
         )
 
 
@@ -85,26 +92,25 @@ def one_break(x: Values, noise: Values) -> Courses:
         for place, column in enumerate(columns(each, x)):
             designs[index, :, place] = column
     parameters = np.array([2 + (each.kind == "bend and jump") for each in singles], dtype=np.int64)
-    return _courses([(each,) for each in singles], designs, parameters, line(x, noise), noise)
+    alone = _Breaks(singles, np.arange(len(singles), dtype=np.intp)[:, None])
+    return _courses(alone, designs, parameters, line(x, noise), noise)
 
 
 def two_breaks(x: Values, noise: Values) -> Courses:
     """Bends and jumps in pairs; a pair leaves points enough to judge it by."""
     singles = [each for each in _singles(x) if each.kind != "bend and jump"]
-    gaps = sorted({each.gap for each in singles})
-    of_gap = {gap: [number for number, each in enumerate(singles) if each.gap == gap] for gap in gaps}
-    pairs = [
-        pair
-        for first, second in combinations(gaps, 2)
-        if second - first >= PIECE
-        for pair in product(of_gap[first], of_gap[second])
-    ]
     own = np.array([columns(each, x)[0] for each in singles]).reshape(len(singles), len(x))
-    chosen = np.array(pairs, dtype=np.intp).reshape(len(pairs), 2)
-    designs = np.stack([own[chosen[:, 0]], own[chosen[:, 1]]], axis=2)
-    parameters = np.full(len(pairs), 4, dtype=np.int64)
-    breaks = [(singles[first], singles[second]) for first, second in pairs]
-    return _courses(breaks, designs, parameters, line(x, noise), noise)
+    members = _pairs(np.array([each.gap for each in singles], dtype=np.intp))
+    designs = np.stack([own[members[:, 0]], own[members[:, 1]]], axis=2)
+    parameters = np.full(len(members), 4, dtype=np.int64)
+    return _courses(_Breaks(singles, members), designs, parameters, line(x, noise), noise)
+
+
+def _pairs(gaps: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Places of two breaks each, (courses, 2), a piece apart: by the gap of the first and of the second."""
+    first, second = np.nonzero(gaps[None, :] - gaps[:, None] >= PIECE)
+    order = np.lexsort((second, first, gaps[second], gaps[first]))
+    return np.column_stack([first[order], second[order]])
 
 
 def _singles(x: Values) -> Iterator[Break]:
@@ -126,15 +132,22 @@ def columns(each: Break, x: Values) -> list[Values]:
     return found
 
 
+class _Breaks(NamedTuple):
+    """Single breaks, and those of each course as places among them."""
+
+    singles: Sequence[Break]
+    members: NDArray[np.intp]
+
+
 def _courses(
-    breaks: Sequence[tuple[Break, ...]],
+    breaks: _Breaks,
     designs: NDArray[np.float64],
     parameters: NDArray[np.int64],
     straight: Values,
     noise: Values,
 ) -> Courses:
     bases = _orthonormal(designs / noise[:, None], straight)
-    return Courses(breaks=tuple(breaks), bases=bases, parameters=parameters)
+    return Courses(singles=breaks.singles, members=breaks.members, bases=bases, parameters=parameters)
 
 
 def _orthonormal(designs: NDArray[np.float64], straight: Values) -> NDArray[np.float64]:

@@ -50,8 +50,8 @@ def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
     squares = float(chosen.squares[chosen.best])
     scale = max(chosen.scale, squares / chosen.freedom)
     plausible = np.flatnonzero(chosen.squares <= squares + t_quantile(_OUTSIDE, PRIOR + chosen.freedom) ** 2 * scale)
-    gaps = np.array([[each.gap for each in chosen.courses.breaks[course]] for course in plausible])
-    fit = _Fit.of(chosen.courses.breaks[chosen.best], (x, y, noise))
+    gaps = np.array([[each.gap for each in chosen.courses.breaks(course)] for course in plausible])
+    fit = _Fit.of(chosen.courses.breaks(chosen.best), (x, y, noise))
     bounds: list[tuple[int, int]] = []
     for index in range(gaps.shape[1]):
         begin = bounds[-1][1] if bounds else 0
@@ -59,7 +59,7 @@ def place(chosen: Chosen, x: Values, y: Values, noise: Values) -> list[Placed]:
         bounds.append(_narrowed(widest, begin, fit.shifts[index], (x, y, noise)))
     within = [course for course, each in zip(plausible, gaps, strict=True) if _all_within(each, bounds)]
     if within:
-        fit = _Fit.of(chosen.courses.breaks[max(within, key=lambda course: chosen.ratios[course])], (x, y, noise))
+        fit = _Fit.of(chosen.courses.breaks(max(within, key=lambda course: chosen.ratios[course])), (x, y, noise))
     return [fit.placed(index, bounds, (x, y)) for index in range(len(bounds))]
 
 

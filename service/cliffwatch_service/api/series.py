@@ -109,7 +109,7 @@ def read_history(
             branch_id = trees.branch_named(connection, tree, branch)
             if branch_id is None:
                 raise not_found("branch", f"{tree} {branch}")
-        points = history(connection, row.id, branch_id, limit)
+        points = history(connection, service.arms, row.id, branch_id, limit)
         events = watching.host_events_of(connection, row.id)
         trends = watching.trends_of(connection, row.id)
     content = {**dict(about(row)), "points": points, "host_events": events, "trends": trends}

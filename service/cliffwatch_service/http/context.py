@@ -22,6 +22,7 @@ from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import database
+from cliffwatch_service.store.history.measured_arms import MeasuredArms
 
 PREFIX = "/api/v1"
 """Of the addresses for programs."""
@@ -69,6 +70,7 @@ class Service:
     rates: Rates
     session_key: str
     columns: ColumnsKnown = field(default_factory=ColumnsKnown)
+    arms: MeasuredArms = field(default_factory=MeasuredArms)
     signing_keys: SigningKeys = field(default_factory=SigningKeys)
     streams: Room = field(default_factory=lambda: Room("event streams", whole=100, each=16))
     _demonstration: _Looked = field(default_factory=_Looked)

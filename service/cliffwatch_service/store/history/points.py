@@ -1,6 +1,6 @@
 """Points: what series read at revisions, and where on branches."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import msgspec
 from psycopg import Connection
 
 from cliffwatch_service.postgres.rows import many
+from cliffwatch_service.store.history.measured_arms import ArmPlace, MeasuredArms
 
 Point = tuple[int, int, float, float | None, float | None]
 """Series, boots, and their median with its bounds."""
@@ -45,6 +46,24 @@ class RecentPointRow(NamedTuple):
     epoch: str
 
 
+class SeriesPointRow(NamedTuple):
+    """A series as an arm read it."""
+
+    arm_id: int
+    environment_id: int
+    n: int
+    centre: float
+    low: float | None
+    high: float | None
+
+
+class EpochRow(NamedTuple):
+    """An environment's."""
+
+    id: int
+    epoch: str
+
+
 def replace_points(
     connection: Connection[Any], arm_id: int, revision_id: int, environment_id: int, points: Sequence[Point]
 ) -> None:
@@ -62,34 +81,18 @@ def replace_points(
             copy.write_row((identity, arm_id, revision_id, environment_id, n, centre, low, high))
 
 
-_WHEN = """coalesce(revision.committed, revision.authored,
-    (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id))"""
-"""When a revision was written, or measured first where that is not known."""
+_OF_SERIES = (
+    "SELECT arm_id, environment_id, n, centre, low, high FROM point WHERE series_id = %(series)s ORDER BY arm_id DESC"
+)
+_EPOCHS = "SELECT id, epoch FROM environment WHERE id = ANY(%(environments)s)"
 
-_HISTORY = f"""
-SELECT newest.ordinal, revision.commit, revision.release, newest.n, newest.centre, newest.low, newest.high,
-       environment.epoch, newest.run, {_WHEN} AS at
-FROM (
-    SELECT DISTINCT ON (member.ordinal) member.ordinal, point.revision_id, point.environment_id, run.digest AS run, point.n,
-           point.centre, point.low, point.high
-    FROM point
-    JOIN branch_revision AS member ON member.revision_id = point.revision_id AND member.branch_id = %(branch)s
-    JOIN arm ON arm.id = point.arm_id
-    JOIN run ON run.id = arm.run_id
-    WHERE point.series_id = %(series)s AND run.of_history
-    ORDER BY member.ordinal DESC, point.arm_id DESC LIMIT %(limit)s
-) AS newest
-JOIN revision ON revision.id = newest.revision_id
-JOIN environment ON environment.id = newest.environment_id
-ORDER BY newest.ordinal DESC
-"""  # noqa: S608 - of a constant
-
-_HISTORY_WITHOUT_BRANCH = f"""
+_WITHOUT_BRANCH = """
 SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch, run, at
 FROM (
     SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low, point.high,
            environment.epoch, coalesce(revision.committed, revision.authored) AS written, point.arm_id,
-           run.digest AS run, {_WHEN} AS at
+           run.digest AS run, coalesce(revision.committed, revision.authored,
+               (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id)) AS at
     FROM point
     JOIN arm ON arm.id = point.arm_id
     JOIN run ON run.id = arm.run_id
@@ -99,16 +102,35 @@ FROM (
     ORDER BY revision.id, point.arm_id DESC
 ) AS newest
 ORDER BY written DESC NULLS LAST, arm_id DESC LIMIT %(limit)s
-"""  # noqa: S608 - of a constant
+"""
 
 
-def history(connection: Connection[Any], series_id: int, branch_id: int | None, limit: int) -> list[PointRow]:
+def history(
+    connection: Connection[Any], known: MeasuredArms, series_id: int, branch_id: int | None, limit: int
+) -> list[PointRow]:
     """A series' points, one a revision (its newest measurement), the newest first: in a branch's order, else by date. Of runs of
     history alone.
     """
-    query = _HISTORY_WITHOUT_BRANCH if branch_id is None else _HISTORY
-    wanted = {"series": series_id, "branch": branch_id, "limit": limit}
-    return many(connection, PointRow.of_row).execute(query, wanted, binary=True).fetchall()
+    if branch_id is None:
+        wanted = {"series": series_id, "limit": limit}
+        return many(connection, PointRow.of_row).execute(_WITHOUT_BRANCH, wanted, binary=True).fetchall()
+    points = many(connection, SeriesPointRow._make).execute(_OF_SERIES, {"series": series_id}, binary=True).fetchall()
+    places = known.places(connection, branch_id, [point.arm_id for point in points])
+    newest: dict[int, tuple[ArmPlace, SeriesPointRow]] = {}
+    for point in points:
+        place = places.get(point.arm_id)
+        if place is not None and place.ordinal is not None:
+            newest.setdefault(place.ordinal, (place, point))
+    epochs = _epochs(connection, {point.environment_id for _, point in newest.values()})
+    return [
+        PointRow(ordinal, place.commit, place.release, n, centre, low, high, epochs[environment], place.run, place.at)
+        for ordinal in sorted(newest, reverse=True)[:limit]
+        for place, (_, environment, n, centre, low, high) in (newest[ordinal],)
+    ]
+
+
+def _epochs(connection: Connection[Any], environments: Collection[int]) -> dict[int, str]:
+    return dict(many(connection, EpochRow._make).execute(_EPOCHS, {"environments": list(environments)}).fetchall())
 
 
 _RECENT = """

@@ -87,7 +87,7 @@ def show_series(
             raise not_found("series", digest)
         branches = overview.branches_measured(connection, row.id)
         chosen = next((each for each in branches if branch in (None, each.id)), None)
-        points = list(reversed(newest_points(connection, row.id, chosen.id if chosen else None, last)))
+        points = list(reversed(newest_points(connection, service.arms, row.id, chosen.id if chosen else None, last)))
         changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
         host_events, trends = watching.host_events_of(connection, row.id), watching.trends_of(connection, row.id)
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
