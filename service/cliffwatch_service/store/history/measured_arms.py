@@ -38,7 +38,7 @@ class ArmPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 _PLACES = """
-SELECT arm.id, CASE WHEN run.of_history THEN member.ordinal END AS ordinal, revision.commit, revision.release, run.digest AS run,
+SELECT arm.id AS arm_id, CASE WHEN run.of_history THEN member.ordinal END AS ordinal, revision.commit, revision.release, run.digest AS run,
        coalesce(revision.committed, revision.authored,
            (SELECT min(created) FROM arm AS other JOIN run ON run.id = other.run_id WHERE other.revision_id = revision.id)) AS at,
        coalesce(revision.committed, revision.authored) IS NOT NULL AS dated
@@ -48,6 +48,11 @@ JOIN revision ON revision.id = arm.revision_id
 LEFT JOIN branch_revision AS member ON member.revision_id = arm.revision_id AND member.branch_id = %(branch)s
 WHERE arm.id = ANY(%(arms)s)
 """
+
+
+def places_of(connection: Connection[Any], branch_id: int, arms: Sequence[int]) -> list[ArmPlace]:
+    wanted = {"branch": branch_id, "arms": list(arms)}
+    return many(connection, ArmPlace.of_row).execute(_PLACES, wanted, binary=True).fetchall()
 
 
 class MeasuredArms:
@@ -65,8 +70,7 @@ class MeasuredArms:
         missing = [arm for arm in arms if arm not in known]
         if not missing:
             return known
-        wanted = {"branch": branch_id, "arms": missing}
-        found = many(connection, ArmPlace.of_row).execute(_PLACES, wanted, binary=True).fetchall()
+        found = places_of(connection, branch_id, missing)
         self._keep(branch_id, moved, [each for each in found if each.dated])
         return {**known, **{each.arm_id: each for each in found}}
 

@@ -112,8 +112,18 @@ def history(
     history alone.
     """
     if branch_id is None:
-        wanted = {"series": series_id, "limit": limit}
-        return many(connection, PointRow.of_row).execute(_WITHOUT_BRANCH, wanted, binary=True).fetchall()
+        return points_by_date(connection, series_id, limit)
+    return points_on_branch(connection, known, series_id, branch_id, limit)
+
+
+def points_by_date(connection: Connection[Any], series_id: int, limit: int) -> list[PointRow]:
+    wanted = {"series": series_id, "limit": limit}
+    return many(connection, PointRow.of_row).execute(_WITHOUT_BRANCH, wanted, binary=True).fetchall()
+
+
+def points_on_branch(
+    connection: Connection[Any], known: MeasuredArms, series_id: int, branch_id: int, limit: int
+) -> list[PointRow]:
     points = many(connection, SeriesPointRow._make).execute(_OF_SERIES, {"series": series_id}, binary=True).fetchall()
     places = known.places(connection, branch_id, [point.arm_id for point in points])
     newest: dict[int, tuple[ArmPlace, SeriesPointRow]] = {}
