@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import toy
-from planted_history import PlantedHistory
+from history_with_culprits import PlantedHistory
 from stand_in_host import StandInHost
 
 from cliffwatch_service.history.follow import poll

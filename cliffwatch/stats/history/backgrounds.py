@@ -106,16 +106,18 @@ def _window(values: Values, cuts: Sequence[int]) -> _Window:
 
 
 def _fit(window: _Window, cuts: Sequence[int]) -> _Fit:
-    columns = [1 + each for each in cuts]
+    columns = np.array([0, *(1 + each for each in cuts)])
     backgrounds, count = window.backgrounds, len(window.both)
-    total, towards = window.products[:, 0, 0], window.products[:, 0, columns]
-    among = window.products[:, columns][:, :, columns]
-    inverse = np.linalg.inv(among + _LEAST * count * np.eye(len(cuts)))
+    chosen = window.products[:, columns[:, None], columns]
+    columns, total, towards, among = columns[1:], chosen[:, 0, 0], chosen[:, 0, 1:], chosen[:, 1:, 1:]
+    diagonal = np.arange(len(cuts))
+    among[:, diagonal, diagonal] += _LEAST * count
+    inverse = np.linalg.inv(among)
     sizes = (inverse @ towards[:, :, None])[:, :, 0]
     left = np.maximum(total - (sizes * towards).sum(axis=1), _LEAST * count)
     losses = count * np.log(left)
     best = int(np.argmin(losses + backgrounds.costs))
-    without = count * np.log(left[:, None] + sizes**2 / np.diagonal(inverse, axis1=1, axis2=2))
+    without = count * np.log(left[:, None] + sizes**2 / inverse[:, diagonal, diagonal])
     saved = (without + backgrounds.costs[:, None]).min(axis=0) - losses[best] - backgrounds.costs[best]
     basis, across = backgrounds.bases[best], window.across[best]
     fitted = basis @ (across[:, 0] - across[:, columns] @ sizes[best]) + window.both[:, columns] @ sizes[best]
