@@ -1,39 +1,27 @@
 """`cliffwatch bisect`: the commits between a good one and a bad one that changed some cases."""
 
-import hashlib
-import json
-from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import rich_click as click
 from rich.console import Console
 from rich.markup import escape
 
 from cliffwatch.command import terminal
-from cliffwatch.counting import counted
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import written
-from cliffwatch.reports import figures
-from cliffwatch.reports.styles import plain
-from cliffwatch.stats.history.culprits.boots import steps_of
-from cliffwatch.stats.history.culprits.question import Pair, Sought
+from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_results
-from cliffwatch_runner.results.files import write_document
-from cliffwatch_runner.run.bisection.bisecting import Order
-from cliffwatch_runner.run.bisection.bisecting import bisect as carry_out
-from cliffwatch_runner.run.bisection.commits import History, describe_commit, read_history
+from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
+from cliffwatch_runner.run.bisection.asked import Asked, bisected, question_of
+from cliffwatch_runner.run.bisection.commits import History, read_history
 from cliffwatch_runner.run.bisection.document import BisectionDocument
-from cliffwatch_runner.run.bisection.git_log import LogFile
-from cliffwatch_runner.run.bisection.pairs import Halted, Rows, Skipped
-from cliffwatch_runner.run.bisection.record import open_record
-from cliffwatch_runner.run.bisection.results import document_of
-from cliffwatch_runner.run.progress import Progress, progress_display
+from cliffwatch_runner.run.bisection.pairs import Halted
+from cliffwatch_runner.run.progress import progress_display
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.tree import is_url
 
@@ -86,24 +74,17 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     folder = out or _folder(repository, history, request, sought)
     progress = progress_display(console)
     try:
-        ended = _bisected(Asked(repository, history, request, sought, folder, log or folder / "bisect.log"), progress)
+        with stopping() as stop:
+            asked = Asked(repository, history, request, sought, folder, log or folder / "bisect.log")
+            ended = bisected(asked, progress, stop)
+    except OSError as error:
+        ended = Halted((host_failure(error, request),))
     finally:
         progress.close()
     if not isinstance(ended, BisectionDocument):
         raise SystemExit(_halted(ended, folder, console))
     click.echo(text_report(ended) if form == "text" else written(ended), nl=False)
     raise SystemExit(Exit.DONE)
-
-
-class Asked(NamedTuple):
-    """What is bisected, and where its folder and its log are."""
-
-    repository: Path
-    history: History
-    request: RunRequest
-    sought: Sought
-    folder: Path
-    log: Path
 
 
 def _repository(tree: str) -> Path | Failure:
@@ -114,65 +95,9 @@ def _repository(tree: str) -> Path | Failure:
     return path.resolve()
 
 
-def _question(repository: Path, history: History, request: RunRequest, sought: Sought) -> str:
-    """A digest of all that decides what is measured and how it is judged."""
-    asked = [request.suites, request.cases, request.profile, request.mode, request.boots, request.notable]
-    content = [str(repository), history.good, history.bad, sought, *asked]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
-
-
 def _folder(repository: Path, history: History, request: RunRequest, sought: Sought) -> Path:
-    digest = _question(repository, history, request, sought)
+    digest = question_of(repository, history, request, sought)
     return RESULTS_HOME / f"bisect-{history.good[:12]}-{history.bad[:12]}-{digest[:8]}"
-
-
-def _bisected(asked: Asked, progress: Progress) -> BisectionDocument | Halted:
-    repository, history, request, sought, folder, log = asked
-    unwritable = check_results(folder) or check_results(log.parent)
-    if unwritable is not None:
-        return Halted((unwritable,))
-    try:
-        record = open_record(folder, _question(repository, history, request, sought))
-        if isinstance(record, Failure):
-            return Halted((record,))
-        steps = steps_of(len(history.between))
-        progress.note(
-            f"{counted(len(history.between), 'commit')} between good and bad: about {counted(steps + 1, 'measurement')} along a line; "
-            f"results in {folder}"
-        )
-        written_log = LogFile(log, cache(partial(describe_commit, repository)), sought)
-        order = Order(
-            request=request,
-            history=history,
-            sought=sought,
-            record=record,
-            report_step=partial(_report_step, progress, written_log),
-            report_marks=written_log.write,
-        )
-        with stopping() as stop:
-            ended = carry_out(order, progress, stop)
-        if isinstance(ended, Halted):
-            return ended
-        written_log.end(ended)
-        document = document_of(order, ended, repository, log)
-        write_document(folder / "bisection.json", document)
-    except OSError as error:
-        return Halted((host_failure(error, request),))
-    return document
-
-
-def _report_step(progress: Progress, log: LogFile, pair: Pair, rows: Rows | Skipped) -> None:
-    log.take(pair, rows)
-    if isinstance(rows, Skipped):
-        progress.note(plain(f"{pair.head[:12]} skipped: {rows.reason}"))
-        return
-    for row in rows:
-        progress.note(
-            plain(
-                f"{pair.head[:12]} against {pair.base[:12]}: {row.case} {row.metric} {figures.value(row.base)} -> "
-                f"{figures.value(row.head)} {row.unit}  {figures.change(row)}  {row.verdict}"
-            )
-        )
 
 
 def _halted(ended: Halted, folder: Path, console: Console) -> Exit:

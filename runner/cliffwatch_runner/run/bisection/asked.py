@@ -1,0 +1,91 @@
+"""A bisection from its question to its document, with what it leaves in its folder: runs, state, log and bisection.json."""
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch.reports import figures
+from cliffwatch.reports.styles import plain
+from cliffwatch.stats.history.culprits.boots import steps_of
+from cliffwatch.stats.history.culprits.question import Pair, Sought
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.writable_folders import check_results
+from cliffwatch_runner.results.files import write_document
+from cliffwatch_runner.run.bisection.bisecting import Order, bisect
+from cliffwatch_runner.run.bisection.commits import History, describe_commit
+from cliffwatch_runner.run.bisection.document import BisectionDocument
+from cliffwatch_runner.run.bisection.git_log import LogFile
+from cliffwatch_runner.run.bisection.pairs import Halted, Rows, Skipped
+from cliffwatch_runner.run.bisection.record import open_record
+from cliffwatch_runner.run.bisection.results import document_of
+from cliffwatch_runner.run.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is bisected, and where its folder and its log are. `repository` is read in place."""
+
+    repository: Path
+    history: History
+    request: RunRequest
+    sought: Sought
+    folder: Path
+    log: Path
+
+
+def question_of(repository: Path, history: History, request: RunRequest, sought: Sought) -> str:
+    """A digest of all that decides what is measured and how it is judged."""
+    asked = [request.suites, request.cases, request.profile, request.mode, request.boots, request.notable]
+    content = [str(repository), history.good, history.bad, sought, *asked]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> BisectionDocument | Halted:
+    """Carries it out, or goes on with what is in the folder. Raises OSError where that cannot be written."""
+    unwritable = check_results(asked.folder) or check_results(asked.log.parent)
+    if unwritable is not None:
+        return Halted((unwritable,))
+    question = question_of(asked.repository, asked.history, asked.request, asked.sought)
+    record = open_record(asked.folder, question)
+    if isinstance(record, Failure):
+        return Halted((record,))
+    between = len(asked.history.between)
+    progress.note(
+        f"{counted(between, 'commit')} between good and bad: about {counted(steps_of(between) + 1, 'measurement')} along a line; "
+        f"results in {asked.folder}"
+    )
+    log = LogFile(asked.log, cache(partial(describe_commit, asked.repository)), asked.sought)
+    order = Order(
+        request=asked.request,
+        history=asked.history,
+        sought=asked.sought,
+        record=record,
+        report_step=partial(_report_step, progress, log),
+        report_marks=log.write,
+    )
+    ended = bisect(order, progress, stop)
+    if isinstance(ended, Halted):
+        return ended
+    log.end(ended)
+    document = document_of(order, ended, asked.repository, asked.log)
+    write_document(asked.folder / "bisection.json", document)
+    return document
+
+
+def _report_step(progress: Progress, log: LogFile, pair: Pair, rows: Rows | Skipped) -> None:
+    log.take(pair, rows)
+    if isinstance(rows, Skipped):
+        progress.note(plain(f"{pair.head[:12]} skipped: {rows.reason}"))
+        return
+    for row in rows:
+        progress.note(
+            plain(
+                f"{pair.head[:12]} against {pair.base[:12]}: {row.case} {row.metric} {figures.value(row.base)} -> "
+                f"{figures.value(row.head)} {row.unit}  {figures.change(row)}  {row.verdict}"
+            )
+        )
