@@ -9,7 +9,7 @@ import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
-from cliffwatch.formats.profile_record import ProfileRecord
+from cliffwatch.formats.code.profile_record import ProfileRecord
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import BootUpload, RunUpload
 from cliffwatch.formats.values import FreeJson, Part

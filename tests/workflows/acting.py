@@ -92,9 +92,17 @@ def acted(
 
 def _played() -> list[tuple[str, Path]]:
     """Repositories and actions as the workflows name them, and the folders that stand for them."""
-    benchmark = yaml.safe_load((ROOT / ".github/workflows/benchmark.yml").read_text())
-    steps = [step for job in benchmark["jobs"].values() for step in job["steps"] if "uses" in step]
+    workflows = [
+        yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text()) for name in ("benchmark", "nightly")
+    ]
+    steps = [step for each in workflows for job in each["jobs"].values() for step in job["steps"] if "uses" in step]
     called = yaml.safe_load(CALLER.read_text())["jobs"]["benchmark"]["uses"]
     reference = called.rpartition("@")[2]
-    played = {step["uses"]: ACTIONS / step["uses"].partition("@")[0].partition("/")[2] for step in steps}
+    played = {_repository_of(step["uses"]): ACTIONS / step["uses"].split("/")[1].partition("@")[0] for step in steps}
     return [(f"cliffwatch/cliffwatch@{reference}", ROOT), *sorted(played.items())]
+
+
+def _repository_of(uses: str) -> str:
+    """`actions/cache@COMMIT` of `actions/cache/save@COMMIT`."""
+    path, _, commit = uses.partition("@")
+    return f"{'/'.join(path.split('/')[:2])}@{commit}"

@@ -25,6 +25,7 @@ WRITING = {
     ("release.yml", "attest"): {"id-token", "attestations"},
     ("release.yml", "publish"): {"id-token"},
     ("publish.yml", "publish"): {"pull-requests", "checks", "id-token"},
+    ("nightly.yml", "report"): {"issues"},
 }
 """All jobs that may write anything, and what."""
 

@@ -20,7 +20,6 @@ from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.ci.change import ManualChoices, default_policy, plan_change
 from cliffwatch_runner.ci.event import ByHand, read_event
 from cliffwatch_runner.ci.job_log import (
-    HarmlessStream,
     add_to_summary,
     annotation,
     failure_annotation,
@@ -30,7 +29,9 @@ from cliffwatch_runner.ci.job_plan import JobPlan, Subject, read_job_plan
 from cliffwatch_runner.ci.measuring import Place, measure_target
 from cliffwatch_runner.ci.summary import nothing_measured, plan_summary, result_summary
 from cliffwatch_runner.command.cache_folder import cache_option
-from cliffwatch_runner.command.ci_publish import comment, publish
+from cliffwatch_runner.command.workflow.output import harmless_output
+from cliffwatch_runner.command.workflow.publish import comment, publish
+from cliffwatch_runner.command.workflow.watch import watch
 from cliffwatch_runner.plan.arm_words.modules import unused_module
 from cliffwatch_runner.plan.selection import choose_suites
 from cliffwatch_runner.run.progress import PlainLines
@@ -50,7 +51,7 @@ _summary_option = click.option(
 
 @click.group()
 def ci() -> None:
-    """Steps of a GitHub workflow: plan, measure, summarise, publish.
+    """Steps of a GitHub workflow: plan, measure, summarise, publish, watch.
 
     docs/github.md has the workflows that call them. Each takes files and options and needs no GitHub.
     """
@@ -58,6 +59,7 @@ def ci() -> None:
 
 ci.add_command(comment)
 ci.add_command(publish)
+ci.add_command(watch)
 
 
 @ci.command()
@@ -176,7 +178,7 @@ def _place(
 
 
 def _measured(plan: JobPlan, target: Target, place: Place) -> int:
-    with _harmless_output(), _stopping() as stop:
+    with harmless_output(), _stopping() as stop:
         progress = PlainLines(sys.stdout)
         try:
             ended = measure_target(plan, target, place, progress, stop)
@@ -233,30 +235,17 @@ def _summarise(markdown: str, file: Path | None) -> None:
 
 def _say(text: str) -> None:
     """Prints what may hold anybody's text."""
-    with _harmless_output():
+    with harmless_output():
         click.echo(text)
 
 
 def _fail(failures: Sequence[Failure]) -> Exit:
     """Failures with their evidence, the first beside the job too; the exit code is the worst one."""
     click.echo(failure_annotation(failures[0]))
-    with _harmless_output():
+    with harmless_output():
         for failure in failures:
             click.echo(f"cliffwatch: {failure.message}\n{failure.evidence[:8000]}\n  {failure.next_step}")
     return max(failure.exit for failure in failures)
-
-
-@contextmanager
-def _harmless_output() -> Iterator[None]:
-    """What is printed meanwhile, to both streams, is no command to the runner."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = HarmlessStream(sys.stdout), HarmlessStream(sys.stderr)
-    try:
-        yield
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        sys.stdout, sys.stderr = before
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""What code was executed, and what code there is."""

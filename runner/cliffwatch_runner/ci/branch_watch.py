@@ -1,0 +1,187 @@
+"""A branch that is watched without a service: its newest commit against the one of last time, and the culprits of what changed."""
+
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from cliffwatch.comparing.compare_run import sides_of_run
+from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.formats.values import Commit, Part
+from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.results.files import write_document
+from cliffwatch_runner.run.bisection.asked import Asked, bisected
+from cliffwatch_runner.run.bisection.commits import read_history
+from cliffwatch_runner.run.bisection.document import BisectionDocument
+from cliffwatch_runner.run.bisection.pairs import Halted
+from cliffwatch_runner.run.bisection.step import compared_rows, way_of
+from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.run import run as carry_out
+from cliffwatch_runner.source.git import git
+
+FORMAT: Final = "cliffwatch-watched-branch"
+FORMAT_VERSION: Final = 1
+
+_WAYS: tuple[Sought, ...] = ("regression", "improvement")
+
+
+class WatchedBranch(Part, frozen=True, kw_only=True):
+    """The state file: up to which commit a branch was measured. Version 1."""
+
+    format: str
+    version: int
+    branch: str
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """What is watched, and where results and state lie. `request` says how it is measured; its base and head are filled in."""
+
+    repository: Path
+    branch: str
+    state: Path
+    out: Path
+    request: RunRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedRange:
+    """What one look measured: `base` and `head` are commits, equal where the branch has nothing new. `rows` are the primary rows that
+    changed, `bisections` the culprits of the regressions and of the improvements. `failure` is why head is no new level: the next look
+    begins at the same base.
+    """
+
+    base: str
+    head: str
+    notes: tuple[str, ...] = ()
+    rows: tuple[Comparison, ...] = ()
+    bisections: tuple[BisectionDocument, ...] = ()
+    failure: Failure | None = None
+
+
+def watch_branch(asked: Watching, progress: Progress, stop: threading.Event) -> WatchedRange | Halted:
+    """Measures what the branch has new and bisects what changed; the same call goes on where one was interrupted.
+
+    The state moves to head only when all of that is done. Raises OSError where results cannot be written, and what `run` raises.
+    """
+    ends = _ends(asked)
+    if isinstance(ends, Failure):
+        return Halted((ends,))
+    if ends.base == ends.head:
+        return ends
+    run = _measured(asked, ends, progress, stop)
+    if isinstance(run, Halted):
+        return run
+    rows = compared_rows(sides_of_run(run))
+    if isinstance(rows, Failure):
+        return Halted((rows,))
+    found = replace(ends, rows=tuple(row for row in rows if way_of(row) in _WAYS), failure=_of_head(run))
+    return found if found.failure is not None else _with_culprits(asked, found, progress, stop)
+
+
+def _measured(asked: Watching, ends: WatchedRange, progress: Progress, stop: threading.Event) -> Run | Halted:
+    request = replace(asked.request, base=ends.base, head=ends.head, out=asked.out / "run")
+    ended = carry_out(request, progress, stop)
+    if isinstance(ended, tuple) or ended.interrupted:
+        return Halted(ended if isinstance(ended, tuple) else ())
+    run = read_run(ended.folder)
+    return Halted((run,)) if isinstance(run, Failure) else run
+
+
+def _of_head(run: Run) -> Failure | None:
+    failure = run.arms["head"].failure
+    if failure is None:
+        return None
+    return Failure(
+        whose="kernel",
+        message=f"the newest commit cannot be measured: {failure}",
+        next_step="the next look compares with the same base again",
+    )
+
+
+def _with_culprits(
+    asked: Watching, measured: WatchedRange, progress: Progress, stop: threading.Event
+) -> WatchedRange | Halted:
+    documents = []
+    for way in _WAYS:
+        cases = tuple(dict.fromkeys(str(row.case) for row in measured.rows if way_of(row) == way))
+        if not cases:
+            continue
+        history = read_history(asked.repository, measured.base, measured.head)
+        if isinstance(history, Failure):
+            return Halted((history,))
+        request = replace(asked.request, base=history.good, head=history.bad, cases=cases)
+        folder = asked.out / f"bisect-{way}"
+        ended = bisected(Asked(asked.repository, history, request, way, folder, folder / "bisect.log"), progress, stop)
+        if isinstance(ended, Halted):
+            return ended
+        documents.append(ended)
+    _move_state(asked, measured.head)
+    return replace(measured, bisections=tuple(documents))
+
+
+def _move_state(asked: Watching, commit: str) -> None:
+    write_document(
+        asked.state, WatchedBranch(format=FORMAT, version=FORMAT_VERSION, branch=asked.branch, commit=commit)
+    )
+
+
+def _ends(asked: Watching) -> WatchedRange | Failure:
+    """The commit of last time and the newest one. Of a branch that was rewritten, where both meet; the first time, the commit before."""
+    head = _commit(asked.repository, asked.branch)
+    if head is None:
+        return wrong_usage(
+            f"{asked.repository} has no branch '{asked.branch}'", "fetch it there, or check the spelling"
+        )
+    last = _state(asked)
+    if isinstance(last, Failure):
+        return last
+    base, note = _base(asked.repository, last, head)
+    if base is None:
+        return wrong_usage(f"{asked.branch} has one commit", "watch it when there is something to compare")
+    return WatchedRange(base=base, head=head, notes=(note,) if note else ())
+
+
+def _base(repository: Path, last: str | None, head: str) -> tuple[str | None, str]:
+    """What head is compared with, and what to say of it."""
+    if last == head:
+        return head, "Nothing is new since the last look."
+    parent = _commit(repository, f"{head}^1")
+    if last is None:
+        return parent, "This is the first look: the newest commit is compared with its first parent."
+    met = _git(repository, "merge-base", last, head)
+    if met == last:
+        return last, ""
+    rewritten = f"The branch was rewritten since the last look at {last[:12]}: compared with"
+    return (
+        (met, f"{rewritten} where both meet.")
+        if met not in (None, head)
+        else (parent, f"{rewritten} the first parent.")
+    )
+
+
+def _state(asked: Watching) -> str | Failure | None:
+    """The commit of the state file; None where there is no file."""
+    if not asked.state.exists():
+        return None
+    document = read_as(asked.state.read_bytes(), WatchedBranch)
+    ours = isinstance(document, WatchedBranch) and (document.format, document.version) == (FORMAT, FORMAT_VERSION)
+    if isinstance(document, Wrong) or not ours or document.branch != asked.branch:
+        return wrong_usage(
+            f"{asked.state} is no state of {asked.branch}", "name another file with --state, or remove it to begin anew"
+        )
+    return document.commit
+
+
+def _commit(repository: Path, name: str) -> str | None:
+    return _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+
+def _git(repository: Path, *words: str) -> str | None:
+    asked = git(words, cwd=repository, env={"GIT_NO_LAZY_FETCH": "1"})
+    return asked.output.strip() if asked.ok else None

@@ -1,0 +1,1 @@
+"""`cliffwatch ci`: the steps of a GitHub workflow."""

@@ -1,0 +1,134 @@
+"""`cliffwatch ci watch`: one look at a branch, and what it says of it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rich_click as click
+from msgspec.structs import replace
+
+from cliffwatch.counting import counted
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.reports.markdown import inert
+from cliffwatch.stats.history.culprits.question import Sought
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.ci.branch_watch import WatchedRange, Watching, watch_branch
+from cliffwatch_runner.ci.job_log import add_to_summary, annotation, failure_annotation, harmless, write_outputs
+from cliffwatch_runner.ci.summary import nothing_measured, result_summary
+from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
+from cliffwatch_runner.command.bisection.report import text_report
+from cliffwatch_runner.command.failures import host_failure
+from cliffwatch_runner.command.stopping import stopping
+from cliffwatch_runner.command.workflow.output import harmless_output
+from cliffwatch_runner.run.bisection.pairs import Halted
+from cliffwatch_runner.run.progress import PlainLines
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_MOST_LINES = 300
+"""Of a bisection in the report: GitHub takes 65,536 characters of an issue."""
+
+
+@click.command()
+@click.option("--branch", required=True, help="Branch of the repository, such as master.")
+@click.option("--state", type=_FILE, required=True, help="File with the commit up to which the branch was measured.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of runs and report.md."
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["icount", "walltime"]),
+    default="icount",
+    show_default=True,
+    help="Mode of measuring.",
+)
+@click.option("--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`.")
+@click.option("--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: culprits, title.")
+@click.option("--summary", type=_FILE, envvar="GITHUB_STEP_SUMMARY", help="File to append the report to as well.")
+@bisection_options
+def watch(
+    branch: str,
+    state: Path,
+    out: Path,
+    output: Path | None,
+    summary: Path | None,
+    sought: Sought,
+    tree: str,
+    **options: Any,
+) -> NoReturn:
+    """Measure what a branch has new since the last look, and bisect what changed.
+
+    Compares the newest commit with the one that the state file names, names the culprits of regressions and improvements, writes
+    report.md and moves the state. Ends with 0 where it measured or nothing is new, with 3 where the newest commit does not build or
+    boot (the state stays), with 4 where this machine failed.
+    """
+    if sought != "regression":
+        raise SystemExit(_fail([wrong_usage("--change says nothing here", "leave it out: both ways are looked for")]))
+    repository = Path(tree).expanduser().resolve()
+    if not repository.is_dir():
+        raise SystemExit(_fail([wrong_usage(f"{tree} is no folder", "clone the tree, and name the clone")]))
+    request = bisection_request(tree=str(repository), base="", head="", **options)
+    asked = Watching(repository=repository, branch=branch, state=state, out=out, request=request)
+    with harmless_output(), stopping() as stop:
+        progress = PlainLines(sys.stdout)
+        try:
+            ended = watch_branch(asked, progress, stop)
+        except Stopped:
+            ended = Halted(())
+        except OSError as error:
+            ended = Halted((host_failure(error, request),))
+        finally:
+            progress.close()
+    if isinstance(ended, Halted):
+        raise SystemExit(_fail(ended.failures) if ended.failures else Exit.INTERRUPTED)
+    _write(ended, branch, out, output, summary)
+    raise SystemExit(Exit.DONE if ended.failure is None else _fail([ended.failure]))
+
+
+def _fail(failures: Sequence[Failure]) -> Exit:
+    click.echo(failure_annotation(failures[0]))
+    with harmless_output():
+        for failure in failures:
+            click.echo(f"cliffwatch: {failure.message}\n{failure.evidence[:8000]}\n  {failure.next_step}")
+    return max(failure.exit for failure in failures)
+
+
+def _write(ended: WatchedRange, branch: str, out: Path, output: Path | None, summary: Path | None) -> None:
+    report = "\n".join(_report(ended, branch, out)) + "\n"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "report.md").write_text(report)
+    culprits = sum(len(document.culprits) for document in ended.bisections)
+    if output is not None:
+        write_outputs(output, {"culprits": str(culprits), "title": _title(ended, branch)})
+    with harmless_output():
+        click.echo(_title(ended, branch))
+    if summary is not None and not add_to_summary(summary, report):
+        click.echo(annotation("warning", "the summary is cut: GitHub shows 1 MiB of it; the artifact has everything"))
+
+
+def _title(ended: WatchedRange, branch: str) -> str:
+    """One line, the same whenever this range is looked at."""
+    named = harmless(" ".join(branch.split()))[:80]
+    if ended.base == ended.head:
+        return f"{named}: nothing new at {ended.head[:12]}"
+    counts = [
+        counted(sum(len(document.culprits) for document in ended.bisections if document.sought == way), way)
+        for way in ("regression", "improvement")
+    ]
+    found = ", ".join(each for each in counts if not each.startswith("0 ")) or "no change"
+    what = "cannot be measured" if ended.failure is not None else found
+    return f"{named}: {what}, {ended.base[:12]} to {ended.head[:12]}"
+
+
+def _report(ended: WatchedRange, branch: str, out: Path) -> Iterator[str]:
+    yield f"### {inert(_title(ended, branch))}"
+    for note in ended.notes:
+        yield f"\n{note}"
+    for document in ended.bisections:
+        lines = text_report(replace(document, log=Path(document.log).name))
+        yield ""
+        yield from (f"    {line[:400]}" for line in harmless(lines).splitlines()[:_MOST_LINES])
+    if ended.failure is not None:
+        yield f"\n{nothing_measured((ended.failure,))}"
+    elif ended.base != ended.head:
+        yield f"\n{result_summary(out / 'run')}"
