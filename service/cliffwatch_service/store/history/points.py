@@ -46,8 +46,8 @@ class RecentPointRow(NamedTuple):
     epoch: str
 
 
-class SeriesPointRow(NamedTuple):
-    """A series as an arm read it."""
+class SeriesPointRow(msgspec.Struct, frozen=True, gc=False):
+    """A series as an arm read it; a history has ten thousand, which the collector of garbage need not walk."""
 
     arm_id: int
     environment_id: int
@@ -55,6 +55,10 @@ class SeriesPointRow(NamedTuple):
     centre: float
     low: float | None
     high: float | None
+
+    @classmethod
+    def of_row(cls, row: Iterable[Any]) -> "SeriesPointRow":
+        return cls(*row)
 
 
 class EpochRow(NamedTuple):
@@ -124,7 +128,7 @@ def points_by_date(connection: Connection[Any], series_id: int, limit: int) -> l
 def points_on_branch(
     connection: Connection[Any], known: MeasuredArms, series_id: int, branch_id: int, limit: int
 ) -> list[PointRow]:
-    points = many(connection, SeriesPointRow._make).execute(_OF_SERIES, {"series": series_id}, binary=True).fetchall()
+    points = many(connection, SeriesPointRow.of_row).execute(_OF_SERIES, {"series": series_id}, binary=True).fetchall()
     places = known.places(connection, branch_id, [point.arm_id for point in points])
     newest: dict[int, tuple[ArmPlace, SeriesPointRow]] = {}
     for point in points:
@@ -133,9 +137,20 @@ def points_on_branch(
             newest.setdefault(place.ordinal, (place, point))
     epochs = _epochs(connection, {point.environment_id for _, point in newest.values()})
     return [
-        PointRow(ordinal, place.commit, place.release, n, centre, low, high, epochs[environment], place.run, place.at)
+        PointRow(
+            ordinal,
+            place.commit,
+            place.release,
+            point.n,
+            point.centre,
+            point.low,
+            point.high,
+            epochs[point.environment_id],
+            place.run,
+            place.at,
+        )
         for ordinal in sorted(newest, reverse=True)[:limit]
-        for place, (_, environment, n, centre, low, high) in (newest[ordinal],)
+        for place, point in (newest[ordinal],)
     ]
 
 
