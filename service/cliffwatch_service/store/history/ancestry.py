@@ -18,7 +18,7 @@ class AncestorRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NeighboursRow:
+class Neighbours:
     """The commits that were measured next before and after a revision, None where there is none; `before_is_first` where none was
     measured before the one before.
     """
@@ -87,31 +87,37 @@ def distance(connection: Connection[Any], base: int, head: int) -> int | None:
     return values(connection, int).execute(_DISTANCE, {"head": head, "base": base, "most": _FARTHEST}).fetchone()
 
 
-_NEIGHBOURS = """
-WITH measured (ordinal, commit) AS NOT MATERIALIZED (
-    SELECT member.ordinal, revision.commit
-    FROM (SELECT branch_id FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1) AS own
-    JOIN branch_revision AS member USING (branch_id)
-    JOIN revision ON revision.id = member.revision_id
-    WHERE EXISTS (
-        SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = member.revision_id AND of_history
-          AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
-    )
-), own (ordinal) AS (
-    SELECT ordinal FROM branch_revision WHERE revision_id = %(revision)s ORDER BY branch_id LIMIT 1
-)
-SELECT (SELECT commit FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 1) AS before,
-       (SELECT commit FROM measured WHERE ordinal > own.ordinal ORDER BY ordinal LIMIT 1) AS after,
-       (SELECT count(*) < 2 FROM (SELECT FROM measured WHERE ordinal < own.ordinal ORDER BY ordinal DESC LIMIT 2) AS earlier)
-           AS before_is_first
-FROM own
+_PLACE = "SELECT branch_id, ordinal FROM branch_revision WHERE revision_id = %s ORDER BY branch_id LIMIT 1"
+
+_NEIGHBOUR = """
+SELECT revision.commit FROM branch_revision AS member JOIN revision ON revision.id = member.revision_id
+WHERE branch_id = %(branch)s AND ordinal {beyond} %(ordinal)s AND EXISTS (
+    SELECT FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = member.revision_id AND of_history
+      AND (%(platform)s = '' OR platform = %(platform)s) AND (%(mode)s = '' OR mode = %(mode)s)
+) ORDER BY ordinal {order} LIMIT 2
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRow:
+    """Of a revision on its branch."""
+
+    branch_id: int
+    ordinal: int
 
 
 def measured_neighbours(
     connection: Connection[Any], revision_id: int, *, platform: str = "", mode: str = ""
-) -> NeighboursRow:
+) -> Neighbours:
     """Of history, on a revision's branch. Of one platform or mode where it is named."""
-    wanted = {"revision": revision_id, "platform": platform, "mode": mode}
-    row = typed(connection, NeighboursRow).execute(_NEIGHBOURS, wanted).fetchone()
-    return NeighboursRow(before=None, after=None, before_is_first=True) if row is None else row
+    place = typed(connection, PlaceRow).execute(_PLACE, [revision_id]).fetchone()
+    if place is None:
+        return Neighbours(before=None, after=None, before_is_first=True)
+    wanted = {"branch": place.branch_id, "ordinal": place.ordinal, "platform": platform, "mode": mode}
+
+    def nearest(beyond: str, order: str) -> list[str]:
+        query = _NEIGHBOUR.format(beyond=beyond, order=order)
+        return values(connection, str).execute(query, wanted).fetchall()
+
+    before, after = nearest("<", "DESC"), nearest(">", "ASC")
+    return Neighbours(before=next(iter(before), None), after=next(iter(after), None), before_is_first=len(before) < 2)

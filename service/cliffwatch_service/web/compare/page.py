@@ -30,6 +30,7 @@ from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_fo
 from cliffwatch_service.web.compare.lines import case_path
 from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
 from cliffwatch_service.web.compare.table import compared as page_of
+from cliffwatch_service.web.compare.tables import table_html
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere, Visitor
 
@@ -89,7 +90,7 @@ def show(
             return _not_yet(request, visitor, name, form)
         if form != "html":
             return _written(connection, ready, form, service)
-        compared_ = _compared(connection, ready, filters)
+        compared_ = _compared(connection, ready, filters, name)
         context = _around(connection, ready, filters)
     return page(
         request,
@@ -99,6 +100,7 @@ def show(
         ready=ready,
         filters=filters,
         compared=compared_,
+        table_html=table_html,
         forms=FORMS,
         verdicts=FILTERS,
         sorts=SORTS,
@@ -126,14 +128,14 @@ _MOST_PAGES = 16
 """Of what pages show, by the identity of their comparisons: laying out thousands of rows takes ten times as long as writing them."""
 
 
-def _compared(connection: Connection[Any], ready: Ready, filters: Filters) -> Compared:
-    key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters)
+def _compared(connection: Connection[Any], ready: Ready, filters: Filters, pair: str) -> Compared:
+    key = (document_tag(ready.answers), tuple(each.target.distance for each in ready.answers), filters, pair)
     with _pages_lock:
         laid_out = _pages.get(key)
         if laid_out is not None:
             _pages.move_to_end(key)
             return laid_out
-    made = page_of(ready.answers, rows_of(connection, ready.answers), filters)
+    made = page_of(ready.answers, rows_of(connection, ready.answers), filters, pair)
     with _pages_lock:
         _pages[key] = made
         while len(_pages) > _MOST_PAGES:

@@ -11,7 +11,8 @@ from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.stats.curves.breakpoints import FEWEST
 from cliffwatch_service.web.compare.columns import Column
 from cliffwatch_service.web.compare.curves import Curve, SweepPoint, curve
-from cliffwatch_service.web.compare.lines import TableRow, row_path, table_row
+from cliffwatch_service.web.compare.lines import row_path, table_row
+from cliffwatch_service.web.compare.tables import Tables
 from cliffwatch_service.web.layout.drawing import Scale
 
 Fixed = tuple[str | None, ...]
@@ -48,13 +49,15 @@ class SweepShown:
     changes: str
     figures: tuple[Figure, ...]
     undrawn: tuple[Undrawn, ...]
-    lines: tuple[TableRow, ...]
+    folded: int
+    parts: tuple[bytes, ...]
 
 
 def sweeps_of(
-    every: Sequence[Across], shown: Sequence[Across], columns: Sequence[Column], scale: Scale
+    every: Sequence[Across], shown: Sequence[Across], tables: Tables, scale: Scale
 ) -> tuple[tuple[SweepShown, ...], set[int]]:
     """The sweeps of all targets, whole whatever is filtered, and which of the shown rows (by id) are folded into them."""
+    columns = tables.columns
     groups: dict[tuple[str, str, str], list[Across]] = {}
     for row in every:
         groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
@@ -70,11 +73,13 @@ def sweeps_of(
         figures = tuple(_figures(group, chosen, of_targets, columns))
         undrawn = tuple(_undrawn(chosen, of_targets, columns))
         if figures or undrawn:
-            quiet = [row for row in shown if row.verdict in FOLDED and id(row) in of_sweep - folded]
+            left = of_sweep - folded
+            quiet = [row for row in shown if row.verdict in FOLDED and id(row) in left]
             folded |= {id(row) for row in quiet}
-            lines = tuple(table_row(row, columns, scale) for row in quiet)
+            parts = tables.packed([table_row(row, columns, scale) for row in quiet], benchmark)
             unit, changes = group[0].unit, _changes(group)
-            sweeps.append(SweepShown(benchmark, parameter, metric, unit, changes, figures, undrawn, lines))
+            shown_ = SweepShown(benchmark, parameter, metric, unit, changes, figures, undrawn, len(quiet), parts)
+            sweeps.append(shown_)
     return tuple(sweeps), folded
 
 

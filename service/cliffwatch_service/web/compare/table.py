@@ -12,9 +12,11 @@ from cliffwatch.reports.several.across import Across, Target, across, facets, se
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.compare.stored import stored_rows
 from cliffwatch_service.web.compare.columns import Column, Rows, column_of, targets_of, thresholds_of
-from cliffwatch_service.web.compare.lines import TableRow, table_row
+from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.compare.sweeps import SweepShown, sweeps_of
+from cliffwatch_service.web.compare.tables import Tables
 from cliffwatch_service.web.layout.drawing import Scale, common_scale
+from cliffwatch_service.web.layout.render import query
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,13 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class RowSection:
-    """Rows of one group of verdicts, in parts that a browser draws only when they are seen; `first` stands before sweeps."""
+    """Rows of one group of verdicts, in parts of a table (`tables`); `first` stands before sweeps."""
 
     name: str
     title: str
     first: bool
     count: int
-    parts: tuple[tuple[TableRow, ...], ...]
+    parts: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +72,13 @@ class Compared:
     modes: tuple[str, ...]
 
 
-PART = 50
-"""Rows that are drawn, or left undrawn, together."""
-
-
 def rows_of(connection: Connection[Any], answers: Sequence[Answer]) -> list[Rows]:
     """The stored rows of every answer."""
     return [stored_rows(connection, each.comparison.id, each.summary.notable) for each in answers]
 
 
-def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters) -> Compared:
-    """The page of these answers and their rows."""
+def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, pair: str) -> Compared:
+    """The page of these answers and their rows, at the address of `pair`."""
     targets = targets_of(answers)
     every = across(rows, all_metrics=filters.metrics == "all")
     chosen = [row for row in every if _wanted(row, filters, targets)] if filters.choosing else every
@@ -90,14 +88,16 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters) 
         [cell for row in shown for cell in row.cells if cell], [each for of_column in thresholds for each in of_column]
     )
     columns = tuple(column_of(*each, scale) for each in zip(targets, answers, rows, thresholds, strict=True))
-    sweeps, folded = sweeps_of(every, shown, columns, scale)
+    chosen_columns = query({"platform": filters.platform, "mode": filters.mode}).replace("?", "&")
+    tables = Tables(pair, chosen_columns, columns)
+    sweeps, folded = sweeps_of(every, shown, tables, scale)
     return Compared(
         sentence=sentence_across(every, targets),
         facets=tuple(facets(every)),
         sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),
         columns=columns,
         scale=scale,
-        sections=tuple(_sections([row for row in shown if id(row) not in folded], columns, scale)),
+        sections=tuple(_sections([row for row in shown if id(row) not in folded], tables, scale)),
         sweeps=sweeps,
         shown=len(shown),
         total=len(every),
@@ -122,9 +122,9 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
     return all(word in name.lower() for word in filters.text.lower().split())
 
 
-def _sections(rows: Sequence[Across], columns: Sequence[Column], scale: Scale) -> Iterable[RowSection]:
+def _sections(rows: Sequence[Across], tables: Tables, scale: Scale) -> Iterable[RowSection]:
     for group in GROUPS:
-        lines = [table_row(row, columns, scale) for row in rows if row.group in group.verdicts]
+        lines = [table_row(row, tables.columns, scale) for row in rows if row.group in group.verdicts]
         if lines:
-            parts = tuple(tuple(lines[start : start + PART]) for start in range(0, len(lines), PART))
+            parts = tables.packed(lines, group.title)
             yield RowSection(group.name, group.title, group.first, len(lines), parts)
