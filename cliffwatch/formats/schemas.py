@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
-from cliffwatch.formats.code.profile_record import ProfileRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import BootUpload, RunUpload
@@ -19,7 +18,6 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "boot": BootRecord,
     "samples": SamplesRecord,
     "environment": EnvironmentRecord,
-    "profile": ProfileRecord,
     "run-upload": RunUpload,
     "boot-upload": BootUpload,
     "comparison": ComparisonDocument,

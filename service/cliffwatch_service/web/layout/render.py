@@ -8,7 +8,6 @@ from urllib.parse import urlencode, urlsplit
 from fastapi import Request
 from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
 from cliffwatch.counting import counted, size_text
@@ -77,11 +76,6 @@ def _templates() -> Environment:
         "short": shortly,
     }
     return environment
-
-
-def drawn(template: str, macro: str, *given: Any) -> Markup:
-    """What a macro makes of its arguments, escaped as on a page."""
-    return Markup(getattr(_templates().get_template(template).module, macro)(*given))  # noqa: S704 - a macro escapes
 
 
 def compile_templates() -> None:

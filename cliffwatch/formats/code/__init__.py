@@ -1,1 +1,0 @@
-"""What code was executed, and what code there is."""
