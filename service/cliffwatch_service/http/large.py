@@ -37,7 +37,7 @@ _MOST_WAITING = 20
 _MOST_READERS = 8
 """Of those who wait: there is still room for uploads then."""
 
-_RENEWED_AFTER = 32
+_RENEWED_AFTER = 128
 """Documents after which the process is a fresh one, with the memory of one."""
 
 _IDLE_SECONDS = 60.0
