@@ -2,14 +2,15 @@
 
 import asyncio
 import ctypes
-import multiprocessing
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from multiprocessing.process import BaseProcess
 
 import structlog
 from procrastinate import App
@@ -35,18 +36,15 @@ _log = structlog.get_logger("cliffwatch.tasks")
 def task_process(settings: Settings, url: str) -> Iterator[None]:
     """Tasks are done while this lasts: a process that dies is started anew."""
     closing = threading.Event()
-    started: list[BaseProcess] = []
+    started: list[subprocess.Popen[bytes]] = []
 
     def keep() -> None:
         while not closing.is_set():
-            process = multiprocessing.get_context("spawn").Process(
-                target=_work, args=(settings, url, os.getpid()), name="cliffwatch-tasks", daemon=True
-            )
-            process.start()
+            process = _started(settings, url)
             started.append(process)
-            process.join()
+            process.wait()
             if not closing.wait(1):
-                _log.error("tasks died and are started anew", status=process.exitcode)
+                _log.error("tasks died and are started anew", status=process.returncode)
 
     keeper = threading.Thread(target=keep, name="task-keeper", daemon=True)
     keeper.start()
@@ -57,17 +55,29 @@ def task_process(settings: Settings, url: str) -> Iterator[None]:
         _end(started, keeper)
 
 
-def _end(started: list[BaseProcess], keeper: threading.Thread) -> None:
+def _started(settings: Settings, url: str) -> "subprocess.Popen[bytes]":
+    """Python of its own with nothing in it but the tasks: what multiprocessing starts has the command line's libraries too, and a tracker
+    of resources beside it, 13 MB in all. Nobody but its parent writes to its standard input.
+    """
+    process = subprocess.Popen([sys.executable, "-P", "-m", "cliffwatch_service.tasks"], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin as given:  # it died at once, and is started anew
+        given.write(pickle.dumps((settings, url, os.getpid())))
+    return process
+
+
+def _end(started: "list[subprocess.Popen[bytes]]", keeper: threading.Thread) -> None:
     for process in started[-1:]:
-        if process.is_alive():
+        if process.poll() is None:
             process.terminate()
             keeper.join(_PATIENCE)
-        if process.is_alive():
+        if process.poll() is None:
             process.kill()
     keeper.join(_PATIENCE)
 
 
-def _work(settings: Settings, url: str, parent: int) -> None:
+def work_for(settings: Settings, url: str, parent: int) -> None:
+    """In the process beside: does tasks until it is signalled to end, or its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the parent, which ends us in its turn
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
