@@ -11,7 +11,7 @@ from psycopg import Connection
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.identities import case_digest, digest_of, series_digest
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.ingest.boot_document import Key
+from cliffwatch_service.ingest.boot_document import Key, PlainKey
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import series
 from cliffwatch_service.store.runs import RunRow
@@ -27,7 +27,7 @@ SampleKey = tuple[str, str, tuple[tuple[str, str], ...], str, str]
 class PlanIndex:
     """Suite, benchmark and parameters of each case; arm, block and stage of each boot, by its number."""
 
-    cases: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]]
+    cases: frozenset[PlainKey]
     boots: Mapping[int, tuple[str, int, str]]
 
 

@@ -1,6 +1,8 @@
 """What a run's plan says, and whether a boot is one of it."""
 
 from cliffwatch.formats.uploads import BootUpload
+from cliffwatch.samples import CaseKey
+from cliffwatch_service.ingest.boot_document import plain_key
 from cliffwatch_service.ingest.columns import ColumnsKnown, PlanIndex
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal
@@ -45,7 +47,8 @@ def refuse_other_boot(plan: PlanIndex, run: RunRow, upload: BootUpload) -> None:
             errors=[("boot", "not what the run's plan says")],
         )
     for index, each in enumerate(upload.samples):
-        if each.key.planned not in plan.cases:
+        case = plain_key(each)
+        if case not in plan.cases and CaseKey(*case).planned not in plan.cases:
             raise Refusal(
                 422,
                 "unknown case",
