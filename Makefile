@@ -166,6 +166,11 @@ busy-test: setup ## hold icount runs against a busy host: eight busy loops, stop
 	@tools/install-packages.sh python kernel guest source
 	$(BIN)/python tools/busy_test.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" $(BUSY_ARGS)
 
+.PHONY: function-counts
+function-counts: setup ## what counting by function costs and changes, on one kernel against itself (about half an hour; KERNEL_TREE=DIR for another tree)
+	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
+	$(BIN)/python tools/measure_function_counts.py --tree "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))"
+
 .PHONY: screenshots
 screenshots: setup ## make docs/screenshots anew from the demonstration; look at them before you commit them
 	@tools/install-packages.sh browser

@@ -54,7 +54,7 @@ def _document(content: object, form: type[F]) -> tuple[F, tuple[Fault, ...]]:
     read = converted(content, form)
     if not isinstance(read, Wrong):
         return read, ()
-    from cliffwatch.formats.faults import with_all_faults  # noqa: PLC0415 - for files that are wrong
+    from cliffwatch.catalogue.faults import with_all_faults  # noqa: PLC0415 - for files that are wrong
 
     return with_all_faults(content, form, read)
 

@@ -138,6 +138,10 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     compared = compare_all(sides)
     if isinstance(compared, Failure):
         return echo_failure(compared)
+    if context.folder is not None and any(each.mode == "icount" for each in compared):
+        from cliffwatch.comparing.attribution.run import functions_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+
+        context = replace(context, functions=functions_of_run(Path(context.folder), compared))
     if len(compared) == 1:
         text = _written(compared[0], partial(_exported, sides), context, report)
     else:
@@ -185,7 +189,7 @@ def _written(
     if report.explain is not None:
         from cliffwatch.reports.explain import explain_report  # noqa: PLC0415 - of one option alone
 
-        return explain_report(compared, report.explain) or nothing_explained(report.explain)
+        return explain_report(compared, report.explain, context) or nothing_explained(report.explain)
     if report.reply is not None:
         from cliffwatch.reports.mail.reply import reply_report  # noqa: PLC0415 - as above
 

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
-from cliffwatch.comparing.absent import failed_everywhere, left_out, lost_first, one_sided
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
-from cliffwatch.comparing.exact import judge_exact
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
-from cliffwatch.comparing.noisy import FamilyError, judge_family
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.validity import (
@@ -23,6 +20,9 @@ from cliffwatch.comparing.validity import (
     warnings_of_order,
     without_failed_boots,
 )
+from cliffwatch.comparing.verdicts.absent import failed_everywhere, left_out, lost_first, one_sided
+from cliffwatch.comparing.verdicts.exact import judge_exact
+from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
 from cliffwatch.failure import Failure
 from cliffwatch.formats.verdicts import Control, Sweep
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode

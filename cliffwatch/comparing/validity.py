@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import bad_outcomes_of, outcomes_of
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.comparing.digits import ONE_STEP
 from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import (
     DRIFT_P,
@@ -22,6 +21,7 @@ from cliffwatch.comparing.thresholds import (
     MOST_FAILED,
     MOVED_ALIKE,
 )
+from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of, interleaved

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from cliffwatch.formats.code.functions import CaseFunctionsRecord
 from cliffwatch.formats.values import Count, OfCase, OutcomeRecord, Part
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
 from cliffwatch.samples import Better, Mode
@@ -94,9 +95,10 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
 
 
 class ComparisonDocument(ComparisonSummary, frozen=True, kw_only=True):
-    """Comparison JSON of two arms."""
+    """Comparison JSON of two arms. `functions` explain rows that changed, where instructions were counted by function."""
 
     comparisons: tuple[ComparisonRow, ...]
+    functions: tuple[CaseFunctionsRecord, ...] = ()
 
 
 class RunComparison(ComparisonDocument, frozen=True, kw_only=True):

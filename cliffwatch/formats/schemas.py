@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
+from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import BootUpload, RunUpload
@@ -18,6 +19,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "boot": BootRecord,
     "samples": SamplesRecord,
     "environment": EnvironmentRecord,
+    "function-counts": FunctionCountsRecord,
     "run-upload": RunUpload,
     "boot-upload": BootUpload,
     "comparison": ComparisonDocument,

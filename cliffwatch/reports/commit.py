@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
 from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
@@ -40,7 +41,8 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
         for params, group in _by_params(list(shown.rows)):
             lines += [cut(f"| + {params}"), *_group(group, compared.notable)]
         lines += [cut(f"| {shown.others}")] if shown.others else []
-    lines += ["", *_means(compared)]
+    lines += ["", *_means(compared), *_functions(compared, context)]
+    lines += [""] if context.functions else []
     for sentence in legend(compared.rows, compared.means):
         lines += _wrapped(sentence)
     return visible("\n".join(line.rstrip() for line in lines) + "\n")
@@ -89,6 +91,18 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
         yield cut(f"{counted(left, 'row is', 'rows are')} missing or failed on a side and in no mean")
     for line in sweep_lines(compared.sweeps):
         yield from _wrapped(f"{line.name}: {line.words}")
+
+
+def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    """The two functions that changed most, of the three rows that did."""
+    blocks, _ = function_blocks(compared, context.functions, most=3, each=2) if context.functions else ((), 0)
+    if blocks:
+        yield ""
+        yield f"{TITLE}:"
+    for block in blocks:
+        yield from _wrapped(f"{block.case}: {block.sentence}")
+        for row in block.rows:
+            yield cut(f"  {_short(row.name, 36):<36} {row.base:>8} {row.head:>8} {row.change:>9}")
 
 
 def _wrapped(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What a report says besides the numbers: where they come from and what went wrong."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -9,6 +9,8 @@ from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, Mode
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
+    from cliffwatch.comparing.attribution.changes import CaseFunctions
+    from cliffwatch.comparing.attribution.run import RowKey
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
 
@@ -29,12 +31,15 @@ class ArmFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
-    """`setting` are short facts such as config and compiler; `notes` are sentences for the reader."""
+    """`setting` are short facts such as config and compiler; `notes` are sentences for the reader. `functions` explain rows, by the name of
+    the head's arm, case and metric; empty where nothing was counted by function.
+    """
 
     setting: tuple[str, ...]
     notes: tuple[str, ...]
     failures: tuple[ArmFailure, ...]
     folder: str | None
+    functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
 
 
 NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)

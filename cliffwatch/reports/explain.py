@@ -1,18 +1,21 @@
 """How a verdict came about, step by step, with the numbers."""
 
 import fnmatch
+from collections.abc import Iterator
 
+from cliffwatch.comparing.attribution.blocks import block_of_row, of_row, text_lines
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
 
 
-def explain_report(compared: ComparisonSet, pattern: str) -> str | None:
+def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext = NO_CONTEXT) -> str | None:
     """Of every case whose name matches the pattern (a part of it, or with `*`); None where none does."""
     chosen = [row for row in compared.rows if matches(row.case, pattern)]
     if not chosen:
         return None
-    blocks = ["\n".join(_explained(row)) for row in chosen]
+    blocks = ["\n".join([*_explained(row), *_functions(compared, context, row)]) for row in chosen]
     return visible("\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n")
 
 
@@ -20,6 +23,15 @@ def matches(case: CaseKey, pattern: str) -> bool:
     """Whether a pattern names a case: a part of its name, or all of it with `*`."""
     name = f"{case.suite}/{case}"
     return fnmatch.fnmatchcase(name, pattern if "*" in pattern else f"*{pattern}*")
+
+
+def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
+    found = of_row(compared, context.functions, row) if context.functions else None
+    if found is None:
+        return
+    title, *rest = text_lines(block_of_row(row, found))
+    yield f"  functions, in instructions per operation: {title.rpartition(': ')[2]}"
+    yield from rest
 
 
 def _explained(row: Comparison) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
@@ -24,6 +25,9 @@ _PAGES = Environment(
     lstrip_blocks=True,
 )
 
+_MOST_CASES = 200
+_MOST_FUNCTIONS = 20
+
 
 def html_report(compared: ComparisonSet, context: ReportContext) -> str:
     return html_of_arms([compared], context)
@@ -31,7 +35,7 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
     """Of more than two arms a matrix comes first, then each arm against the first one."""
-    parts = [_part(each) for each in compared]
+    parts = [_part(each, context) for each in compared]
     title = parts[0]["sentence"] if len(parts) == 1 else f"{len(parts) + 1} arms, each against {compared[0].base.name}"
     page = _PAGES.get_template("report.html").render(
         title=title,
@@ -44,11 +48,12 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
         beyond_noise=beyond_noise,
         DECIDED=DECIDED,
         counted=counted,
+        functions_title=TITLE,
     )
     return visible(page)
 
 
-def _part(compared: ComparisonSet) -> dict[str, object]:
+def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
     rows = compared.table_rows()
     return {
         "compared": compared,
@@ -58,5 +63,6 @@ def _part(compared: ComparisonSet) -> dict[str, object]:
         "trials": trials(compared),
         "legend": list(legend(rows, compared.means)),
         "thresholds": thresholds_differ(rows),
+        "functions": function_blocks(compared, context.functions, most=_MOST_CASES, each=_MOST_FUNCTIONS)[0],
         "sight": SIGHT[compared.mode] if compared.mode else "",
     }

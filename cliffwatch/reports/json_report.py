@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cliffwatch.comparing.attribution.blocks import of_row
+from cliffwatch.comparing.attribution.changes import CaseFunctions
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
+from cliffwatch.formats.code.functions import CaseFunctionsRecord, FunctionRecord, MoveRecord
 from cliffwatch.formats.comparison import (
     FORMAT,
     FORMAT_VERSION,
@@ -62,6 +65,34 @@ def _document(
         sweeps=tuple(replace(sweep, arm=arm) for arm, each in named for sweep in each.sweeps),
         left_out=tuple(map(outcome_record, dict.fromkeys(outcome for _, each in named for outcome in each.left_out))),
         comparisons=tuple(comparison_row(row, arm) for arm, each in named for row in each.rows),
+        functions=tuple(
+            _functions(row, arm, found)
+            for arm, each in named
+            for row in each.changed_rows()
+            if (found := of_row(each, context.functions, row)) is not None
+        ),
+    )
+
+
+def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctionsRecord:
+    return CaseFunctionsRecord(
+        suite=row.case.suite,
+        benchmark=row.case.benchmark,
+        params=dict(row.case.params),
+        metric=row.metric,
+        arm=arm,
+        base=found.base,
+        head=found.head,
+        summed=found.summed,
+        band=found.band,
+        explained=found.explained,
+        functions=tuple(
+            FunctionRecord(name=each.function.name, object=each.function.object, base=each.base, head=each.head)
+            for each in found.changes
+        ),
+        moves=tuple(
+            MoveRecord(source=each.source.name, target=each.target.name, change=each.change) for each in found.moves
+        ),
     )
 
 

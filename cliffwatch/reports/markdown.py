@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
@@ -44,7 +45,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
     lines += [f"- {code(str(row.case))}: {escaped(figures.undecided(row))}" for row in compared.open_rows()]
     lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
-    lines += ["", *_footer(compared, context)]
+    lines += ["", *_functions(compared, context), *_footer(compared, context)]
     return inert(_folded("\n".join(lines), compared.table_rows()))
 
 
@@ -76,6 +77,30 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
             f"{figures.SIGNS[row.verdict]} {figures.verdict_word(row)}".strip(),
         )
         yield f"| {' | '.join(cells)} |"
+
+
+def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    """Behind a fold, a table a case."""
+    blocks, left = function_blocks(compared, context.functions) if context.functions else ((), 0)
+    if not blocks:
+        return
+    yield f"<details><summary>{TITLE}</summary>"
+    for each in blocks:
+        yield ""
+        yield f"{code(each.case)}: {escaped(each.sentence)}"
+        yield ""
+        yield "| function | base | head | change | |"
+        yield "|---|--:|--:|--:|---|"
+        for row in each.rows:
+            yield f"| {code(row.name)} | {row.base} | {row.head} | {row.change} | {escaped(row.about)} |"
+        if each.rest:
+            yield ""
+            yield escaped(each.rest)
+    yield ""
+    if left:
+        yield f"{escaped(more_cases(left))}  "
+    yield "</details>"
+    yield ""
 
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.comparison import DECIDED, LESS_LOOP, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import Listed, beyond_noise, likely, listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
@@ -60,6 +61,7 @@ def text_report(
         lines += ["", *_table(suite, list(group), styles, width, columns, names, all_metrics=all_metrics)]
     lines += _explanations(rows)
     lines += _sweeps(compared)
+    lines += _functions(compared, context)
     lines += _left_out(compared, styles)
     lines += _footer(compared, rows, context, styles)
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -184,6 +186,19 @@ def _explanations(rows: Sequence[Comparison]) -> list[str]:
 def _sweeps(compared: ComparisonSet) -> list[str]:
     lines = [f"  {plain(f'{line.name}: {line.words}')}" for line in sweep_lines(compared.sweeps)]
     return ["", *lines] if lines else []
+
+
+def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    if not context.functions:
+        return
+    blocks, left = function_blocks(compared, context.functions)
+    if blocks:
+        yield ""
+        yield f"{TITLE}:"
+    for block in blocks:
+        yield from map(plain, text_lines(block))
+    if left:
+        yield f"  {more_cases(left)}"
 
 
 def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:

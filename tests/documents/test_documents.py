@@ -100,7 +100,8 @@ def test_commands_have_the_options_that_are_named(page: Path) -> None:
             assert found is not None, f"there is no `cliffwatch {shlex.join(words)}`"
             command = found
             del words[0]
-        known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
+        known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+        known |= {"--help", "--version"}
         for word in words:
             option = word.partition("=")[0]
             assert not option.startswith("--") or option in known, f"{command.name} has no {option}"

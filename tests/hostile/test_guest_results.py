@@ -100,7 +100,9 @@ def boot(folder: Path, script: str, config: Path | None = None) -> Left:
     began = datetime.now(UTC)
     end = boot_guest(order, home / "1", on_case=lambda _: None, should_stop=lambda: False)
     read = {index: read_case(index, case, home / "1", end) for index, case in enumerate(PLAN.cases)}
-    part = PartEnd(end=end, results={index: result for index, result in read.items() if result is not None})
+    part = PartEnd(
+        end=end, cases=tuple(read), results={index: result for index, result in read.items() if result is not None}
+    )
     write_boot(home, PLAN, PLAN.boots[0], [part], began=began, ended=datetime.now(UTC))
     return Left(end, home, json.loads((home / "boot.json").read_text()), unpacked(result_directory.raw_archive(home)))
 

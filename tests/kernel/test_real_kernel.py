@@ -65,6 +65,35 @@ def test_a_lookup_out_of_line_costs_four_to_six_per_cent(results: Path) -> None:
     assert 0.04 < float(str(row["change"])) < 0.06
 
 
+def functions(results: Path) -> dict[str, dict[str, object]]:
+    argv = [str(CLIFFWATCH), "compare", str(results), "--format", "json"]
+    document = json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return {f"{each['benchmark']}/{list(each['params'].values())[-1]}": each for each in document["functions"]}
+
+
+def test_the_function_that_went_out_of_line_is_named_first(results: Path) -> None:
+    """12 instructions a lookup that base does not execute, 3 less in the function that it was taken from."""
+    explained = functions(results)
+
+    assert len(explained) == 5, "each case that changed, and no control"
+    for name, each in explained.items():
+        first = each["functions"][0]  # type: ignore[index]
+        assert (first["name"], first["object"], first["base"]) == ("bpf_local_storage_lookup", "kernel", 0.0), name
+        measured = float(str(each["head"])) - float(str(each["base"]))
+        assert float(str(each["summed"])) == pytest.approx(measured, rel=0.02), name
+        assert each["explained"] is True
+
+
+def test_programs_are_counted_by_their_names(results: Path) -> None:
+    document = json.loads((results / "boots" / "001-base" / "functions.json").read_text())
+    table = document["functions"]
+
+    for case in document["cases"]:
+        names = {table[place]["name"]: count for place, count in case["counts"] if table[place]["object"] == "bpf"}
+        assert names["loop"] > 0, case["benchmark"]
+        assert names.get("BPF code without a name", 0) < 0.001 * sum(names.values()), case["benchmark"]
+
+
 def test_the_control_does_not_move(results: Path) -> None:
     for keys in (10, 1000):
         row = rows(results)[f"local-storage-cache-hashmap-control/{keys}"]

@@ -107,6 +107,7 @@ def bad(tmp_path: Path) -> HostFacts:
         nmi_watchdog="1",
         leftover=killed,
         lock=LockState(locked=True, holders=(holder,)),
+        counting="there is no C compiler (gcc) on this host",
     )
 
 

@@ -165,6 +165,12 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     show_default=True,
     help="Isolation of the tree's code from this host; none only on your word, and the results record it.",
 )
+@click.option(
+    "--function-counts/--no-function-counts",
+    default=True,
+    show_default=True,
+    help="Count of instructions by function, beside what is measured (icount).",
+)
 @click.option("--upload", metavar="URL", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
 @click.option("--dry-run", is_flag=True, help="Plan alone: print it and do nothing.")
 @report_options

@@ -14,6 +14,7 @@ def boot_checks(facts: HostFacts) -> Iterator[Check]:
     yield qemu(facts)
     yield virtme_ng(facts)
     yield udev(facts)
+    yield function_counts(facts)
     yield lock(facts)
 
 
@@ -53,6 +54,18 @@ def udev(facts: HostFacts) -> Check:
         finding=facts.udev or "not installed",
         why="The guest runs the host's udev. Without it the guest's output is lost and every boot ends with 255.",
         fixes=() if facts.udev is not None else ("sudo apt install udev",),
+    )
+
+
+def function_counts(facts: HostFacts) -> Check:
+    missing = facts.counting is not None
+    return Check(
+        name="function-counts",
+        group="boot",
+        status="warn" if missing else "ok",
+        finding=facts.counting or "the emulator loads the counting plugin",
+        why="icount runs count instructions by function, which says where a change comes from. Without it they measure the same.",
+        fixes=("sudo apt install gcc qemu-system-x86",) if missing else (),
     )
 
 

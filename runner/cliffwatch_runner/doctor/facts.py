@@ -4,10 +4,12 @@ import os
 import platform
 import pwd
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cliffwatch_runner.guest.counting.plugin import counting_plugin
 from cliffwatch_runner.host.facts import host_record, read_word
 from cliffwatch_runner.host.journal import JOURNAL, Journal, Systemctl, read_journal
 from cliffwatch_runner.host.knobs import LATENCY_DEVICE
@@ -39,7 +41,7 @@ class HostFacts:
     when it could not make namespaces, null where it could; `namespace_switches` are what usually forbids it. `may_tune`: this
     user can write /sys, or may have it done by the tuning helper.
     `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
-    lives is none.
+    lives is none. `counting` says why instructions cannot be counted by function, null where they can.
     """
 
     record: Mapping[str, object]
@@ -61,6 +63,7 @@ class HostFacts:
     nmi_watchdog: str | None
     leftover: Journal | str | None
     lock: LockState
+    counting: str | None = None
 
     def at(self, *keys: str) -> object:
         """One value of the record; null where the record has none."""
@@ -80,6 +83,13 @@ class HostFacts:
     def words(self, *keys: str) -> tuple[str, ...]:
         value = self.at(*keys)
         return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+def _no_counting() -> str | None:
+    """Builds the plugin and has the emulator load it, as the first run would."""
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-doctor-") as folder:
+        plugin = counting_plugin(Path(folder))
+    return plugin if isinstance(plugin, str) else None
 
 
 def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
@@ -108,6 +118,7 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
         nmi_watchdog=read_word(root / "proc/sys/kernel/nmi_watchdog"),
         leftover=_leftover(journal),
         lock=lock_state(),
+        counting=_no_counting(),
     )
 
 

@@ -108,6 +108,12 @@ check() {
   done < "$input/wanted"
 }
 
+# Says to whoever counts what the guest executes that something begins or ends: the kernel's function behind this file is run by
+# nobody else. The name stays what it is.
+mark() {
+  echo sh > /proc/self/comm
+}
+
 # Output goes to memory and is copied when the case is done: writing through to the host while a case runs would be measured.
 run_case() {
   name=$1 deadline=$2 busy=$3 program=$4 arguments=$5
@@ -119,10 +125,12 @@ run_case() {
     *) home=$scratch ;;
   esac
   eval "set -- $arguments"
+  mark
   # shellcheck disable=SC2086 # no preload and no data are no words
   # shellcheck disable=SC3045 # in every shell of note
   (cd "$home" && ulimit -t "$busy" && exec timeout -k 5 "$deadline" env $preload $data "./${program##*/}" "$@") > "$out" 2> "$err" < /dev/null
   status=$?
+  mark
   head -c 4194304 "$out" > "$results/cases/$name.out"
   head -c 1048576 "$err" > "$results/cases/$name.err"
   echo "$status" > "$results/cases/$name.status"
@@ -141,6 +149,7 @@ mount_data() {
 }
 
 tab=$(printf '\t')
+mark
 prepare
 set_up
 record

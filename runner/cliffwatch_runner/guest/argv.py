@@ -6,11 +6,12 @@ the moment (microvm or pc, virtiofs or 9p, KVM or emulation), and two boots of o
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.samples import Mode
 from cliffwatch_runner.build.kernel import INITRAMFS
+from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.guest.qemu_clock import SOCKET
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 
@@ -89,13 +90,14 @@ def _icount(monitor: Path) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestFolders:
     """Folders of one boot: `kernel` and `input` are shown read-only, `results` is the one that the guest writes; in
-    `monitor` the emulator makes its socket.
+    `monitor` the emulator makes its socket and, where there is a `counting`, the file of its counts.
     """
 
     kernel: Path
     input: Path
     results: Path
     monitor: Path
+    counting: Counting | None = None
 
 
 SANDBOX_FOLDERS = GuestFolders(
@@ -133,6 +135,7 @@ def vng_argv(
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(shape), *arguments))]
     options = [_icount(folders.monitor)] if shape.mode == "icount" else []
+    options += [folders.counting.option(folders.input, folders.monitor)] if folders.counting is not None else []
     options += _nodes(shape)
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # One word with `=`: the value begins with a dash, which vng would take for an option of its own.
@@ -182,7 +185,8 @@ def guest_argv(
     """
     path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
     env = {"PATH": path, "HOME": str(HOME), "LANG": "C.UTF-8"}
-    inside, root = (SANDBOX_FOLDERS, _SANDBOX_ROOT) if sandbox.fixed_paths else (folders, shape.root)
+    fixed = replace(SANDBOX_FOLDERS, counting=folders.counting)
+    inside, root = (fixed, _SANDBOX_ROOT) if sandbox.fixed_paths else (folders, shape.root)
     mounts = [Mount(source=folder, target=folder) for folder in programs]
     if shape.mode == "walltime":
         mounts.append(Mount(source=KVM, target=KVM, device=True))

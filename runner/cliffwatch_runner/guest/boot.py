@@ -16,6 +16,10 @@ from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.cache.entries import open_to_read
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest.counting.bpf_names import BpfNames
+from cliffwatch_runner.guest.counting.files import put_into, take_counts
+from cliffwatch_runner.guest.counting.name_watch import NameWatch
+from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file, take_guest_files
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
@@ -43,7 +47,8 @@ class GuestCase:
     """A case as the agent knows it: a name that is a file name, its program (`bench`, or `SUITE/NAME` of a suite's own) and arguments.
 
     `deadline` is in seconds of the guest's clock, `busy` in CPU seconds of the program. Under icount the clock of a guest that
-    waits for its host runs ahead by hours, so that only the CPU time shows how long a case has worked.
+    waits for its host runs ahead by hours, so that only the CPU time shows how long a case has worked. `window` are the numbers of its
+    readings after which what it measures begins and ends; (0, 0) of a program that takes none.
     """
 
     name: str
@@ -51,12 +56,14 @@ class GuestCase:
     busy: int
     arguments: tuple[str, ...]
     program: str = "bench"
+    window: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmKernel:
     """What is started for an arm: the folder of its image, the configuration of a kernel that does not show its own, options with which
-    it is refused, further arguments of the kernel, and what is written into which of the guest's files before the first case.
+    it is refused, further arguments of the kernel, what is written into which of the guest's files before the first case, and how what
+    its guests execute is counted, if it is.
     """
 
     folder: Path
@@ -64,6 +71,7 @@ class ArmKernel:
     forbidden: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     writes: Mapping[str, str] = field(default_factory=dict)
+    counting: Counting | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +127,14 @@ def boot_guest(
         Path(temporary).chmod(0o755)
         for each in (written, monitor):
             order.sandbox.give(each)
-        folders = GuestFolders(kernel=order.kernel.folder, input=given, results=written, monitor=monitor)
+        counting = order.kernel.counting
+        folders = GuestFolders(
+            kernel=order.kernel.folder, input=given, results=written, monitor=monitor, counting=counting
+        )
         watch = GuestWatch(written, order.limits, on_case, should_stop)
         console = folder / "console"
         with (
+            closing(_names(order, monitor, written)) as names,
             closing(_Metering(order.shape, monitor, watch)) as metering,
             guarded(_host_limits(order), [written], user=order.sandbox.uid, niceness=0) as guard,
         ):
@@ -130,6 +142,7 @@ def boot_guest(
             def begin(process_id: int) -> None:
                 metering.begin(process_id)
                 guard.begin(process_id)
+                names.begin()
 
             ended = process.run(
                 guard.argv(order.argv(folders, order.kernel.arguments)),
@@ -141,10 +154,19 @@ def boot_guest(
                 should_stop=lambda: watch.should_stop() or guard.should_stop(),
             )
             limit = guard.failure("the emulator")
+        if counting is not None:
+            take_counts(monitor, folder)
+            names.write(folder)
     too_much = watch.too_much or beyond_limits(written)
     taken = take_guest_files(written, folder, guest_file_names(order.cases))
     kept = _not_removed(written)
     return _end(folder, ended, watch, _LeftBehind(taken=taken, too_much=too_much, kept=kept, limit=limit))
+
+
+def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
+    counting = order.kernel.counting
+    symbol = None if counting is None else counting.names
+    return NameWatch(None if symbol is None else BpfNames(monitor, symbol), written)
 
 
 def _not_removed(written: Path) -> tuple[str, ...]:
@@ -213,6 +235,8 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     if order.kernel.config is not None:
         shutil.copyfile(order.kernel.config, folder / "config")
     order.programs.put_into(folder)
+    if order.kernel.counting is not None:
+        put_into(folder, order.kernel.counting, [case.window for case in order.cases])
     open_to_read(folder)
     return folder
 

@@ -56,15 +56,8 @@ class GuestClock:
     def _connect(self) -> None:
         if self._socket is not None:
             return
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.setblocking(False)
-            with _socket_file(self._folder) as file:
-                # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder more.
-                connection.connect(f"/proc/self/fd/{file}")
-        except OSError:
-            connection.close()
-            raise
+        connection = connect_to(self._folder, SOCKET)
+        connection.setblocking(False)
         connection.sendall(_ASK[0])
         self._socket = connection
 
@@ -109,12 +102,26 @@ class GuestClock:
                 return
 
 
+def connect_to(folder: Path, name: str) -> socket.socket:
+    """A connection to one of the emulator's sockets. Raises OSError where nothing listens there, or nothing has room for another."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.setblocking(False)
+        with _socket_file(folder, name) as file:
+            # By the descriptor, because the address of a socket may have 107 bytes and a temporary folder more.
+            connection.connect(f"/proc/self/fd/{file}")
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
 @contextmanager
-def _socket_file(folder: Path) -> Iterator[int]:
+def _socket_file(folder: Path, name: str) -> Iterator[int]:
     """The emulator's socket itself: a guest that took its emulator over could have put a link to another one in its place."""
     above = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        file = os.open(SOCKET, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        file = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     finally:
         os.close(above)
     try:

@@ -32,9 +32,10 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartEnd:
-    """One start of a guest within a boot, and what its cases gave by their index in the plan."""
+    """One start of a guest within a boot: the cases that it was to run in their order, by their index in the plan, and what they gave."""
 
     end: BootEnd
+    cases: tuple[int, ...]
     results: Mapping[int, CaseResult]
 
 

@@ -20,6 +20,7 @@ from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
 from cliffwatch_runner.plan.run_plan import shape_of_case
 from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
+from cliffwatch_runner.results.function_counts import write_function_counts
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -110,6 +111,8 @@ def _boot(execution: PlanExecution, boot: PlannedBoot, kernel: ArmKernel) -> Fai
             break
     starved = bool(parts) and parts[-1].end.status == "starved"
     if not stop.is_set() and not starved:
+        if kernel.counting is not None:
+            write_function_counts(home, execution.plan, parts, kernel.folder, kernel.counting.plugin.counter)
         write_boot(home, execution.plan, boot, parts, began=began, ended=clock.now())
     listener.boot_ends(boot, parts[-1].end if parts else None)
     return _starved(boot, parts[-1].end) if starved else None
@@ -138,7 +141,9 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
 
     end = boot_guest(order, folder, on_case=on_case, should_stop=stop.is_set)
     results = {index: read_case(index, planned[index], folder, end) for index in cases}
-    return PartEnd(end=end, results={index: result for index, result in results.items() if result is not None})
+    return PartEnd(
+        end=end, cases=tuple(cases), results={index: result for index, result in results.items() if result is not None}
+    )
 
 
 def _order(cases: list[tuple[int, PlannedCase]], arm: str, kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
@@ -167,6 +172,7 @@ def _guest_case(index: int, case: PlannedCase, shape: GuestShape, data: GuestDat
         deadline=case.deadline * slack,
         busy=case.deadline * shape.cpus,
         program=_program(case),
+        window=(case.warmup, case.warmup + case.duration) if case.program is None else (0, 0),
         arguments=(*lengths, *(word.replace(DATA_WORD, path) for word in case.argv)),
     )
 

@@ -2,8 +2,8 @@
 
 import os
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.argv import guest_argv
 from cliffwatch_runner.guest.boot import ArmKernel
+from cliffwatch_runner.guest.counting.plugin import Counting, counting_of, counting_plugin
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
 from cliffwatch_runner.plan.arms import ArmSettings
@@ -41,7 +42,8 @@ _MEMORY_BESIDES_MIB = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedRun:
-    """All that the measuring of a run needs. `out` is the result directory that the user named.
+    """All that the measuring of a run needs. `out` is the result directory that the user named. `counting` is how the guests of arms are
+    counted, by arm; those that are not have none.
 
     `facts` grow while it is measured: how the host was tuned, and the boots of a second stage.
     """
@@ -51,12 +53,13 @@ class PreparedRun:
     guest: GuestSettings
     progress: Progress
     stop: threading.Event
+    counting: Mapping[str, Counting] = field(default_factory=dict)
 
     @property
     def kernels(self) -> dict[str, ArmKernel]:
         """The kernel of each arm and how it is started; an arm whose kernel did not build has none."""
         return {
-            name: _arm_kernel(arm.kernel, arm.subject.settings)
+            name: _arm_kernel(arm.kernel, arm.subject.settings, self.counting.get(name))
             for name, arm in self.facts.arms.items()
             if isinstance(arm.kernel, Kernel)
         }
@@ -67,13 +70,14 @@ class PreparedRun:
         return kernel if isinstance(kernel, Failure) else None
 
 
-def _arm_kernel(kernel: Kernel, settings: ArmSettings) -> ArmKernel:
+def _arm_kernel(kernel: Kernel, settings: ArmSettings, counting: Counting | None) -> ArmKernel:
     return ArmKernel(
         folder=kernel.folder,
         config=kernel.given_config,
         forbidden=forbidden_in_prebuilt() if kernel.prebuilt else FORBIDDEN,
         arguments=settings.boot,
         writes=settings.files(),
+        counting=counting,
     )
 
 
@@ -119,7 +123,34 @@ def prepare_run(
     if not facts.plan.cases:
         return (_nothing_to_run(facts),)
     guest = _guest_settings(rooted, facts, tools.guest_sandbox)
-    return PreparedRun(out=request.out, facts=facts, guest=guest, progress=progress, stop=stop)
+    counting, uncounted = _counting(request, facts, stop)
+    return PreparedRun(
+        out=request.out,
+        facts=replace(facts, notes=(*facts.notes, *uncounted)),
+        guest=guest,
+        progress=progress,
+        stop=stop,
+        counting=counting,
+    )
+
+
+def _counting(
+    request: RunRequest, facts: RunFacts, stop: threading.Event
+) -> tuple[dict[str, Counting], tuple[str, ...]]:
+    """How the guests of each arm are counted, and sentences about those that are not."""
+    if facts.mode != "icount" or not request.function_counts:
+        return {}, ()
+    plugin = counting_plugin(request.cache, stop.is_set)
+    if isinstance(plugin, str):
+        return {}, (f"instructions are not counted by function: {plugin}",)
+    built = {name: arm.kernel for name, arm in facts.arms.items() if isinstance(arm.kernel, Kernel)}
+    countings = {name: counting_of(kernel.folder, plugin) for name, kernel in built.items()}
+    uncounted = tuple(
+        f"instructions of {name} are not counted by function: {counting}"
+        for name, counting in countings.items()
+        if isinstance(counting, str)
+    )
+    return {name: each for name, each in countings.items() if isinstance(each, Counting)}, uncounted
 
 
 def _with_root_of_image(

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
-from cliffwatch.comparing.digits import TWO_MODES, Judged, judge_digits
 from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
+from cliffwatch.comparing.verdicts.digits import TWO_MODES, Judged, judge_digits
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Better, Stage

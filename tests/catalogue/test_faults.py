@@ -7,8 +7,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cliffwatch.catalogue.faults import with_all_faults
 from cliffwatch.catalogue.suite_file import SuiteFile
-from cliffwatch.formats.faults import with_all_faults
 from cliffwatch.formats.reading import Fault, Wrong, converted
 
 NOT_ASKED = Wrong("", "refused for another reason")

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from cliffwatch.columns import Readings
 from cliffwatch.comparing.comparison import Comparison
-from cliffwatch.comparing.digits import ONE_STEP
 from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import direction
+from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Better
 

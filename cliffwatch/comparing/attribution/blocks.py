@@ -1,0 +1,127 @@
+"""The functions behind a change, as every report writes them: instructions for an operation, base against head."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.counting import counted
+
+if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
+    from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange
+    from cliffwatch.comparing.attribution.run import RowKey
+
+TITLE = "Functions behind the changes, in instructions per operation"
+_MOST_CASES = 4
+_MOST_FUNCTIONS = 4
+Functions = Mapping[tuple[str, "RowKey"], "CaseFunctions"]
+"""By the name of the head's arm, case and metric."""
+
+_OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRow:
+    """A function as reports show it: numbers as texts, what else is to say of it, and for bars both numbers as shares of the largest."""
+
+    name: str
+    base: str
+    head: str
+    change: str
+    about: str
+    base_share: float
+    head_share: float
+    worse: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionBlock:
+    """The functions of a row: its case, a sentence of how much they explain, the functions with the largest changes, and what was left out."""
+
+    case: str
+    sentence: str
+    rows: tuple[FunctionRow, ...]
+    rest: str
+
+
+def function_blocks(
+    compared: ComparisonSet, functions: Functions, *, most: int = _MOST_CASES, each: int = _MOST_FUNCTIONS
+) -> tuple[tuple[FunctionBlock, ...], int]:
+    """The rows that changed, largest change first, and how many more there are."""
+    rows = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
+    known = [(row, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
+    blocks = tuple(_block(row, found, each) for row, found in known[:most])
+    return blocks, len(known) - len(blocks)
+
+
+def of_row(compared: ComparisonSet, functions: Functions, row: Comparison) -> "CaseFunctions | None":
+    """What was counted for a row, if anything was."""
+    return functions.get((compared.head.name, (row.case, row.metric)))
+
+
+def block_of_row(row: Comparison, found: "CaseFunctions") -> FunctionBlock:
+    """Everything that was counted for one row."""
+    return _block(row, found, len(found.changes))
+
+
+def text_lines(block: FunctionBlock, indent: str = "  ") -> Iterator[str]:
+    """Aligned columns for a terminal or a mail."""
+    yield f"{indent}{block.case}: {block.sentence}"
+    room = max((len(row.name) for row in block.rows), default=0)
+    for row in block.rows:
+        yield f"{indent}  {row.name:<{room}}  {row.base:>9}  {row.head:>9}  {row.change:>9}  {row.about}".rstrip()
+    if block.rest:
+        yield f"{indent}  {block.rest}"
+
+
+def _block(row: Comparison, found: "CaseFunctions", most: int) -> FunctionBlock:
+    shown = found.changes[:most]
+    left = len(found.changes) - len(shown)
+    largest = max((max(each.base, each.head) for each in shown), default=0.0) or 1.0
+    return FunctionBlock(
+        case=str(row.case),
+        sentence=_sentence(found),
+        rows=tuple(_row(each, found, largest) for each in shown),
+        rest=f"and {counted(left, 'function', 'functions')} with smaller changes" if left else "",
+    )
+
+
+def _sentence(found: "CaseFunctions") -> str:
+    measured = f"{found.measured:+.2f} measured"
+    if not found.changes:
+        return f"{measured}, in no function by more than {found.band:.2f}"
+    if found.explained:
+        return f"{measured}, {found.summed:+.2f} in functions"
+    return f"{measured}, and only {found.summed:+.2f} in functions: the rest is not attributed"
+
+
+def _row(change: "FunctionChange", found: "CaseFunctions", largest: float) -> FunctionRow:
+    return FunctionRow(
+        name=change.function.name,
+        base="-" if change.new else f"{change.base:.2f}",
+        head="-" if change.gone else f"{change.head:.2f}",
+        change=f"{change.change:+.2f}",
+        about=", ".join(_about(change, found)),
+        base_share=change.base / largest,
+        head_share=change.head / largest,
+        worse=change.change > 0,
+    )
+
+
+def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
+    if kind := _OBJECTS[change.function.object]:
+        yield kind
+    if change.new:
+        yield "not executed in base"
+    if change.gone:
+        yield "not executed in head"
+    for move in found.moves:
+        if change.new and move.target == change.function:
+            yield f"code of {move.source.name}: {move.change:+.2f} together"
+        elif change.gone and move.source == change.function:
+            yield f"code now in {move.target.name}: {move.change:+.2f} together"
+
+
+def more_cases(left: int) -> str:
+    """Where the rest is to be read; empty where nothing is left."""
+    return f"and {counted(left, 'more case', 'more cases')}: --explain CASE, or --format json" if left else ""

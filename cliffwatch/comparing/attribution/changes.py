@@ -1,0 +1,106 @@
+"""The functions that explain a change, and how much of it they do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cliffwatch.comparing.attribution.operations import Function
+
+_SHARE_OF_CHANGE = 0.02
+_SHARE_OF_CASE = 0.0005
+"""The functions explain a change where their sum is within the larger of both: of the change, and of the case's instructions."""
+
+_TAKEN = 0.1
+"""Of the instructions of a function that is new, what another one must have lost for them to belong together."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChange:
+    """Instructions of a function for an operation, in base and in head."""
+
+    function: Function
+    base: float
+    head: float
+
+    @property
+    def change(self) -> float:
+        return self.head - self.base
+
+    @property
+    def new(self) -> bool:
+        return self.base == 0
+
+    @property
+    def gone(self) -> bool:
+        return self.head == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Code that went from one function to another: out of line into one that is new, or inlined from one that is gone. `change` is of both
+    together.
+    """
+
+    source: Function
+    target: Function
+    change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseFunctions:
+    """Why a case changed, in instructions for an operation. `changes` are those beyond `band`, by which equal kernels may differ, the largest
+    first; `measured` is the change of the value itself and `summed` that of all functions.
+    """
+
+    base: float
+    head: float
+    summed: float
+    band: float
+    changes: tuple[FunctionChange, ...]
+    moves: tuple[Move, ...]
+
+    @property
+    def measured(self) -> float:
+        return self.head - self.base
+
+    @property
+    def explained(self) -> bool:
+        """Whether the functions add up to what was measured."""
+        room = max(_SHARE_OF_CHANGE * abs(self.measured), _SHARE_OF_CASE * self.base)
+        return abs(self.summed - self.measured) <= room
+
+
+def case_functions(
+    base: Mapping[Function, float], head: Mapping[Function, float], *, measured: tuple[float, float], band: float
+) -> CaseFunctions:
+    """Base against head; `measured` are the nanoseconds of an operation, which under icount are its instructions, and `band` what of
+    them may differ between equal kernels.
+    """
+    rows = [FunctionChange(each, base.get(each, 0.0), head.get(each, 0.0)) for each in base.keys() | head.keys()]
+    beyond = sorted(
+        (row for row in rows if abs(row.change) > band), key=lambda row: (-abs(row.change), row.function.name)
+    )
+    return CaseFunctions(
+        base=measured[0],
+        head=measured[1],
+        summed=sum(head.values()) - sum(base.values()),
+        band=band,
+        changes=tuple(beyond),
+        moves=_moves(beyond),
+    )
+
+
+def _moves(changes: list[FunctionChange]) -> tuple[Move, ...]:
+    """Each function that is new or gone, with the one that lost or gained most, where that is a part of it."""
+    moves: list[Move] = []
+    for row in changes:
+        if not (row.new or row.gone):
+            continue
+        others = [
+            other for other in changes if other.change * row.change < 0 and other.function.object == row.function.object
+        ]
+        other = max(others, key=lambda each: abs(each.change), default=None)
+        if other is None or abs(other.change) < _TAKEN * abs(row.change) or (row.gone and other.new):
+            continue
+        source, target = (other, row) if row.new else (row, other)
+        moves.append(Move(source.function, target.function, source.change + target.change))
+    return tuple(moves)

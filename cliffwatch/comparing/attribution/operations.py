@@ -1,0 +1,71 @@
+"""Instructions of a case's functions for each of its operations.
+
+bench runs for a fixed time of the guest's clock, so that the totals of base and head are equal by construction; what differs is how many
+operations they made of it. The number of operations in the window follows from the measured value, which bench counts itself.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, FunctionCountsRecord
+
+_TIME = re.compile(r"(ns|us|ms|s)/\S+")
+_RATE = re.compile(r"([kMG]?) ?\S*/(?:s|sec)")
+_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_COMPILERS = re.compile(r"(?:\.(?:isra|part|constprop|cold|llvm)(?:\.\d+)*|@\d+)+$")
+
+
+class Function(NamedTuple):
+    """Where instructions were executed, as it is called in every kernel: copies that the compiler made of a function, or cut off from it
+    (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`), and functions of one name are one.
+    """
+
+    object: CodeObject
+    name: str
+
+
+def nanoseconds(value: float, unit: str) -> float | None:
+    """What a value says of one operation's time; None of units that say nothing of operations."""
+    if not value > 0:
+        return None
+    if match := _TIME.fullmatch(unit):
+        return value * _NANOSECONDS[match[1]]
+    if match := _RATE.fullmatch(unit):
+        return 1e9 / (value * _SCALES[match[1]])
+    return None
+
+
+def instructions(
+    counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
+) -> Mapping[Function, float] | None:
+    """Instructions of each function for an operation, of a boot that measured `value`; None where the window is not known or the unit
+    says nothing of operations.
+    """
+    each = nanoseconds(value, unit)
+    if each is None or case.seconds is None:
+        return None
+    share = each / (case.seconds * 1e9)
+    totals: dict[Function, float] = {}
+    for place, count in case.counts:
+        if place < len(counts.functions):
+            function = counts.functions[place]
+            key = Function(function.object, plain_name(function.name))
+            totals[key] = totals.get(key, 0.0) + count * share
+    return totals
+
+
+def plain_name(name: str) -> str:
+    """A function's name without what compilers and we add to it."""
+    return _COMPILERS.sub("", name) or name
+
+
+def mean_of(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
+    """The mean over boots; a function that a boot did not execute counts as zero there."""
+    all_boots = list(boots)
+    totals: dict[Function, float] = {}
+    for boot in all_boots:
+        for function, count in boot.items():
+            totals[function] = totals.get(function, 0.0) + count / len(all_boots)
+    return totals

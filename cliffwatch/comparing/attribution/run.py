@@ -1,0 +1,90 @@
+"""The functions behind the rows of a run, from the function counts of its boots."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
+from cliffwatch.comparing.attribution.operations import Function, instructions, mean_of, nanoseconds
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
+from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
+from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.formats.values import Part
+from cliffwatch.samples import CaseKey
+
+RowKey = tuple[CaseKey, str]
+"""A case and the name of a metric."""
+
+D = TypeVar("D", bound=Part)
+
+FUNCTION_COUNTS = "functions.json"
+_LARGEST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedBoot:
+    """A boot with its function counts, and the values of its rows with their units."""
+
+    arm: str
+    counts: FunctionCountsRecord
+    cases: Mapping[CaseKey, CaseCounts]
+    values: Mapping[RowKey, tuple[float, str]]
+
+
+def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Mapping[tuple[str, RowKey], CaseFunctions]:
+    """By the name of the head's arm and the row: the functions of all primary rows that both sides measured and counted. A boot whose files
+    cannot be read, or that has no function counts, is left out.
+    """
+    boots = [boot for home in sorted((folder / "boots").glob("*")) if (boot := _read_boot(home)) is not None]
+    functions: dict[tuple[str, RowKey], CaseFunctions] = {}
+    for each in compared:
+        base = [boot for boot in boots if boot.arm == each.base.name]
+        head = [boot for boot in boots if boot.arm == each.head.name]
+        for row in each.primary_rows():
+            of_row = _of_row(row, base, head) if base and head else None
+            if of_row is not None:
+                functions[each.head.name, (row.case, row.metric)] = of_row
+    return functions
+
+
+def _of_row(row: Comparison, base: list[_CountedBoot], head: list[_CountedBoot]) -> CaseFunctions | None:
+    if row.base is None or row.head is None:
+        return None
+    measured = nanoseconds(row.base, row.unit), nanoseconds(row.head, row.unit)
+    sides = [list(_of_boots(row, boots)) for boots in (base, head)]
+    if measured[0] is None or measured[1] is None or not all(sides):
+        return None
+    low, high = row.ci_low or 0.0, row.ci_high or 0.0
+    band = max(0.0, (high - low) / 2) * measured[0]
+    return case_functions(mean_of(sides[0]), mean_of(sides[1]), measured=(measured[0], measured[1]), band=band)
+
+
+def _of_boots(row: Comparison, boots: Iterable[_CountedBoot]) -> Iterable[Mapping[Function, float]]:
+    for boot in boots:
+        case, value = boot.cases.get(row.case.planned), boot.values.get((row.case, row.metric))
+        if case is None or value is None:
+            continue
+        counted = instructions(boot.counts, case, *value)
+        if counted is not None:
+            yield counted
+
+
+def _read_boot(home: Path) -> _CountedBoot | None:
+    about = _read(home / "boot.json", BootRecord)
+    counts = _read(home / FUNCTION_COUNTS, FunctionCountsRecord) if about is not None else None
+    measured = _read(home / "samples.json", SamplesRecord) if counts is not None else None
+    if about is None or counts is None or measured is None:
+        return None
+    values = {(sample.key, sample.metric): (sample.value, sample.unit) for sample in measured.samples}
+    return _CountedBoot(about.arm, counts, {case.key: case for case in counts.cases}, values)
+
+
+def _read(path: Path, kind: type[D]) -> D | None:
+    try:
+        with path.open("rb") as file:
+            document = read_as(file.read(_LARGEST_BYTES), kind)
+    except OSError:
+        return None
+    return None if isinstance(document, Wrong) else document

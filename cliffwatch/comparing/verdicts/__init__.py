@@ -1,0 +1,1 @@
+"""Verdicts on rows, by the kind of their values."""

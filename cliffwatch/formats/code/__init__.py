@@ -1,0 +1,1 @@
+"""Documents about code: what of it was executed, and how often."""

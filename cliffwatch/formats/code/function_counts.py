@@ -1,0 +1,55 @@
+"""functions.json of a boot: the instructions that each case executed, by function, as the emulator counted them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from cliffwatch.formats.values import MOST_SAMPLES, Name, Number, OfCase, Part, Text
+
+Version = Literal[1]
+
+MOST_FUNCTIONS = 200_000
+"""Of a boot; a kernel with all of its drivers has fewer."""
+
+Instructions = Annotated[int, Meta(ge=0, le=2**62)]
+Place = Annotated[int, Meta(ge=0, lt=MOST_FUNCTIONS)]
+"""Of a function in the document's table, from 0."""
+
+Places = Annotated[tuple[Place, ...], Meta(max_length=MOST_FUNCTIONS)]
+CodeObject = Literal["kernel", "bpf", "user"]
+
+
+class CountedFunction(Part, frozen=True, kw_only=True):
+    """Where instructions were executed. `object` is `kernel`, `bpf` (code that the JIT made; the name is the program's, without the digits
+    that differ between kernels) or `user` (programs, or shared libraries: emulators know no more). Where a name appears more than once,
+    all but the first have `@` and their ordinal, in the order of addresses, after it.
+    """
+
+    name: Name
+    object: CodeObject
+
+
+class CaseCounts(OfCase, frozen=True, kw_only=True):
+    """A case's instructions. `counts` are places with the instructions that were executed there in the window, most first. The window is
+    that of the readings that the values are of, `seconds` long by the guest's clock; null where it is the whole case, set-up included.
+    `executed` are the places that were executed at all between the case's start and its end.
+    """
+
+    seconds: Annotated[Number, Meta(gt=0)] | None
+    counts: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)]
+    executed: Places
+
+
+class FunctionCountsRecord(Part, frozen=True, kw_only=True):
+    """`functions` is the table that places point into; `started` are the places that were executed from the agent's start to the first
+    case. `counter` says what counted: the emulator with its version, and the version of its plugin interface. `notes` are sentences
+    for the reader: what could not be counted, and why.
+    """
+
+    format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
+    format_version: Version = 1
+    counter: Text
+    functions: Annotated[tuple[CountedFunction, ...], Meta(max_length=MOST_FUNCTIONS)]
+    started: Places
+    cases: Annotated[tuple[CaseCounts, ...], Meta(max_length=MOST_SAMPLES)]
+    notes: tuple[Text, ...] = ()

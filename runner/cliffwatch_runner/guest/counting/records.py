@@ -1,0 +1,112 @@
+"""Reads what the counting plugin wrote (counts.c says how): instructions by block, for each stretch of a guest's life.
+
+A guest that took its emulator over could have written anything: reading is total, and its memory bounded by the file's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Addresses = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+
+_BLOCKS, _COUNTS, _END = (ord(letter) for letter in "BCE")
+STARTED = 0
+"""The stretch from the agent's start to the first case; cases are numbered from 1."""
+
+BEFORE, WITHIN, AFTER = 0, 1, 2
+_TOO_MUCH = {
+    1: "some code was not counted: the guest has more of it than there are counters",
+    2: "the file of counts grew to its limit",
+}
+_MOST_INSTRUCTIONS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What was executed in a stretch of a guest's life: the addresses of blocks (shape (n,)) and the instructions executed in each."""
+
+    addresses: Addresses
+    instructions: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestCounts:
+    """Stretches by the number of their case and the part of it: before, within and after its window. `marks` is how often the agent's mark
+    was made, None where the emulator ended before it could say. `notes` say what was not counted.
+    """
+
+    stretches: Mapping[tuple[int, int], Stretch]
+    marks: int | None
+    notes: tuple[str, ...]
+
+
+def read_counts(path: Path) -> GuestCounts:
+    """The counts in a file. Raises OSError where it cannot be read; what is no whole record ends it."""
+    words = np.fromfile(path, dtype="<u4")
+    addresses, lengths = _Growing(np.uint64), _Growing(np.int64)
+    entries: dict[tuple[int, int], list[NDArray[np.uint32]]] = {}
+    marks, flags, at = None, 0, 0
+    while (record := _record(words, at)) is not None:
+        kind, head, body, at = record
+        if kind == _BLOCKS and head[0] == addresses.count:
+            addresses.add(body[:, 0].astype(np.uint64) | body[:, 1].astype(np.uint64) << np.uint64(32))
+            lengths.add(body[:, 2].astype(np.int64))
+        elif kind == _COUNTS:
+            entries.setdefault((int(head[0]), int(head[1])), []).append(body)
+        elif kind == _END:
+            flags, marks = int(head[0]), int(head[1])
+            break
+    notes = [text for flag, text in _TOO_MUCH.items() if flags & flag]
+    where, length = addresses.whole(), lengths.whole()
+    return GuestCounts(
+        stretches={key: _stretch(np.concatenate(bodies), where, length) for key, bodies in entries.items()},
+        marks=marks,
+        notes=tuple(notes),
+    )
+
+
+class _Growing:
+    """An array that comes in pieces."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self._pieces = [np.empty(0, dtype=kind)]
+        self.count = 0
+
+    def add(self, piece: NDArray[np.generic]) -> None:
+        self._pieces.append(piece)
+        self.count += len(piece)
+
+    def whole(self) -> NDArray[np.generic]:
+        return np.concatenate(self._pieces)
+
+
+_Record = tuple[int, tuple[int, ...], NDArray[np.uint32], int]
+
+
+def _record(words: NDArray[np.uint32], at: int) -> _Record | None:
+    """The record at a word: its kind, the words of its head but the last, its rows, and where the next one begins."""
+    if at >= len(words):
+        return None
+    kind = int(words[at])
+    heads, width = {_BLOCKS: (2, 3), _COUNTS: (3, 2), _END: (2, 0)}.get(kind, (0, 0))
+    body = at + 1 + heads
+    if heads == 0 or body > len(words):
+        return None
+    head = tuple(int(word) for word in words[at + 1 : body])
+    if kind == _END:
+        return kind, head, words[:0], body
+    end = body + head[-1] * width
+    return None if end > len(words) else (kind, head, words[body:end].reshape(-1, width), end)
+
+
+def _stretch(entries: NDArray[np.uint32], addresses: NDArray[np.generic], lengths: NDArray[np.generic]) -> Stretch:
+    known = entries[entries[:, 0] < len(addresses)]
+    slots = known[:, 0].astype(np.int64)
+    executed = known[:, 1].astype(np.float64) * lengths[slots].astype(np.float64)
+    believable = executed < _MOST_INSTRUCTIONS / max(1, len(executed))
+    instructions = known[:, 1].astype(np.int64) * lengths[slots].astype(np.int64)
+    return Stretch(addresses[slots][believable].astype(np.uint64), instructions[believable])

@@ -1,0 +1,106 @@
+"""Which functions explain a change, and when they do not."""
+
+import pytest
+
+from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
+from cliffwatch.comparing.attribution.operations import Function, instructions, mean_of, nanoseconds, plain_name
+from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
+
+
+def kernel(**counts: float) -> dict[Function, float]:
+    return {Function("kernel", name): count for name, count in counts.items()}
+
+
+def compared(base: dict[Function, float], head: dict[Function, float], band: float = 0.05) -> CaseFunctions:
+    return case_functions(base, head, measured=(sum(base.values()), sum(head.values())), band=band)
+
+
+def test_code_out_of_line_is_one_move() -> None:
+    found = compared(kernel(get=32.0, rest=150.0), kernel(get=29.0, lookup=12.0, rest=150.001))
+
+    assert [(each.function.name, each.change) for each in found.changes] == [("lookup", 12.0), ("get", -3.0)]
+    (move,) = found.moves
+    assert (move.source.name, move.target.name, move.change) == ("get", "lookup", 9.0)
+    assert found.explained
+
+
+def test_an_inlined_function_is_one_move() -> None:
+    (move,) = compared(kernel(get=29.0, lookup=12.0), kernel(get=32.0)).moves
+
+    assert (move.source.name, move.target.name, move.change) == ("lookup", "get", -9.0)
+
+
+def test_a_function_that_is_new_by_itself_moved_from_nowhere() -> None:
+    assert compared(kernel(get=30.0), kernel(get=30.0, audit=12.0)).moves == ()
+
+
+def test_nothing_within_the_band_is_shown() -> None:
+    found = compared(kernel(get=30.0, tick=1.0), kernel(get=30.04, tick=0.97))
+
+    assert found.changes == ()
+    assert found.explained
+
+
+def test_functions_that_do_not_add_up_are_not_an_explanation() -> None:
+    found = case_functions(kernel(get=100.0), kernel(get=101.0), measured=(100.0, 105.0), band=0.05)
+
+    assert found.measured == 5.0
+    assert found.summed == pytest.approx(1.0)
+    assert not found.explained
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("lookup.isra.0", "lookup"),
+        ("lookup.part.0.cold", "lookup"),
+        ("lookup.constprop.0.isra.3", "lookup"),
+        ("lookup@2", "lookup"),
+        ("lookup_cold", "lookup_cold"),
+        (".cold", ".cold"),
+    ],
+)
+def test_copies_that_the_compiler_made_are_one_function(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "each"),
+    [
+        (180.0, "ns/op", 180.0),
+        (2.5, "us/op", 2500.0),
+        (5.0, "M ops/s", 200.0),
+        (4.0, "M/s", 250.0),
+        (250.0, "k/s", 4000.0),
+        (1.0, "M events/sec", 1000.0),
+        (3.0, "MiB", None),
+        (12.0, "%", None),
+        (0.0, "ns/op", None),
+    ],
+)
+def test_the_time_of_an_operation_follows_from_the_value(value: float, unit: str, each: float | None) -> None:
+    assert nanoseconds(value, unit) == each
+
+
+def counted(seconds: float | None) -> tuple[FunctionCountsRecord, CaseCounts]:
+    case = CaseCounts(
+        suite="s", benchmark="b", params={}, seconds=seconds, counts=((0, 900_000_000), (1, 100_000_000)), executed=()
+    )
+    functions = (
+        CountedFunction(name="lookup", object="kernel"),
+        CountedFunction(name="lookup.cold", object="kernel"),
+    )
+    return FunctionCountsRecord(counter="", functions=functions, started=(), cases=(case,)), case
+
+
+def test_instructions_are_for_an_operation() -> None:
+    """A second of 5 million operations: 200 instructions each, of which the counts say where."""
+    assert instructions(*counted(1.0), 200.0, "ns/op") == {Function("kernel", "lookup"): pytest.approx(200.0)}
+
+
+def test_a_case_without_a_window_says_nothing_of_operations() -> None:
+    assert instructions(*counted(None), 200.0, "ns/op") is None
+
+
+def test_boots_are_averaged_and_absence_is_zero() -> None:
+    assert mean_of([kernel(get=10.0), kernel(get=20.0, tick=2.0)]) == kernel(get=15.0, tick=1.0)

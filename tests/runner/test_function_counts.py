@@ -1,0 +1,145 @@
+"""The function counts of a boot: functions of the kernel, of BPF programs and of user space, case by case."""
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
+from cliffwatch.formats.reading import read_as, written
+from cliffwatch.samples import CaseOutcome
+from cliffwatch_runner.guest.boot import BootEnd
+from cliffwatch_runner.plan.selection import select_cases
+from cliffwatch_runner.results.function_counts import counts_of_boot
+from cliffwatch_runner.results.outcomes import CaseResult, PartEnd, case_name
+
+MAP = """ffffffff81000000 T _stext
+ffffffff81000010 t idle
+ffffffff81000020 t lookup
+ffffffff81000040 t lookup
+ffffffff81000070 T _etext
+"""
+KERNEL, TWIN, JIT, STRAY = 0xFFFFFFFF81000024, 0xFFFFFFFF81000044, 0xFFFFFFFFA0000010, 0xFFFFFFFFA0009000
+PROGRAM, LIBRARY, TABLES = 0x555555555000, 0x7FFFF7DD0000, 0xFFFFFE0000001000
+ADDRESSES = (KERNEL, TWIN, JIT, STRAY, PROGRAM, LIBRARY, TABLES)
+CASES = select_cases(
+    tuple(suite for suite in load_catalogue().suites if suite.name == "local-storage"),
+    "smoke",
+    offered=None,
+    release=(6, 12),
+    mode="icount",
+    cpus=1,
+    memory_mib=None,
+).cases[:2]
+
+
+def words(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def counts(number: int, part: int, **times: int) -> bytes:
+    slots = {"kernel": 0, "twin": 1, "jit": 2, "stray": 3, "program": 4, "library": 5, "tables": 6}
+    entries = [word for name, count in times.items() for word in (slots[name], count)]
+    return words(ord("C"), number, part, len(times), *entries)
+
+
+def blocks() -> bytes:
+    rows = [word for address in ADDRESSES for word in (address & 0xFFFFFFFF, address >> 32, 10)]
+    return words(ord("B"), 0, len(ADDRESSES), *rows)
+
+
+def part_of(home: Path, content: bytes, statuses: tuple[str, ...] = ("ok", "ok")) -> PartEnd:
+    folder = home / "1"
+    folder.mkdir(parents=True)
+    (folder / "counts").write_bytes(content)
+    code = {case_name(0, CASES[0]): [[JIT - 16, JIT + 16, "bpf_prog_0123456789abcdef_get_local"]]}
+    (folder / "bpf-code").write_text(json.dumps(code))
+    end = BootEnd(status="complete", seconds=1.0, last_case=None, splats=(), evidence="", unexpected_files=())
+    results = {
+        index: CaseResult(outcome=CaseOutcome(case=CASES[index].key, status=status))  # type: ignore[arg-type]
+        for index, status in enumerate(statuses)
+    }
+    return PartEnd(end=end, cases=tuple(range(len(statuses))), results=results)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Path:
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "System.map").write_text(MAP)
+    return tmp_path / "kernel"
+
+
+def functions_of(document: FunctionCountsRecord, case: CaseCounts) -> dict[str, int]:
+    return {
+        f"{document.functions[place].object}:{document.functions[place].name}": count for place, count in case.counts
+    }
+
+
+WHOLE = (
+    blocks()
+    + counts(0, 0, kernel=1)
+    + counts(1, 0, twin=2, program=9)
+    + counts(1, 1, kernel=5, jit=6, stray=1, program=2, library=3, tables=4)
+    + counts(1, 2, library=1)
+    + counts(2, 0, twin=1)
+    + counts(2, 1, kernel=7, jit=1)
+    + words(ord("E"), 0, 5)
+)
+
+
+def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", WHOLE)
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+
+    assert document is not None
+    first, second = document.cases
+    assert functions_of(document, first) == {
+        "bpf:get_local": 60,
+        "kernel:lookup": 50,
+        "kernel:kernel code without a name": 40,
+        "user:shared libraries": 30,
+        "user:programs": 20,
+        "bpf:BPF code without a name": 10,
+    }
+    assert first.seconds == CASES[0].duration
+    assert [document.functions[place].name for place in document.started] == ["lookup"]
+    executed = {document.functions[place].name for place in first.executed}
+    assert {"lookup", "lookup@2", "get_local", "programs"} <= executed, "what only the set-up executes is there too"
+    assert functions_of(document, second) == {"kernel:lookup": 70, "bpf:BPF code without a name": 10}
+    assert read_as(written(document), FunctionCountsRecord) == document
+
+
+def test_a_case_that_failed_has_none(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", WHOLE, ("failed", "ok"))
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "")
+
+    assert document is not None
+    assert [case.key for case in document.cases] == [CASES[1].key]
+
+
+@pytest.mark.parametrize(
+    ("end", "note"),
+    [
+        (words(ord("E"), 0, 9), "its cases cannot be distinguished, with 9 marks for 2 cases"),
+        (b"", "the emulator ended before it wrote them"),
+        (words(ord("E"), 1, 5), "some code was not counted"),
+    ],
+)
+def test_counts_that_cannot_be_believed_are_said(tmp_path: Path, kernel: Path, end: bytes, note: str) -> None:
+    part = part_of(tmp_path / "boot", WHOLE[: -len(words(0, 0, 0))] + end)
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "")
+
+    assert document is not None
+    assert any(note in each for each in document.notes), document.notes
+
+
+def test_a_boot_that_was_not_counted_has_none(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", b"")
+    (tmp_path / "boot" / "1" / "counts").unlink()
+
+    assert counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "") is None
