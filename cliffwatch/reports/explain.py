@@ -3,7 +3,7 @@
 import fnmatch
 from collections.abc import Iterator
 
-from cliffwatch.comparing.attribution.blocks import block_of_row, of_row, text_lines
+from cliffwatch.comparing.attribution.blocks import block_of, of_row, text_lines
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.styles import visible
@@ -29,7 +29,7 @@ def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison)
     found = of_row(compared, context.functions, row) if context.functions else None
     if found is None:
         return
-    title, *rest = text_lines(block_of_row(row, found))
+    title, *rest = text_lines(block_of(str(row.case), found))
     yield f"  functions, in instructions per operation: {title.rpartition(': ')[2]}"
     yield from rest
 

@@ -50,18 +50,13 @@ def function_blocks(
     """The rows that changed, largest change first, and how many more there are."""
     rows = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
     known = [(row, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
-    blocks = tuple(_block(row, found, each) for row, found in known[:most])
+    blocks = tuple(block_of(str(row.case), found, most=each) for row, found in known[:most])
     return blocks, len(known) - len(blocks)
 
 
 def of_row(compared: ComparisonSet, functions: Functions, row: Comparison) -> "CaseFunctions | None":
     """What was counted for a row, if anything was."""
     return functions.get((compared.head.name, (row.case, row.metric)))
-
-
-def block_of_row(row: Comparison, found: "CaseFunctions") -> FunctionBlock:
-    """Everything that was counted for one row."""
-    return _block(row, found, len(found.changes))
 
 
 def text_lines(block: FunctionBlock, indent: str = "  ") -> Iterator[str]:
@@ -74,12 +69,13 @@ def text_lines(block: FunctionBlock, indent: str = "  ") -> Iterator[str]:
         yield f"{indent}  {block.rest}"
 
 
-def _block(row: Comparison, found: "CaseFunctions", most: int) -> FunctionBlock:
+def block_of(case: str, found: "CaseFunctions", *, most: int | None = None) -> FunctionBlock:
+    """What was counted for a case, of at most so many functions."""
     shown = found.changes[:most]
     left = len(found.changes) - len(shown)
     largest = max((max(each.base, each.head) for each in shown), default=0.0) or 1.0
     return FunctionBlock(
-        case=str(row.case),
+        case=case,
         sentence=_sentence(found),
         rows=tuple(_row(each, found, largest) for each in shown),
         rest=f"and {counted(left, 'function', 'functions')} with smaller changes" if left else "",

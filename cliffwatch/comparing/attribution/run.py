@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
-from cliffwatch.comparing.attribution.operations import Function, instructions, mean_of, nanoseconds
+from cliffwatch.comparing.attribution.changes import CaseFunctions
+from cliffwatch.comparing.attribution.operations import Function, instructions
+from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
@@ -50,15 +51,7 @@ def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Mapping
 
 
 def _of_row(row: Comparison, base: list[_CountedBoot], head: list[_CountedBoot]) -> CaseFunctions | None:
-    if row.base is None or row.head is None:
-        return None
-    measured = nanoseconds(row.base, row.unit), nanoseconds(row.head, row.unit)
-    sides = [list(_of_boots(row, boots)) for boots in (base, head)]
-    if measured[0] is None or measured[1] is None or not all(sides):
-        return None
-    low, high = row.ci_low or 0.0, row.ci_high or 0.0
-    band = max(0.0, (high - low) / 2) * measured[0]
-    return case_functions(mean_of(sides[0]), mean_of(sides[1]), measured=(measured[0], measured[1]), band=band)
+    return row_functions(row, list(_of_boots(row, base)), list(_of_boots(row, head)))
 
 
 def _of_boots(row: Comparison, boots: Iterable[_CountedBoot]) -> Iterable[Mapping[Function, float]]:

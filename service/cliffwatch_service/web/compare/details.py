@@ -2,22 +2,25 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 from psycopg import Connection
 
+from cliffwatch.comparing.attribution.blocks import FunctionBlock
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
+from cliffwatch_service.ingest.raw import Transaction
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.store.trees import RevisionRow
+from cliffwatch_service.web.compare.functions import CountedSides, counted_sides, functions_of
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import Again, again_of
@@ -53,6 +56,8 @@ class Detail:
     command: str
     again: Again | None
     runs: Sequence[str]
+    counted_sides: CountedSides | None
+    functions: FunctionBlock | None = None
 
 
 def detail_of(
@@ -84,7 +89,13 @@ def detail_of(
         command=_command(record, row.suite, answer, head),
         again=again_of(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
+        counted_sides=counted_sides(connection, digest, answer),
     )
+
+
+def with_functions(transaction: Transaction, detail: Detail) -> Detail:
+    """With the functions behind the row, which are read from raw outputs, in transactions of their own."""
+    return replace(detail, functions=functions_of(transaction, detail.row, detail.counted_sides))
 
 
 def _samples(

@@ -1,0 +1,38 @@
+"""The functions behind one row: from the counts of its boots to what a report shows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
+from cliffwatch.comparing.attribution.operations import Function, mean_of, nanoseconds
+
+
+class MeasuredRow(Protocol):
+    """What a row of a comparison says of its sides, in `unit`, and of its change, in fractions of base."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def base(self) -> float | None: ...
+    @property
+    def head(self) -> float | None: ...
+    @property
+    def ci_low(self) -> float | None: ...
+    @property
+    def ci_high(self) -> float | None: ...
+
+
+Boots = Sequence[Mapping[Function, float]]
+"""Instructions of each function for an operation, boot by boot."""
+
+
+def row_functions(row: MeasuredRow, base: Boots, head: Boots) -> CaseFunctions | None:
+    """Base against head; None where a side was not counted, or where the unit says nothing of operations."""
+    if row.base is None or row.head is None or not base or not head:
+        return None
+    measured = nanoseconds(row.base, row.unit), nanoseconds(row.head, row.unit)
+    if measured[0] is None or measured[1] is None:
+        return None
+    low, high = row.ci_low or 0.0, row.ci_high or 0.0
+    band = max(0.0, (high - low) / 2) * measured[0]
+    return case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)

@@ -1,0 +1,98 @@
+"""The functions behind one row, from the function counts among the raw outputs of its boots."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.comparing.attribution.blocks import FunctionBlock, block_of
+from cliffwatch.comparing.attribution.operations import Function, instructions
+from cliffwatch.comparing.attribution.row import row_functions
+from cliffwatch.formats.code.function_counts import FunctionCountsRecord
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.samples import CaseKey
+from cliffwatch_service.compare.pairing import Answer
+from cliffwatch_service.ingest.raw import Transaction, raw_file
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import boots, series
+
+FUNCTION_COUNTS = "functions.json"
+_LARGEST_BYTES = 8 << 20
+_MOST_BOOTS = 2
+"""Of an arm: counts of equal kernels repeat to four digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedBoot:
+    """A boot with function counts, and the value that it measured of the row."""
+
+    run: str
+    number: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSides:
+    """The boots of base and of head whose counts explain a row."""
+
+    base: Sequence[CountedBoot]
+    head: Sequence[CountedBoot]
+
+
+def counted_sides(connection: Connection[Any], digest: str | None, answer: Answer) -> CountedSides | None:
+    """The boots of a row, whose series has this digest; None where a side has none with counts."""
+    row = None if digest is None else series.series_by_digest(connection, digest)
+    if row is None or answer.target.mode != "icount":
+        return None
+    base = _boots(connection, row.id, answer.base_arm, answer.runs[0])
+    head = _boots(connection, row.id, answer.head_arm, answer.runs[-1])
+    return CountedSides(base, head) if base and head else None
+
+
+def _boots(connection: Connection[Any], series_id: int, arm: int, run: str) -> list[CountedBoot]:
+    values = {row.number: row.value for row in series.samples_of_arm(connection, series_id, arm)}
+    with_counts = [
+        row.number
+        for row in boots.raw_files_of_arm(connection, arm)
+        if row.number in values and any(file["name"] == FUNCTION_COUNTS for file in row.files)
+    ]
+    return [CountedBoot(run, number, values[number]) for number in with_counts[:_MOST_BOOTS]]
+
+
+def functions_of(
+    transaction: Transaction, row: ComparisonRow | None, sides: CountedSides | None
+) -> FunctionBlock | None:
+    """What a page shows of a row that was counted. Archives are somebody's upload: what cannot be read of them is as if it were not there."""
+    if row is None or sides is None:
+        return None
+    case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
+    base, head = (list(_instructions(transaction, case, row.unit, each)) for each in (sides.base, sides.head))
+    found = row_functions(row, base, head)
+    return None if found is None else block_of(str(case), found, most=_MOST_FUNCTIONS)
+
+
+_MOST_FUNCTIONS = 40
+
+
+def _instructions(
+    transaction: Transaction, case: CaseKey, unit: str, counted: Sequence[CountedBoot]
+) -> Iterator[Mapping[Function, float]]:
+    for boot in counted:
+        record = _record(transaction, boot)
+        found = None if record is None else next((each for each in record.cases if each.key == case.planned), None)
+        if record is not None and found is not None:
+            each = instructions(record, found, boot.value, unit)
+            if each is not None:
+                yield each
+
+
+def _record(transaction: Transaction, boot: CountedBoot) -> FunctionCountsRecord | None:
+    try:
+        file = raw_file(transaction, boot.run, boot.number, FUNCTION_COUNTS)
+        content = b"".join(file.pieces) if file.size <= _LARGEST_BYTES else b""
+    except Refusal:
+        return None
+    record = read_as(content, FunctionCountsRecord)
+    return None if isinstance(record, Wrong) else record

@@ -1,0 +1,102 @@
+"""The functions behind a row, on the page of its case: from the raw outputs of its boots, whoever made them."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cliffwatch_runner.upload.result_directory import upload_run
+
+CASE = "local-storage/local-storage-cache-seq-get/nr_maps=16"
+COUNTS = "functions.json"
+
+
+@pytest.fixture
+def results(data: Path, tmp_path: Path) -> Path:
+    shutil.copytree(data / "runs/uninlined", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def page_of(running: Any, folder: Path) -> str:
+    uploaded = upload_run(running.client("upload"), folder, "emulator-1")
+    with running.http(None) as http:
+        answer = http.get(f"/compare/{uploaded.run}/cases/{CASE}", follow_redirects=True)
+    answer.raise_for_status()
+    return re.sub(r"\s+", " ", answer.text)
+
+
+def rewrite(folder: Path, change: Any) -> None:
+    for path in folder.glob(f"boots/*/{COUNTS}"):
+        document = json.loads(path.read_text())
+        change(document)
+        path.write_text(json.dumps(document))
+
+
+def test_a_case_shows_the_functions_behind_its_change(running: Any, results: Path) -> None:
+    text = page_of(running, results)
+
+    rows = re.findall(r"<tr><td><code>(\w+)</code></td>.*?</tr>", text)
+    assert rows == ["bpf_local_storage_lookup", "__bpf_task_storage_get"]
+    assert "+9.03 measured, +9.02 in functions" in text
+    assert "code of __bpf_task_storage_get: +9.00 together" in text
+
+
+def test_a_case_without_counts_shows_none(running: Any, results: Path) -> None:
+    for path in results.glob(f"boots/*/{COUNTS}"):
+        path.unlink()
+
+    assert "instructions per operation" not in page_of(running, results)
+
+
+def test_names_that_are_markup_stay_text(running: Any, results: Path) -> None:
+    evil = "<script>alert(1)</script>"
+
+    def rename(document: Any) -> None:
+        for function in document["functions"]:
+            if function["name"] == "bpf_local_storage_lookup":
+                function["name"] = evil
+
+    rewrite(results, rename)
+
+    text = page_of(running, results)
+    assert evil not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b'{"format": "cliffwatch-function-counts"}',
+        b"\xff" * 100,
+        b"[" * 100_000,
+        b'{"functions": "' + b"x" * (9 << 20) + b'"}',
+    ],
+    ids=["empty", "list", "incomplete", "no-text", "nested", "large"],
+)
+def test_counts_that_are_none_are_as_if_they_were_not_there(running: Any, results: Path, content: bytes) -> None:
+    for path in results.glob(f"boots/*/{COUNTS}"):
+        path.write_bytes(content)
+
+    assert "instructions per operation" not in page_of(running, results)
+
+
+def test_places_outside_the_table_are_left_out(running: Any, results: Path) -> None:
+    def misplace(document: Any) -> None:
+        for case in document["cases"]:
+            case["counts"] = [[150_000, 10**9], *case["counts"]]
+
+    rewrite(results, misplace)
+
+    assert "+9.03 measured, +9.02 in functions" in page_of(running, results)
+
+
+def test_a_large_archive_is_read_no_further_than_its_file(running: Any, results: Path) -> None:
+    """What else a boot left behind does not change what is shown."""
+    (results / "boots" / "001-base" / "1" / "console").write_bytes(b"x" * (4 << 20))
+
+    assert "+9.03 measured, +9.02 in functions" in page_of(running, results)
