@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
+from cliffwatch.formats.code.affected import AffectedDocument
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
 from cliffwatch.formats.run_record import RunRecord
@@ -20,6 +21,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "samples": SamplesRecord,
     "environment": EnvironmentRecord,
     "function-counts": FunctionCountsRecord,
+    "affected": AffectedDocument,
     "run-upload": RunUpload,
     "boot-upload": BootUpload,
     "comparison": ComparisonDocument,

@@ -10,7 +10,7 @@ import pytest
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
 from cliffwatch_runner.guest.counting.kernel_symbols import address_of, kernel_functions
 from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, Plugin, counting_of, counting_plugin
-from cliffwatch_runner.guest.counting.records import AFTER, BEFORE, STARTED, WITHIN, read_counts
+from cliffwatch_runner.guest.counting.records import AFTER, BEFORE, BOOTED, STARTED, WITHIN, read_counts
 
 MARK, TICK, START = 0x7C60, 0x7C70, 0x7C00
 
@@ -59,7 +59,7 @@ def test_a_case_is_counted_before_within_and_after_its_window(plugin: Plugin, tm
 
     assert counts.marks == 3
     assert counts.notes == ()
-    assert set(counts.stretches) == {(STARTED, 0), (1, BEFORE), (1, WITHIN), (1, AFTER)}
+    assert set(counts.stretches) == {BOOTED, STARTED, (1, BEFORE), (1, WITHIN), (1, AFTER)}
     for part, times in ((BEFORE, 1000), (WITHIN, 5000), (AFTER, 70)):
         stretch = counts.stretches[1, part]
         assert max(stretch.instructions) == 2 * (times - 1), (
@@ -71,7 +71,7 @@ def test_a_case_is_counted_before_within_and_after_its_window(plugin: Plugin, tm
 def test_a_case_without_a_window_is_counted_as_a_whole(plugin: Plugin, tmp_path: Path) -> None:
     counts = read_counts(counted(plugin, tmp_path, "0 0\n"))
 
-    assert set(counts.stretches) == {(STARTED, 0), (1, BEFORE)}
+    assert set(counts.stretches) == {BOOTED, STARTED, (1, BEFORE)}
     assert 2 * 6070 < sum(counts.stretches[1, BEFORE].instructions) < 2 * 6070 + 20
 
 
@@ -109,7 +109,7 @@ ffffffff81000010 T named
 ffffffff81000020 t twice
 ffffffff81000030 t __pfx_twice
 ffffffff81000040 t twice
-ffffffff81000050 T comm_write
+ffffffff81000050 T timerslack_ns_write
 ffffffff81000060 T it_real_fn
 ffffffff81000070 T _etext
 ffffffff82000000 d data
@@ -123,7 +123,7 @@ def test_functions_of_a_kernel_have_one_name_each() -> None:
         (0x10, 0x20, "named"),
         (0x20, 0x40, "twice"),
         (0x40, 0x50, "twice@2"),
-        (0x50, 0x60, "comm_write"),
+        (0x50, 0x60, "timerslack_ns_write"),
         (0x60, 0x70, "it_real_fn"),
     ]
 

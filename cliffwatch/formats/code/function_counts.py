@@ -42,7 +42,7 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
 
 class FunctionCountsRecord(Part, frozen=True, kw_only=True):
     """`functions` is the table that places point into; `started` are the places that were executed from the agent's start to the first
-    case. `counter` says what counted: the emulator with its version, and the version of its plugin interface. `notes` are sentences
+    case, `booted` of those before that; empty: not known. `counter` says what counted: the emulator with its version, and the version of its plugin interface. `notes` are sentences
     for the reader: what could not be counted, and why.
     """
 
@@ -51,5 +51,6 @@ class FunctionCountsRecord(Part, frozen=True, kw_only=True):
     counter: Text
     functions: Annotated[tuple[CountedFunction, ...], Meta(max_length=MOST_FUNCTIONS)]
     started: Places
+    booted: Places = ()
     cases: Annotated[tuple[CaseCounts, ...], Meta(max_length=MOST_SAMPLES)]
     notes: tuple[Text, ...] = ()

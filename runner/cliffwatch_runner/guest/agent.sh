@@ -108,10 +108,10 @@ check() {
   done < "$input/wanted"
 }
 
-# Says to whoever counts what the guest executes that something begins or ends: the kernel's function behind this file is run by
-# nobody else. The name stays what it is.
+# Says to whoever counts what the guest executes that something begins or ends: no benchmark has the kernel run the function behind this
+# file. The value, in nanoseconds, stays what it is.
 mark() {
-  echo sh > /proc/self/comm
+  echo 50000 > /proc/self/timerslack_ns
 }
 
 # Output goes to memory and is copied when the case is done: writing through to the host while a case runs would be measured.

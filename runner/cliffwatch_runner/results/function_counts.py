@@ -16,7 +16,7 @@ from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.kernel_symbols import kernel_functions, read_system_map
 from cliffwatch_runner.guest.counting.name_watch import BPF_CODE, read_bpf_code
 from cliffwatch_runner.guest.counting.plugin import COUNTS
-from cliffwatch_runner.guest.counting.records import STARTED, WITHIN, GuestCounts, Stretch, read_counts
+from cliffwatch_runner.guest.counting.records import BOOTED, STARTED, WITHIN, GuestCounts, Stretch, read_counts
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.outcomes import PartEnd, case_name
@@ -60,6 +60,7 @@ def counts_of_boot(
         counter=counter,
         functions=tuple(CountedFunction(name=name, object=kind) for kind, name in made.places),
         started=tuple(sorted(made.started)),
+        booted=tuple(sorted(made.booted)),
         cases=tuple(made.cases),
         notes=tuple(made.notes),
     )
@@ -92,6 +93,7 @@ class _Making:
     text: _KernelText
     places: dict[_Function, int] = field(default_factory=dict)
     started: set[int] = field(default_factory=set)
+    booted: set[int] = field(default_factory=set)
     cases: list[CaseCounts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -103,7 +105,8 @@ class _Making:
             self.notes.append(odd)
             return
         code = read_bpf_code(folder)
-        self.started |= {self._place(each) for each in self._functions(counts.stretches.get((STARTED, 0)), ())}
+        self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), ())}
+        self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), ())}
         for number, index in enumerate(part.cases, 1):
             result = part.results.get(index)
             if result is not None and result.outcome.status == "ok":

@@ -23,9 +23,9 @@
  *   'C' case part count, then for each block that was executed: block, times
  *   'E' flags marks
  *
- * where case is 0 for what ran from the first mark to the first case and the
- * case's number from 1 otherwise; part is 0 before the window, 1 within it and
- * 2 after it. A block executed 2^32 times or more has several entries. 'E' is
+ * where case is the case's number from 1, and part 0 before the window, 1
+ * within it and 2 after it. Case 0 is what ran before the first mark (part 1)
+ * and from there to the first case (part 0). A block executed 2^32 times or more has several entries. 'E' is
  * the last record; its flags are 1 where blocks could not be counted for want
  * of room and 2 where the file grew to its limit; marks says how often `mark`
  * was executed.
@@ -290,8 +290,13 @@ static void on_mark(unsigned int cpu, void *data)
 {
 	(void)cpu;
 	(void)data;
+	if (marks > 2 * cases) {
+		/* Somebody else's: the host believes none of them. */
+		marks++;
+		return;
+	}
 	if (marks == 0)
-		pass_over();
+		write_counts(0, 1);
 	else if (marks == 1)
 		write_counts(0, 0);
 	else if (marks % 2)
@@ -310,7 +315,7 @@ static void on_tick(unsigned int cpu, void *data)
 
 	(void)cpu;
 	(void)data;
-	if (marks == 0 || marks % 2 || number > cases)
+	if (marks == 0 || marks % 2 || number > cases || marks > 2 * cases)
 		return;
 	ticks++;
 	if (windows[number - 1][1] == 0)

@@ -14,8 +14,8 @@ Addresses = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 
 _BLOCKS, _COUNTS, _END = (ord(letter) for letter in "BCE")
-STARTED = 0
-"""The stretch from the agent's start to the first case; cases are numbered from 1."""
+STARTED, BOOTED = (0, 0), (0, 1)
+"""The stretches from the agent's start to the first case, and before; cases are numbered from 1."""
 
 BEFORE, WITHIN, AFTER = 0, 1, 2
 _TOO_MUCH = {

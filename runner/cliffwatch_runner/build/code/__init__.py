@@ -1,0 +1,1 @@
+"""A kernel's machine code: what of it is the same in two builds."""

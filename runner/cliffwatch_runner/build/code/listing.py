@@ -1,0 +1,157 @@
+"""A function's instructions with names in the place of addresses, so that two builds that put them elsewhere read the same."""
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterator
+
+import capstone
+
+from cliffwatch_runner.build.code.image import KernelImage
+from cliffwatch_runner.build.code.symbols import Names, is_bound
+
+_RELATIVE = re.compile(r"\brip ([+-]) (0x[0-9a-f]+|\d+)")
+_ABSOLUTE = re.compile(r"(- ?)?0x([0-9a-f]{8,16})\b")
+_TOP = 0xFFFFFFFF80000000
+_ALL = 1 << 64
+_PADDING = ("nop", "int3")
+_LONGEST_TEXT = 512
+_CONSTANT_BYTES = 64
+_LARGEST_OBJECT = 1 << 16
+_PRINTED = re.compile(rb"[\x01\t\n\r\x1b -~]{1,511}\0")
+_TEXTS_BEHIND = re.compile(rb"[\x00\x01\t\n\r\x1b -~]{1024,}\Z")
+"""All texts of a kernel lie together behind the last object of constants, and have no symbol of their own."""
+
+_ABOUT_ITSELF = re.compile(
+    r"^(kallsyms_|__BTF_ID__|linux_banner|linux_proc_banner|__bug_table|__param_|orc_lookup|__st(art|op)_|__smp_locks|__alt_instructions|__ksymtab_)"
+)
+"""Tables that a build makes of itself: they change with any change, and say nothing of what is executed."""
+
+_SIDE_INSTRUCTIONS = 4
+"""Of code without a name that a function jumps to: what stands aside until the kernel knows its processor (.altinstr_aux)."""
+
+_SIDE_BYTES = 64
+
+
+class Listing:
+    """Lists functions of one kernel."""
+
+    def __init__(self, image: KernelImage, names: Names) -> None:
+        self._image = image
+        self._names = names
+        self._engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        self._engine.skipdata = True
+        self._objects: dict[int, str] = {}
+
+    def lines(self, start: int, end: int) -> list[str]:
+        """The instructions of the function between two addresses, one a line; empty where the image does not have it. What pads it is left
+        out.
+        """
+        code = self._image.read(start, end - start)
+        lines = [
+            f"{mnemonic} {self._named(operands, address + size, start, end)}".rstrip()
+            for address, size, mnemonic, operands in self._engine.disasm_lite(code, start)
+        ]
+        while lines and lines[-1].startswith(_PADDING):
+            lines.pop()
+        return lines
+
+    def digest(self, start: int, end: int) -> str:
+        """Equal for functions that do the same with the same data."""
+        return hashlib.sha256("\n".join(self.lines(start, end)).encode()).hexdigest()[:24]
+
+    def _named(self, operands: str, following: int, start: int, end: int) -> str:
+        """An instruction's operands; `following` is the address of the next one, to which some are relative."""
+        if "0x" not in operands and "rip" not in operands:
+            return operands
+
+        def relative(match: re.Match[str]) -> str:
+            distance = int(match[2], 0)
+            target = following + distance if match[1] == "+" else following - distance
+            return self._name(target % _ALL, start, end)
+
+        def absolute(match: re.Match[str]) -> str:
+            value = int(match[2], 16)
+            target = _ALL - value if match[1] else value
+            return match[0] if target < _TOP or target >= _ALL else f"{match[1] or ''}{self._name(target, start, end)}"
+
+        return _ABSOLUTE.sub(absolute, _RELATIVE.sub(relative, operands))
+
+    def _name(self, target: int, start: int, end: int) -> str:
+        """What an address stands for: a place in the function itself, another symbol, a text, or data with what it holds at the start."""
+        if start <= target < end:
+            return f".+{target - start:x}"
+        found = self._names.at(target)
+        if found is None:
+            return f"<{target:x}>"
+        name, offset, _ = found
+        if name == "_einittext":
+            return f"side({'; '.join(self._side(target, start, end))})"
+        place = name if offset == 0 else f"{name}+{offset:x}"
+        return place if self._names.is_code(target) else self._data(target, place, found)
+
+    def _data(self, target: int, place: str, found: tuple[str, int, int]) -> str:
+        """A place in data, of a symbol that is `found` for it: with what it holds at the start, but for what a build says of itself."""
+        name, offset, size = found
+        constant = self._names.rodata[0] <= target < self._names.rodata[1]
+        if constant and offset:
+            return self._constant(target)
+        if name == "__start_rodata":
+            return self._constant(target)
+        own = _ABOUT_ITSELF.match(name) is not None or target - offset in self._names.btf_ids
+        if own or target in self._names.ends:
+            return "<table of the build>"
+        if is_bound(name):
+            return place
+        return f"{place}{{{self._object(target - offset, size)}}}"
+
+    def _side(self, target: int, start: int, end: int) -> Iterator[str]:
+        code = self._image.read(target, _SIDE_BYTES)
+        for number, (address, size, mnemonic, operands) in enumerate(self._engine.disasm_lite(code, target)):
+            if number < _SIDE_INSTRUCTIONS and not (mnemonic in ("jmp", "call") and f"{target:x}" in operands):
+                yield f"{mnemonic} {self._plain(operands, address + size, start, end)}"
+            if mnemonic == "jmp":
+                return
+
+    def _plain(self, operands: str, following: int, start: int, end: int) -> str:
+        """As `_named`, where further code without a name stays an address without digits."""
+        return self._named(operands, following, start, end)
+
+    def _constant(self, address: int) -> str:
+        """What has no name of its own is known by what it holds: a text, else the bytes from there on."""
+        content = self._image.read(address, _LONGEST_TEXT)
+        pointer = int.from_bytes(content[:8], "little") >= _TOP
+        text = None if pointer else _PRINTED.match(content)
+        if text is not None or content[:1] == b"\0":
+            return f'"{"" if text is None else text[0][:-1].decode()!r}"'
+        return f"[{_digest(self._words(address, content[:_CONSTANT_BYTES]))}]"
+
+    def _object(self, start: int, size: int) -> str:
+        """A digest of an object's first content; empty of one that begins as zeros."""
+        known = self._objects.get(start)
+        if known is None:
+            # What fills the room up to the next object is no part of it.
+            content = self._image.read(start, min(size, _LARGEST_OBJECT)).rstrip(b"\0")
+            content = _TEXTS_BEHIND.sub(b"", content)
+            known = _digest(self._words(start, content)) if content else ""
+            self._objects[start] = known
+        return known
+
+    def _words(self, start: int, content: bytes) -> Iterator[bytes]:
+        """Content in words; those that are addresses as names, without the distance in data, which other data moves."""
+        first = min(-start % 8, len(content))
+        last = first + (len(content) - first) // 8 * 8
+        yield content[:first]
+        for (word,) in struct.iter_unpack("<Q", content[first:last]):
+            found = self._names.at(word) if word >= _TOP else None
+            if found is None:
+                yield word.to_bytes(8, "little")
+            elif self._names.is_code(word):
+                yield f"<{found[0]}+{found[1]:x}>".encode()
+            else:
+                yield b"<data>"
+        yield content[last:]
+
+
+def _digest(parts: Iterator[bytes]) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:12]

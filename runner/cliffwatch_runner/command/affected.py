@@ -1,0 +1,191 @@
+"""`cliffwatch affected`: the cases that a change of the kernel can touch, and those that it cannot."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rich_click as click
+
+from cliffwatch.command import terminal
+from cliffwatch.counting import counted
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
+from cliffwatch.formats.reading import written
+from cliffwatch.reports.styles import plain
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
+from cliffwatch_runner.build.cache.uses import cache_uses
+from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.command.arm_options import arm_options, take_arms
+from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.command.stopping import stopping
+from cliffwatch_runner.command.suite_options import case_option, suite_options, take_suites
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.writable_folders import open_cache
+from cliffwatch_runner.run.affected import affected_cases, changed_functions, newest_counts, read_executed
+from cliffwatch_runner.run.prepared_run import prepare_run
+from cliffwatch_runner.run.progress import Progress, progress_display
+
+_MOST_FUNCTIONS = 4
+
+
+@click.command()
+@click.option("--tree", required=True, help="Kernel tree, as for `cliffwatch run`.")
+@arm_options
+@suite_options
+@case_option
+@click.option(
+    "--profile",
+    type=click.Choice(["smoke", "standard", "full"]),
+    default="smoke",
+    show_default=True,
+    help="Cases of the suites.",
+)
+@click.option(
+    "--counts",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Result directory whose counts by function say what cases execute; default: the newest under cliffwatch-results.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the answer.",
+)
+@click.option(
+    "--isolation",
+    type=click.Choice(["auto", "bubblewrap", "container", "none"]),
+    default="auto",
+    show_default=True,
+    help="Isolation of the tree's code from this host.",
+)
+@cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
+def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
+    """List the cases that a change can touch, by the functions that differ between base and head and those that each case executes.
+
+    Builds both kernels and boots none.
+    """
+    console = terminal.console(stderr=True)
+    request = _request(options)
+    folder = counts or newest_counts()
+    if isinstance(request, Failure):
+        raise SystemExit(print_failures([request], console))
+    if folder is None:
+        missing = wrong_usage(
+            "there are no counts by function under cliffwatch-results",
+            "measure once with `cliffwatch run --mode icount`, or name a result directory with --counts",
+        )
+        raise SystemExit(print_failures([missing], console))
+    progress = progress_display(console)
+    with stopping() as stop:
+        try:
+            answer = _answer(request, folder, progress, stop)
+        except Stopped:
+            raise SystemExit(Exit.INTERRUPTED) from None
+        except OSError as error:
+            answer = (host_failure(error, request),)
+        finally:
+            progress.close()
+    if isinstance(answer, tuple):
+        raise SystemExit(print_failures(answer, console))
+    click.echo(written(answer).decode() if format_ == "json" else affected_text(answer), nl=False)
+    raise SystemExit(Exit.DONE)
+
+
+def _answer(request: RunRequest, folder: Path, progress: Progress, stop: Any) -> AffectedDocument | tuple[Failure, ...]:
+    unwritable = open_cache(request.cache)
+    executed = read_executed(folder)
+    if unwritable is not None or isinstance(executed, Failure):
+        return tuple(each for each in (unwritable, executed) if isinstance(each, Failure))
+    with cache_uses() as uses:
+        uses.take(request.cache / "mirror.git", make=True)
+        prepared = prepare_run(request, progress, stop, uses)
+        if isinstance(prepared, tuple):
+            return prepared
+        progress.begin("functions", "of both kernels")
+        changed = changed_functions(prepared, request.cache)
+        if isinstance(changed, Failure):
+            return (changed,)
+        progress.end(f"{counted(len(changed), 'function differs', 'functions differ')}")
+    return affected_cases(prepared, changed, executed)
+
+
+def _request(options: dict[str, Any]) -> RunRequest | Failure:
+    arms = take_arms(options)
+    if isinstance(arms, Failure):
+        return arms
+    suites, own_suites = take_suites(options)
+    return RunRequest(
+        tree_access="own",
+        suites=suites,
+        own_suites=own_suites,
+        arms=arms,
+        mode="icount",
+        platform=None,
+        boots=1,
+        seed=1,
+        bench_from="head",
+        out=None,
+        cache_size=KEEP_BUILT_BYTES,
+        tools=ToolChoice(cc=None, clang=None, pahole=None, build_image=None),
+        fragments=(),
+        jobs=os.cpu_count() or 1,
+        cpus=None,
+        memory_mib=None,
+        pin=(),
+        guest_root=None,
+        limits=(),
+        trust="local",
+        hang_after=60.0,
+        notable=None,
+        explain=None,
+        **options,
+    )
+
+
+def affected_text(answer: AffectedDocument) -> str:
+    """The answer for a terminal."""
+    return "\n".join(map(plain, _lines(answer))) + "\n"
+
+
+def _lines(answer: AffectedDocument) -> Iterator[str]:
+    total = len(answer.affected) + len(answer.unaffected)
+    yield f"{len(answer.affected)} of {counted(total, 'case')} can be touched: {counted(len(answer.changed), 'function differs', 'functions differ')}"
+    yield f"  base  {answer.base}"
+    yield f"  head  {answer.head}"
+    if answer.at_start:
+        yield ""
+        yield f"Every guest executes what differs, at boot or as it is prepared: {_some(answer.at_start)}"
+    if answer.affected:
+        yield ""
+        yield "Can be touched:"
+        room = max(len(_name(case)) for case in answer.affected)
+        for case in answer.affected:
+            yield f"  {_name(case):<{room}}  {_why(case)}".rstrip()
+    if answer.unaffected:
+        yield ""
+        yield "Execute nothing that differs:"
+        yield from (f"  {_name(case)}" for case in answer.unaffected)
+    yield ""
+    yield f"What cases execute is from {answer.counts}."
+    if not answer.same_kernel:
+        yield "That run was of other kernels than these: what base executes may be more by now."
+
+
+def _why(case: AffectedCase) -> str:
+    if not case.counted:
+        return "never counted"
+    return _some(case.functions) if case.functions else ""
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - _MOST_FUNCTIONS
+    return ", ".join(names[:_MOST_FUNCTIONS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(case: AffectedCase) -> str:
+    return f"{case.suite}/{case.key}"

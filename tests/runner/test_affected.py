@@ -1,0 +1,121 @@
+"""Which cases a change can touch: by the functions that differ and those that cases execute."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from click.testing import CliRunner
+
+from cliffwatch.command.main import main
+from cliffwatch.failure import Failure
+from cliffwatch.formats.code.affected import AffectedDocument
+from cliffwatch.formats.reading import read_as, written
+from cliffwatch.samples import CaseKey
+from cliffwatch_runner.command.affected import affected_text
+from cliffwatch_runner.run.affected import Executed, affected_cases, read_executed
+
+LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
+CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
+NEW = CaseKey("local-storage", "local-storage-cache-int-get", (("nr_maps", "1000"),))
+
+
+def planned(*cases: CaseKey) -> Any:
+    """A prepared run, as far as it is asked for."""
+    subject = SimpleNamespace(label="a kernel")
+    arms = {name: SimpleNamespace(subject=subject, kernel=None) for name in ("base", "head")}
+    plan = SimpleNamespace(cases=tuple(SimpleNamespace(key=case) for case in cases))
+    return cast("Any", SimpleNamespace(facts=SimpleNamespace(arms=arms, plan=plan)))
+
+
+EXECUTED = Executed(
+    folder=Path("results"),
+    cases={LOOKUP: frozenset({"lookup", "tick"}), CONTROL: frozenset({"hash", "tick"})},
+    start=frozenset({"boot", "mount"}),
+    kernels=frozenset(),
+)
+
+
+def names(cases: Any) -> list[str]:
+    return [case.benchmark for case in cases]
+
+
+def test_a_case_that_executes_what_differs_is_affected() -> None:
+    answer = affected_cases(planned(LOOKUP, CONTROL), frozenset({"lookup", "never"}), EXECUTED)
+
+    assert names(answer.affected) == [LOOKUP.benchmark]
+    assert answer.affected[0].functions == ("lookup",)
+    assert names(answer.unaffected) == [CONTROL.benchmark]
+    assert read_as(written(answer), AffectedDocument) == answer
+
+
+def test_nothing_is_affected_where_nothing_differs() -> None:
+    assert affected_cases(planned(LOOKUP, CONTROL), frozenset(), EXECUTED).affected == ()
+
+
+def test_what_every_guest_executes_affects_all() -> None:
+    answer = affected_cases(planned(LOOKUP, CONTROL), frozenset({"mount"}), EXECUTED)
+
+    assert names(answer.affected) == [LOOKUP.benchmark, CONTROL.benchmark]
+    assert answer.at_start == ("mount",)
+
+
+def test_a_case_that_was_never_counted_is_affected() -> None:
+    answer = affected_cases(planned(NEW), frozenset({"never"}), EXECUTED)
+
+    assert [case.counted for case in answer.affected] == [False]
+
+
+def test_what_cases_execute_is_read_from_a_run(data: Path) -> None:
+    executed = read_executed(data / "runs/uninlined")
+
+    assert isinstance(executed, Executed)
+    assert "bpf_local_storage_lookup" in executed.cases[LOOKUP]
+    assert "bpf_local_storage_lookup" not in executed.cases[CONTROL]
+    assert executed.kernels
+
+
+def test_a_run_without_counts_is_refused(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes((data / "runs/uninlined/run.json").read_bytes())
+
+    refused = read_executed(tmp_path)
+
+    assert isinstance(refused, Failure)
+    assert refused.message.endswith("has no counts by function")
+
+
+def test_the_answer_reads() -> None:
+    answer = affected_cases(planned(LOOKUP, CONTROL, NEW), frozenset({"lookup", "tick", "gone"}), EXECUTED)
+
+    assert affected_text(answer).splitlines() == [
+        "3 of 3 cases can be touched: 3 functions differ",
+        "  base  a kernel",
+        "  head  a kernel",
+        "",
+        "Can be touched:",
+        "  local-storage/local-storage-cache-seq-get/nr_maps=16                       lookup, tick",
+        "  local-storage/local-storage-cache-hashmap-control/hashmap_nr_keys_used=10  tick",
+        "  local-storage/local-storage-cache-int-get/nr_maps=1000                     never counted",
+        "",
+        "What cases execute is from results.",
+        "That run was of other kernels than these: what base executes may be more by now.",
+    ]
+
+
+def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(main, ["affected", "--tree", ".", "--base", "HEAD", "--head", "HEAD"])
+
+    assert ended.exit_code == 2
+    assert "there are no counts by function under cliffwatch-results" in ended.output
+    assert "cliffwatch run --mode icount" in ended.output
+
+
+def test_text_in_names_is_shown_as_text() -> None:
+    evil = Executed(folder=Path("x"), cases={LOOKUP: frozenset({"a\x1b[31m"})}, start=frozenset(), kernels=frozenset())
+    answer = affected_cases(planned(LOOKUP), frozenset({"a\x1b[31m"}), evil)
+
+    assert "\x1b" not in affected_text(answer)
+    assert json.loads(written(answer))["changed"] == ["a\x1b[31m"]

@@ -1,0 +1,200 @@
+"""Which functions differ between two builds: small kernels, really compiled and linked, in the form of a real one."""
+
+import gzip
+import struct
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cliffwatch_runner.build.code.functions import differing, function_digests, listing_of
+from cliffwatch_runner.build.code.image import KernelImage, read_image
+
+HEADER = """
+static inline int scaled(int x) { return x * 3; }
+#ifdef KEY_TRUE
+#define KEY_ENABLED 1
+#define KEY_CODE "jmp %l[yes]"
+#else
+#define KEY_ENABLED 0
+#define KEY_CODE ".byte 0x0f,0x1f,0x44,0x00,0x00"
+#endif
+"""
+SOURCE = """
+#include "inline.h"
+#define APART __attribute__((noinline))
+const int table[4] = {1, 2, 3, 4};
+int setting = 7;
+int counter;
+int jit(int);
+int key = KEY_ENABLED;
+APART int say(const char *text) { return text[0] + counter; }
+APART int helper(int x) { return x + 11; }
+struct operations { int (*run)(int); };
+struct operations operations = {.run = helper};
+APART int uses_inline(int x) { return scaled(x) + counter; }
+APART int uses_table(int place) { return table[place & 3]; }
+APART int uses_setting(int x) { return x * setting; }
+APART int uses_pointer(int x) { return operations.run(x) + 1; }
+APART int uses_text(void) { return say("a text that stays") + 1; }
+APART int uses_key(int x) {
+  asm goto(KEY_CODE : : : : yes);
+  return x;
+yes:
+  return x + counter;
+}
+APART int calls(int x) { return helper(x) + 1; }
+APART int jit(int x) { return x ^ 0x5a; }
+APART int untouched(int x) { counter += x; return counter; }
+"""
+SCRIPT = """
+SECTIONS {
+  . = 0xffffffff81000000;
+  _stext = .; .text : { *(.text*) } _etext = .;
+  . = ALIGN(4096); __start_rodata = .; .rodata : { *(.rodata*) } __end_rodata = .;
+  . = ALIGN(4096); .data : { *(.data*) } .bss : { *(.bss*) *(COMMON) } _end = .;
+  /DISCARD/ : { *(.note*) *(.comment) *(.eh_frame*) }
+}
+"""
+
+
+def build(folder: Path, source: str = SOURCE, header: str = HEADER, *flags: str) -> Path:
+    """A folder as a kernel's entry in the cache: bzImage and System.map."""
+    folder.mkdir(parents=True)
+    (folder / "kernel.c").write_text(source)
+    (folder / "inline.h").write_text(header)
+    (folder / "kernel.lds").write_text(SCRIPT)
+    compiler = ["gcc", "-O2", "-ffreestanding", "-fno-pic", "-mcmodel=kernel", "-fcf-protection=none", "-c", *flags]
+    subprocess.run([*compiler, "kernel.c", "-o", "kernel.o"], cwd=folder, check=True)
+    subprocess.run(["ld", "-T", "kernel.lds", "kernel.o", "-o", "vmlinux"], cwd=folder, check=True)
+    symbols = subprocess.run(["nm", "-n", "vmlinux"], cwd=folder, check=True, capture_output=True).stdout
+    (folder / "System.map").write_bytes(symbols)
+    (folder / "bzImage").write_bytes(packed((folder / "vmlinux").read_bytes()))
+    return folder
+
+
+def packed(vmlinux: bytes) -> bytes:
+    payload = gzip.compress(vmlinux)
+    header = bytearray(1024)
+    header[0x1F1] = 1
+    header[0x202:0x206] = b"HdrS"
+    struct.pack_into("<II", header, 0x248, 0, len(payload))
+    return bytes(header) + payload
+
+
+def digests(folder: Path) -> Mapping[str, str]:
+    made = function_digests(folder, folder / "cache")
+    assert not isinstance(made, str), made
+    return made
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("kernels") / "base")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("x * 3", "x * 5", {"uses_inline"}),
+        ("x ^ 0x5a", "x ^ 0x5b", {"jit"}),
+        ("x + 11", "x + 12", {"helper"}),
+        ("{1, 2, 3, 4}", "{1, 2, 3, 5}", {"uses_table"}),
+        ("setting = 7", "setting = 8", {"uses_setting"}),
+        ("a text that stays", "a text that varies", {"uses_text"}),
+        (".run = helper", ".run = jit", {"uses_pointer"}),
+        ("return helper(x) + 1", "return jit(x) + 1", {"calls"}),
+        ("#define APART", "/* a remark */\n\n#define APART", set()),
+        ("APART int say(", "APART int added(int x) { return x * counter + 99; }\nAPART int say(", {"added"}),
+        ("int counter;", "int counter, another = 3;\nchar room[4096] = {1};", set()),
+    ],
+    ids=[
+        "inline",
+        "jit",
+        "helper",
+        "constant",
+        "data",
+        "text",
+        "pointer",
+        "callee",
+        "comment",
+        "moved-code",
+        "moved-data",
+    ],
+)
+def test_a_change_is_seen_in_the_functions_that_it_reaches(
+    base: Path, tmp_path: Path, old: str, new: str, changed: set[str]
+) -> None:
+    """The code itself, what is inlined into it, and the data that it refers to; not where other code and data came to lie."""
+    assert old in SOURCE + HEADER
+    head = build(tmp_path / "head", SOURCE.replace(old, new), HEADER.replace(old, new))
+
+    assert differing(digests(base), digests(head)) == changed
+
+
+def test_a_static_key_that_begins_true_is_seen(base: Path, tmp_path: Path) -> None:
+    head = build(tmp_path / "head", SOURCE, HEADER, "-DKEY_TRUE")
+
+    assert differing(digests(base), digests(head)) == {"uses_key"}
+
+
+def test_a_listing_has_names_in_the_place_of_addresses(base: Path) -> None:
+    read = listing_of(base)
+    assert not isinstance(read, str)
+    listing, names = read
+    functions = {name: (start, end) for name, start, end in names.functions()}
+
+    lines = "\n".join(listing.lines(*functions["calls"]))
+
+    assert "call helper" in lines
+    assert "ffffffff81" not in lines
+    assert listing.lines(*functions["jit"])[-1].startswith("ret")
+
+
+def test_digests_are_kept(base: Path, tmp_path: Path) -> None:
+    first = function_digests(base, tmp_path)
+    (base / "bzImage").rename(base / "away")
+    try:
+        assert function_digests(base, tmp_path) == first
+    finally:
+        (base / "away").rename(base / "bzImage")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "bzImage is no bzImage"),
+        (b"\0" * 4096, "bzImage is no bzImage"),
+        (packed(b"")[:1024] + b"\x1f\x8b" + b"\xff" * 100, "bzImage is packed in a way that is not known"),
+        (packed(b"no kernel"), "bzImage has no kernel of 64 bits in it"),
+        (packed(b"\x7fELF\x02" + b"\xff" * 100), "the kernel in bzImage is cut short"),
+    ],
+    ids=["empty", "zeros", "no-gzip", "no-elf", "cut"],
+)
+def test_an_image_that_is_none_is_a_sentence(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "bzImage").write_bytes(content)
+
+    assert read_image(tmp_path / "bzImage") == why
+
+
+def test_a_kernel_without_a_map_cannot_be_compared(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
+
+    assert (
+        function_digests(tmp_path, tmp_path / "cache")
+        == "it came without a System.map, which says where its functions lie"
+    )
+
+
+def test_a_hostile_map_gives_digests_all_the_same(base: Path, tmp_path: Path) -> None:
+    lines = (base / "System.map").read_text().splitlines()
+    twisted = [*lines, "ffffffffffffffff T end", "ffffffff81000000 T \x1b[31m", "0000000000000000 T _stext", "x" * 5000]
+    (tmp_path / "System.map").write_text("\n".join(reversed(twisted)))
+    (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
+
+    assert not isinstance(function_digests(tmp_path, tmp_path / "cache"), str)
+
+
+def test_an_image_shows_what_it_has() -> None:
+    assert KernelImage(()).read(0xFFFFFFFF81000000, 4) == b""
