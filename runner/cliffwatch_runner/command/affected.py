@@ -1,6 +1,7 @@
 """`cliffwatch affected`: the cases that a change of the kernel can touch, and those that it cannot."""
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -70,7 +71,7 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
     Builds both kernels and boots none.
     """
     console = terminal.console(stderr=True)
-    request = _request(options)
+    request = _request(**options)
     folder = counts or newest_counts()
     if isinstance(request, Failure):
         raise SystemExit(print_failures([request], console))
@@ -96,7 +97,9 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
     raise SystemExit(Exit.DONE)
 
 
-def _answer(request: RunRequest, folder: Path, progress: Progress, stop: Any) -> AffectedDocument | tuple[Failure, ...]:
+def _answer(
+    request: RunRequest, folder: Path, progress: Progress, stop: threading.Event
+) -> AffectedDocument | tuple[Failure, ...]:
     unwritable = open_cache(request.cache)
     executed = read_executed(folder)
     if unwritable is not None or isinstance(executed, Failure):
@@ -114,7 +117,7 @@ def _answer(request: RunRequest, folder: Path, progress: Progress, stop: Any) ->
     return affected_cases(prepared, changed, executed)
 
 
-def _request(options: dict[str, Any]) -> RunRequest | Failure:
+def _request(**options: Any) -> RunRequest | Failure:
     arms = take_arms(options)
     if isinstance(arms, Failure):
         return arms
