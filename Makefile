@@ -171,6 +171,10 @@ function-counts: setup ## what counting by function costs and changes, on one ke
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
 	$(BIN)/python tools/measure_function_counts.py --tree "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))"
 
+.PHONY: counting-plugin-test
+counting-plugin-test: setup ## the counting plugin in another distribution's QEMU (Debian 13: QEMU 10), in a container
+	tools/counting_plugin_test.sh
+
 .PHONY: screenshots
 screenshots: setup ## make docs/screenshots anew from the demonstration; look at them before you commit them
 	@tools/install-packages.sh browser

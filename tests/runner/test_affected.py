@@ -14,19 +14,23 @@ from cliffwatch.formats.code.affected import AffectedDocument
 from cliffwatch.formats.reading import read_as, written
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.command.affected import affected_text
-from cliffwatch_runner.run.affected import Executed, affected_cases, read_executed
+from cliffwatch_runner.plan.selection import Selection
+from cliffwatch_runner.run import affected as module
+from cliffwatch_runner.run.affected import Executed, affected_cases, changed_functions, only_affected, read_executed
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
 NEW = CaseKey("local-storage", "local-storage-cache-int-get", (("nr_maps", "1000"),))
 
 
+ARMS = cast(
+    "Any", {name: SimpleNamespace(subject=SimpleNamespace(label="a kernel"), kernel=None) for name in ("base", "head")}
+)
+
+
 def planned(*cases: CaseKey) -> Any:
-    """A prepared run, as far as it is asked for."""
-    subject = SimpleNamespace(label="a kernel")
-    arms = {name: SimpleNamespace(subject=subject, kernel=None) for name in ("base", "head")}
-    plan = SimpleNamespace(cases=tuple(SimpleNamespace(key=case) for case in cases))
-    return cast("Any", SimpleNamespace(facts=SimpleNamespace(arms=arms, plan=plan)))
+    """Planned cases, as far as they are asked for."""
+    return [SimpleNamespace(key=case) for case in cases]
 
 
 EXECUTED = Executed(
@@ -42,7 +46,7 @@ def names(cases: Any) -> list[str]:
 
 
 def test_a_case_that_executes_what_differs_is_affected() -> None:
-    answer = affected_cases(planned(LOOKUP, CONTROL), frozenset({"lookup", "never"}), EXECUTED)
+    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), frozenset({"lookup", "never"}), EXECUTED)
 
     assert names(answer.affected) == [LOOKUP.benchmark]
     assert answer.affected[0].functions == ("lookup",)
@@ -51,18 +55,18 @@ def test_a_case_that_executes_what_differs_is_affected() -> None:
 
 
 def test_nothing_is_affected_where_nothing_differs() -> None:
-    assert affected_cases(planned(LOOKUP, CONTROL), frozenset(), EXECUTED).affected == ()
+    assert affected_cases(ARMS, planned(LOOKUP, CONTROL), frozenset(), EXECUTED).affected == ()
 
 
 def test_what_every_guest_executes_affects_all() -> None:
-    answer = affected_cases(planned(LOOKUP, CONTROL), frozenset({"mount"}), EXECUTED)
+    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), frozenset({"mount"}), EXECUTED)
 
     assert names(answer.affected) == [LOOKUP.benchmark, CONTROL.benchmark]
     assert answer.at_start == ("mount",)
 
 
 def test_a_case_that_was_never_counted_is_affected() -> None:
-    answer = affected_cases(planned(NEW), frozenset({"never"}), EXECUTED)
+    answer = affected_cases(ARMS, planned(NEW), frozenset({"never"}), EXECUTED)
 
     assert [case.counted for case in answer.affected] == [False]
 
@@ -86,7 +90,7 @@ def test_a_run_without_counts_is_refused(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_answer_reads() -> None:
-    answer = affected_cases(planned(LOOKUP, CONTROL, NEW), frozenset({"lookup", "tick", "gone"}), EXECUTED)
+    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL, NEW), frozenset({"lookup", "tick", "gone"}), EXECUTED)
 
     assert affected_text(answer).splitlines() == [
         "3 of 3 cases can be touched: 3 functions differ",
@@ -115,7 +119,28 @@ def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch:
 
 def test_text_in_names_is_shown_as_text() -> None:
     evil = Executed(folder=Path("x"), cases={LOOKUP: frozenset({"a\x1b[31m"})}, start=frozenset(), kernels=frozenset())
-    answer = affected_cases(planned(LOOKUP), frozenset({"a\x1b[31m"}), evil)
+    answer = affected_cases(ARMS, planned(LOOKUP), frozenset({"a\x1b[31m"}), evil)
 
     assert "\x1b" not in affected_text(answer)
     assert json.loads(written(answer))["changed"] == ["a\x1b[31m"]
+
+
+def test_only_what_can_be_touched_stays(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are left out as what they are: an unchanged build."""
+    monkeypatch.setattr(module, "changed_functions", lambda *_: frozenset({"__bpf_task_storage_get", "never"}))
+    selection = Selection(cases=tuple(planned(LOOKUP, CONTROL)), left_out=())
+
+    limited = only_affected(selection, ARMS, data / "runs/uninlined", Path("cache"), lambda: False)
+
+    assert isinstance(limited, Selection)
+    assert [case.key for case in limited.cases] == [LOOKUP]
+    (outcome,) = limited.left_out
+    assert (outcome.case, outcome.status) == (CONTROL, "not-run")
+    assert outcome.reason.startswith("unchanged build: it executes none of the 2 functions that differ")
+
+
+def test_a_kernel_that_did_not_build_has_no_functions() -> None:
+    failed = Failure(whose="kernel", message="it does not build", next_step="")
+    arms = cast("Any", {"base": SimpleNamespace(kernel=failed), "head": SimpleNamespace(kernel=failed)})
+
+    assert changed_functions(arms, Path("cache"), lambda: False) == failed

@@ -110,11 +110,11 @@ def _answer(
         if isinstance(prepared, tuple):
             return prepared
         progress.begin("functions", "of both kernels")
-        changed = changed_functions(prepared, request.cache)
+        changed = changed_functions(prepared.facts.arms, request.cache, stop.is_set)
         if isinstance(changed, Failure):
             return (changed,)
         progress.end(f"{counted(len(changed), 'function differs', 'functions differ')}")
-    return affected_cases(prepared, changed, executed)
+    return affected_cases(prepared.facts.arms, prepared.facts.plan.cases, changed, executed)
 
 
 def _request(**options: Any) -> RunRequest | Failure:

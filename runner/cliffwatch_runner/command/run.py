@@ -171,6 +171,12 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     show_default=True,
     help="Count of instructions by function, beside what is measured (icount).",
 )
+@click.option(
+    "--only-affected",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Result directory whose counts by function say what cases execute: cases that the change cannot touch are not measured.",
+)
 @click.option("--upload", metavar="URL", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
 @click.option("--dry-run", is_flag=True, help="Plan alone: print it and do nothing.")
 @report_options

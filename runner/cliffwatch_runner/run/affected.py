@@ -1,22 +1,24 @@
 """Which cases a change can touch: those that execute a function whose code, or the data that it refers to, is not the same in both kernels."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.boot_record import BootRecord
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.result_directory import read_run
-from cliffwatch.samples import CaseKey
-from cliffwatch_runner.build.code.functions import differing, function_digests
+from cliffwatch.samples import CaseKey, CaseOutcome
+from cliffwatch_runner.build.code.functions import Digests, differing, function_digests
 from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
-from cliffwatch_runner.run.prepared_run import PreparedRun
+from cliffwatch_runner.results.record import BuiltArm
 
 _LARGEST_BYTES = 64 << 20
 
@@ -85,13 +87,15 @@ def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
     return {functions[place].name for place in places if place < len(functions) and functions[place].object == "kernel"}
 
 
-def changed_functions(run: PreparedRun, cache: Path) -> frozenset[str] | Failure:
-    """The functions that differ between the kernels of a prepared run's first two arms."""
-    digests = []
-    for name, arm in list(run.facts.arms.items())[:2]:
+def changed_functions(
+    arms: Mapping[str, BuiltArm], cache: Path, should_stop: Callable[[], bool]
+) -> frozenset[str] | Failure:
+    """The functions in which the kernel of any arm differs from that of the first one."""
+    digests: list[Digests] = []
+    for name, arm in arms.items():
         if not isinstance(arm.kernel, Kernel):
             return arm.kernel
-        made = function_digests(arm.kernel.folder, cache, run.stop.is_set)
+        made = function_digests(arm.kernel.folder, cache, should_stop)
         if isinstance(made, str):
             return Failure(
                 whose="host",
@@ -99,16 +103,18 @@ def changed_functions(run: PreparedRun, cache: Path) -> frozenset[str] | Failure
                 next_step="measure all cases",
             )
         digests.append(made)
-    return differing(*digests)
+    return frozenset(name for other in digests[1:] for name in differing(digests[0], other))
 
 
-def affected_cases(run: PreparedRun, changed: frozenset[str], executed: Executed) -> AffectedDocument:
-    """Every planned case, affected or not."""
-    base, head = list(run.facts.arms.values())[:2]
-    kernels = {arm.kernel.digest for arm in (base, head) if isinstance(arm.kernel, Kernel)}
+def affected_cases(
+    arms: Mapping[str, BuiltArm], cases: Sequence[PlannedCase], changed: frozenset[str], executed: Executed
+) -> AffectedDocument:
+    """Every planned case, affected or not; of more than two arms the last one is called head."""
+    base, *_, head = arms.values()
+    kernels = {arm.kernel.digest for arm in arms.values() if isinstance(arm.kernel, Kernel)}
     at_start = changed & executed.start
-    cases = [_case(case, changed, executed) for case in _distinct(run.facts.plan.cases)]
-    touched = [bool(at_start) or bool(case.functions) or not case.counted for case in cases]
+    all_cases = [_case(case, changed, executed) for case in _distinct(cases)]
+    touched = [bool(at_start) or bool(case.functions) or not case.counted for case in all_cases]
     return AffectedDocument(
         base=base.subject.label[:4000],
         head=head.subject.label[:4000],
@@ -116,8 +122,30 @@ def affected_cases(run: PreparedRun, changed: frozenset[str], executed: Executed
         same_kernel=bool(kernels & executed.kernels),
         changed=tuple(sorted(changed)),
         at_start=tuple(sorted(at_start)),
-        affected=tuple(case for case, is_touched in zip(cases, touched, strict=True) if is_touched),
-        unaffected=tuple(case for case, is_touched in zip(cases, touched, strict=True) if not is_touched),
+        affected=tuple(case for case, is_touched in zip(all_cases, touched, strict=True) if is_touched),
+        unaffected=tuple(case for case, is_touched in zip(all_cases, touched, strict=True) if not is_touched),
+    )
+
+
+def only_affected(
+    selection: Selection, arms: Mapping[str, BuiltArm], counts: Path, cache: Path, should_stop: Callable[[], bool]
+) -> Selection | Failure:
+    """The cases that can be touched; the others are left out, as what they are."""
+    executed = read_executed(counts)
+    changed = executed if isinstance(executed, Failure) else changed_functions(arms, cache, should_stop)
+    if isinstance(executed, Failure) or isinstance(changed, Failure):
+        return next(each for each in (executed, changed) if isinstance(each, Failure))
+    unaffected = {case.key for case in affected_cases(arms, selection.cases, changed, executed).unaffected}
+    reason = f"unchanged build: it executes none of the {counted(len(changed), 'function that differs', 'functions that differ')} (by {counts})"
+    same = tuple(
+        CaseOutcome(case=case.key, status="not-run", reason=reason)
+        for case in selection.cases
+        if case.key in unaffected
+    )
+    return replace(
+        selection,
+        cases=tuple(case for case in selection.cases if case.key not in unaffected),
+        left_out=(*selection.left_out, *same),
     )
 
 

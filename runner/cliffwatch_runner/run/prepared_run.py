@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CONTROL
 from cliffwatch.tree_addresses import without_credentials
@@ -29,6 +30,7 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
 from cliffwatch_runner.results.declared import declared_metrics
 from cliffwatch_runner.results.record import RunFacts
+from cliffwatch_runner.run.affected import only_affected
 from cliffwatch_runner.run.build import BuiltRun, build
 from cliffwatch_runner.run.build_order import BuildOrder
 from cliffwatch_runner.run.measure import GuestSettings
@@ -119,9 +121,9 @@ def prepare_run(
     built = build(BuildOrder(planned.resolved, tools, settings, progress))
     if isinstance(built, tuple):
         return built
-    facts = _facts(rooted, planned.resolved, built, tools)
-    if not facts.plan.cases:
-        return (_nothing_to_run(facts),)
+    facts = _facts(rooted, planned.resolved, built, tools, stop)
+    if isinstance(facts, Failure):
+        return (facts,)
     guest = _guest_settings(rooted, facts, tools.guest_sandbox)
     counting, uncounted = _counting(request, facts, stop)
     return PreparedRun(
@@ -174,17 +176,27 @@ def _with_root_of_image(
     return replace(request, guest_root=root)
 
 
-def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
+def _facts(
+    request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools, stop: threading.Event
+) -> RunFacts | Failure:
     isolation = isolation_sentence(tools.sandbox.level)
     offered = built.bench.offered if built.bench is not None else ()
     selection = select_run_cases(request, resolved, offered, built.lacking, built.unbuilt)
+    unchanged: tuple[str, ...] = ()
+    if request.only_affected is not None:
+        chosen = len(selection.cases)
+        limited = only_affected(selection, built.arms, request.only_affected, request.cache, stop.is_set)
+        if isinstance(limited, Failure):
+            return limited
+        selection = limited
+        unchanged = (_unchanged_text(chosen - len(selection.cases), request.only_affected),)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms, programs = dict(built.arms), dict(built.programs)
     if resolved.mode == "walltime":
         first = resolved.arms[0].arm
         arms[CONTROL], programs[CONTROL] = arms[first], programs[first]
     kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
-    return RunFacts(
+    facts = RunFacts(
         mode=resolved.mode,
         platform=resolved.platform,
         profile=request.profile,
@@ -203,16 +215,32 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         plan=plan_boots(request, resolved.mode, selection, tuple(arms)),
         left_out=selection.left_out,
         host=resolved.host,
-        notes=(*resolved.notes, isolation, *built.notes, *(f"left out: {reason}" for reason in built.lacking.values())),
+        notes=(
+            *resolved.notes,
+            isolation,
+            *built.notes,
+            *unchanged,
+            *(f"left out: {reason}" for reason in built.lacking.values()),
+        ),
     )
+    return facts if facts.plan.cases else _nothing_to_run(facts, only_affected=request.only_affected is not None)
 
 
-def _nothing_to_run(facts: RunFacts) -> Failure:
+def _unchanged_text(count: int, counts: Path) -> str:
+    verb = "executes" if count == 1 else "execute"
+    return f"{counted(count, 'case')} not measured, unchanged build: {verb} nothing that differs, by the counts of {counts}"
+
+
+def _nothing_to_run(facts: RunFacts, *, only_affected: bool) -> Failure:
     reasons = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in facts.left_out)
+    message, next_step = "no case of the chosen suites can run on this tree", "choose other suites (cliffwatch suites)"
+    if only_affected:
+        message = "nothing is measured: no case of the chosen suites executes anything that differs, or none can run on this tree"
+        next_step = "leave out --only-affected to measure all the same"
     return Failure(
         whose="usage",
-        message="no case of the chosen suites can run on this tree",
-        next_step="choose other suites (cliffwatch suites)",
+        message=message,
+        next_step=next_step,
         evidence="\n".join(list(reasons)[:20]),
     )
 
