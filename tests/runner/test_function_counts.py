@@ -102,13 +102,13 @@ def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) ->
         "kernel:kernel code without a name": 40,
         "user:shared libraries": 30,
         "user:programs": 20,
-        "bpf:BPF code without a name": 10,
+        "kernel:run-time code without a name": 10,
     }
     assert first.seconds == CASES[0].duration
     assert [document.functions[place].name for place in document.started] == ["lookup"]
     executed = {document.functions[place].name for place in first.executed}
     assert {"lookup", "lookup@2", "get_local", "programs"} <= executed, "what only the set-up executes is there too"
-    assert functions_of(document, second) == {"kernel:lookup": 70, "bpf:BPF code without a name": 10}
+    assert functions_of(document, second) == {"kernel:lookup": 70, "kernel:run-time code without a name": 10}
     assert read_as(written(document), FunctionCountsRecord) == document
 
 

@@ -29,7 +29,7 @@ _LIBRARIES = 0x7F0000000000
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
 _TAG = re.compile(r"^bpf_prog_[0-9a-f]{16}_?")
 _IDENTITY = re.compile(r"^(bpf_trampoline|bpf_dispatcher)_\d+")
-UNNAMED_BPF = "BPF code without a name"
+UNNAMED_AT_RUN_TIME = "run-time code without a name"
 UNNAMED_KERNEL = "kernel code without a name"
 
 
@@ -179,11 +179,11 @@ class _BpfCodes:
         self._code = sorted(code, key=lambda each: each.start)
         self._names = list(_told_apart(_plain(each.name) for each in self._code))
 
-    def name(self, address: int) -> str:
+    def name(self, address: int) -> str | None:
         for code, name in zip(self._code, self._names, strict=True):
             if code.start <= address < code.end:
                 return name
-        return UNNAMED_BPF
+        return None
 
 
 def _plain(name: str) -> str:
@@ -201,5 +201,6 @@ def _told_apart(names: Iterable[str]) -> Iterator[str]:
 
 def _elsewhere(address: int, bpf: _BpfCodes) -> _Function:
     if address in _JIT:
-        return "bpf", bpf.name(address)
+        name = bpf.name(address)
+        return ("kernel", UNNAMED_AT_RUN_TIME) if name is None else ("bpf", name)
     return "kernel", UNNAMED_KERNEL
