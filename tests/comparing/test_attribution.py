@@ -1,10 +1,24 @@
 """Which functions explain a change, and when they do not."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
 from cliffwatch.comparing.attribution.operations import Function, instructions, mean_of, nanoseconds, plain_name
+from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """A row, as far as functions are asked for."""
+
+    unit: str
+    base: float
+    head: float
+    ci_low: float
+    ci_high: float
 
 
 def kernel(**counts: float) -> dict[Function, float]:
@@ -39,6 +53,15 @@ def test_nothing_within_the_band_is_shown() -> None:
 
     assert found.changes == ()
     assert found.explained
+
+
+def test_changes_of_a_two_thousandth_are_noise_whatever_the_interval() -> None:
+    row = ComparedRow(unit="ns/op", base=100.0, head=100.0, ci_low=0.0, ci_high=0.0)
+
+    found = row_functions(row, [kernel(get=99.9, tick=0.1)], [kernel(get=99.86, tick=0.14)])
+
+    assert found is not None
+    assert found.changes == ()
 
 
 def test_functions_that_do_not_add_up_are_not_an_explanation() -> None:

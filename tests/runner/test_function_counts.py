@@ -143,3 +143,18 @@ def test_a_boot_that_was_not_counted_has_none(tmp_path: Path, kernel: Path) -> N
     (tmp_path / "boot" / "1" / "counts").unlink()
 
     assert counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "") is None
+
+
+def test_code_that_made_room_for_other_code_has_no_part_in_its_counts(tmp_path: Path, kernel: Path) -> None:
+    """A program of the set-up, seen once, lay where the benchmark's own one lies, seen again and again."""
+    part = part_of(tmp_path / "boot", WHOLE)
+    now, before = (
+        (JIT - 16, JIT + 16, "bpf_prog_0123456789abcdef_now"),
+        (JIT - 64, JIT + 8, "bpf_prog_0123456789abcdef_before"),
+    )
+    (tmp_path / "boot" / "1" / "bpf-code").write_text(json.dumps({case_name(0, CASES[0]): [now, before]}))
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "")
+
+    assert document is not None
+    assert functions_of(document, document.cases[0])["bpf:now"] == 60

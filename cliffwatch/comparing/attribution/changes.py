@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from cliffwatch.comparing.attribution.operations import Function
 
 _SHARE_OF_CHANGE = 0.02
-_SHARE_OF_CASE = 0.0005
-"""The functions explain a change where their sum is within the larger of both: of the change, and of the case's instructions."""
+SHARE_OF_CASE = 0.0005
+"""The functions explain a change where their sum is within the larger of both: of the change, and of the case's instructions. Smaller
+changes of a function are not shown either: ticks and page faults fall elsewhere in each boot.
+"""
 
 _TAKEN = 0.1
 """Of the instructions of a function that is new, what another one must have lost for them to belong together."""
@@ -65,7 +67,7 @@ class CaseFunctions:
     @property
     def explained(self) -> bool:
         """Whether the functions add up to what was measured."""
-        room = max(_SHARE_OF_CHANGE * abs(self.measured), _SHARE_OF_CASE * self.base)
+        room = max(_SHARE_OF_CHANGE * abs(self.measured), SHARE_OF_CASE * self.base)
         return abs(self.summed - self.measured) <= room
 
 

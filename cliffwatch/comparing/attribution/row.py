@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from cliffwatch.comparing.attribution.changes import CaseFunctions, case_functions
+from cliffwatch.comparing.attribution.changes import SHARE_OF_CASE, CaseFunctions, case_functions
 from cliffwatch.comparing.attribution.operations import Function, mean_of, nanoseconds
 
 
@@ -34,5 +34,5 @@ def row_functions(row: MeasuredRow, base: Boots, head: Boots) -> CaseFunctions |
     if measured[0] is None or measured[1] is None:
         return None
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
-    band = max(0.0, (high - low) / 2) * measured[0]
+    band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
     return case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)

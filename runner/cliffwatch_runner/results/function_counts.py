@@ -173,10 +173,16 @@ def _odd_marks(counts: GuestCounts, part: PartEnd) -> str | None:
 
 
 class _BpfCodes:
-    """The names of a case's BPF code by address."""
+    """The names of a case's BPF code by address. Code that made room for other code while the case was set up was seen less often than
+    that, and comes after it in `code`.
+    """
 
-    def __init__(self, code: Iterable[BpfCode]) -> None:
-        self._code = sorted(code, key=lambda each: each.start)
+    def __init__(self, code: Sequence[BpfCode]) -> None:
+        self._code: list[BpfCode] = []
+        for each in code:
+            if all(each.end <= other.start or other.end <= each.start for other in self._code):
+                self._code.append(each)
+        self._code.sort(key=lambda each: each.start)
         self._names = list(_told_apart(_plain(each.name) for each in self._code))
 
     def name(self, address: int) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ class NameWatch:
         self._names = names
         self._results = results
         self._closing = threading.Event()
-        self._seen: dict[str, dict[BpfCode, None]] = {}
+        self._seen: dict[str, Counter[BpfCode]] = {}
         self._thread = threading.Thread(target=self._watch, name="bpf-names", daemon=True)
 
     def begin(self) -> None:
@@ -39,7 +40,10 @@ class NameWatch:
 
     def write(self, folder: Path) -> None:
         """Raises OSError where the host cannot keep them."""
-        pieces = {case: [(each.start, each.end, each.name) for each in seen] for case, seen in self._seen.items()}
+        pieces = {
+            case: [(each.start, each.end, each.name) for each, _ in seen.most_common()]
+            for case, seen in self._seen.items()
+        }
         (folder / BPF_CODE).write_text(json.dumps(pieces))
 
     def _watch(self) -> None:
@@ -51,14 +55,14 @@ class NameWatch:
             pieces = self._names.now()
             # Of a case that has ended meanwhile the code may be another one's.
             if self._case() == case and sum(map(len, self._seen.values())) < _MOST_PIECES:
-                self._seen.setdefault(case, {}).update(dict.fromkeys(pieces))
+                self._seen.setdefault(case, Counter()).update(pieces)
 
     def _case(self) -> str | None:
         return (read_guest_file(self._results, "current", limit=200) or "").strip() or None
 
 
 def read_bpf_code(folder: Path) -> Mapping[str, Sequence[BpfCode]]:
-    """What was collected, by the name of the case; nothing where nothing was."""
+    """What was collected, by the name of the case, what was seen most often first; nothing where nothing was."""
     with suppress(OSError, ValueError):
         content = json.loads((folder / BPF_CODE).read_text())
         return {case: tuple(BpfCode(*piece) for piece in pieces) for case, pieces in content.items()}
