@@ -139,9 +139,11 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     if isinstance(compared, Failure):
         return echo_failure(compared)
     if context.folder is not None and any(each.mode == "icount" for each in compared):
-        from cliffwatch.comparing.attribution.run import functions_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+        from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run  # noqa: PLC0415 - the types of documents are for runs alone
 
-        context = replace(context, functions=functions_of_run(Path(context.folder), compared))
+        context = replace(
+            context, functions=functions_of_run(Path(context.folder), compared), code=code_of_run(Path(context.folder))
+        )
     if len(compared) == 1:
         text = _written(compared[0], partial(_exported, sides), context, report)
     else:

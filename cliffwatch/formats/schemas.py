@@ -9,6 +9,7 @@ import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
 from cliffwatch.formats.code.affected import AffectedDocument
+from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
 from cliffwatch.formats.run_record import RunRecord
@@ -22,6 +23,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "environment": EnvironmentRecord,
     "function-counts": FunctionCountsRecord,
     "affected": AffectedDocument,
+    "code": CodeRecord,
     "run-upload": RunUpload,
     "boot-upload": BootUpload,
     "comparison": ComparisonDocument,

@@ -95,7 +95,9 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     """The two functions that changed most, of the three rows that did."""
-    blocks, _ = function_blocks(compared, context.functions, most=3, each=2) if context.functions else ((), 0)
+    blocks, _ = (
+        function_blocks(compared, context.functions, context.code, most=3, each=2) if context.functions else ((), 0)
+    )
     if blocks:
         yield ""
         yield f"{TITLE}:"

@@ -11,6 +11,7 @@ from cliffwatch.samples import Arm, Mode
 if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.comparing.attribution.changes import CaseFunctions
     from cliffwatch.comparing.attribution.run import RowKey
+    from cliffwatch.formats.code.differences import CodeDifference
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
 
@@ -32,7 +33,7 @@ class ArmFailure:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
     """`setting` are short facts such as config and compiler; `notes` are sentences for the reader. `functions` explain rows, by the name of
-    the head's arm, case and metric; empty where nothing was counted by function.
+    the head's arm, case and metric; empty where nothing was counted by function; `code` says how the code of functions differs, by arm and name.
     """
 
     setting: tuple[str, ...]
@@ -40,6 +41,7 @@ class ReportContext:
     failures: tuple[ArmFailure, ...]
     folder: str | None
     functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
+    code: "Mapping[str, Mapping[str, CodeDifference]]" = field(default_factory=dict)
 
 
 NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)

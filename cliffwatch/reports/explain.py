@@ -29,9 +29,14 @@ def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison)
     found = of_row(compared, context.functions, row) if context.functions else None
     if found is None:
         return
-    title, *rest = text_lines(block_of(str(row.case), found))
+    block = block_of(str(row.case), found, context.code.get(compared.head.name))
+    title, *rest = text_lines(block)
     yield f"  functions, in instructions per operation: {title.rpartition(': ')[2]}"
     yield from rest
+    for each in block.rows:
+        if each.difference:
+            yield f"  code of {each.name}, base against head:"
+            yield from (f"    {line}" for line in each.difference)
 
 
 def _explained(row: Comparison) -> list[str]:

@@ -63,6 +63,8 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "trials": trials(compared),
         "legend": list(legend(rows, compared.means)),
         "thresholds": thresholds_differ(rows),
-        "functions": function_blocks(compared, context.functions, most=_MOST_CASES, each=_MOST_FUNCTIONS)[0],
+        "functions": function_blocks(compared, context.functions, context.code, most=_MOST_CASES, each=_MOST_FUNCTIONS)[
+            0
+        ],
         "sight": SIGHT[compared.mode] if compared.mode else "",
     }

@@ -81,7 +81,7 @@ def _table(rows: Sequence[Comparison], *, thresholds: bool) -> Iterator[str]:
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     """Behind a fold, a table a case."""
-    blocks, left = function_blocks(compared, context.functions) if context.functions else ((), 0)
+    blocks, left = function_blocks(compared, context.functions, context.code) if context.functions else ((), 0)
     if not blocks:
         return
     yield f"<details><summary>{TITLE}</summary>"

@@ -191,7 +191,7 @@ def _sweeps(compared: ComparisonSet) -> list[str]:
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     if not context.functions:
         return
-    blocks, left = function_blocks(compared, context.functions)
+    blocks, left = function_blocks(compared, context.functions, context.code)
     if blocks:
         yield ""
         yield f"{TITLE}:"

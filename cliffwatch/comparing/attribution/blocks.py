@@ -10,6 +10,7 @@ from cliffwatch.counting import counted
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
     from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange
     from cliffwatch.comparing.attribution.run import RowKey
+    from cliffwatch.formats.code.differences import CodeDifference
 
 TITLE = "Functions behind the changes, in instructions per operation"
 _MOST_CASES = 4
@@ -17,12 +18,20 @@ _MOST_FUNCTIONS = 4
 Functions = Mapping[tuple[str, "RowKey"], "CaseFunctions"]
 """By the name of the head's arm, case and metric."""
 
+CodeOfArm = Mapping[str, "CodeDifference"]
+"""By the name of the function."""
+
+Code = Mapping[str, CodeOfArm]
+"""By the name of the arm."""
+
 _OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRow:
-    """A function as reports show it: numbers as texts, what else is to say of it, and for bars both numbers as shares of the largest."""
+    """A function as reports show it: numbers as texts, what else is to say of it, and for bars both numbers as shares of the largest.
+    `difference` are the lines in which its code differs, addresses replaced by names; empty where that is not known, or nothing differs.
+    """
 
     name: str
     base: str
@@ -32,6 +41,7 @@ class FunctionRow:
     base_share: float
     head_share: float
     worse: bool
+    difference: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +55,18 @@ class FunctionBlock:
 
 
 def function_blocks(
-    compared: ComparisonSet, functions: Functions, *, most: int = _MOST_CASES, each: int = _MOST_FUNCTIONS
+    compared: ComparisonSet,
+    functions: Functions,
+    code: Code | None = None,
+    *,
+    most: int = _MOST_CASES,
+    each: int = _MOST_FUNCTIONS,
 ) -> tuple[tuple[FunctionBlock, ...], int]:
     """The rows that changed, largest change first, and how many more there are."""
     rows = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
     known = [(row, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
-    blocks = tuple(block_of(str(row.case), found, most=each) for row, found in known[:most])
+    of_head = (code or {}).get(compared.head.name, {})
+    blocks = tuple(block_of(str(row.case), found, of_head, most=each) for row, found in known[:most])
     return blocks, len(known) - len(blocks)
 
 
@@ -69,15 +85,17 @@ def text_lines(block: FunctionBlock, indent: str = "  ") -> Iterator[str]:
         yield f"{indent}  {block.rest}"
 
 
-def block_of(case: str, found: "CaseFunctions", *, most: int | None = None) -> FunctionBlock:
-    """What was counted for a case, of at most so many functions."""
+def block_of(
+    case: str, found: "CaseFunctions", code: "CodeOfArm | None" = None, *, most: int | None = None
+) -> FunctionBlock:
+    """What was counted for a case, of at most so many functions, with how their `code` differs."""
     shown = found.changes[:most]
     left = len(found.changes) - len(shown)
     largest = max((max(each.base, each.head) for each in shown), default=0.0) or 1.0
     return FunctionBlock(
         case=case,
         sentence=_sentence(found),
-        rows=tuple(_row(each, found, largest) for each in shown),
+        rows=tuple(_row(each, found, largest, code or {}) for each in shown),
         rest=f"and {counted(left, 'function', 'functions')} with smaller changes" if left else "",
     )
 
@@ -91,16 +109,18 @@ def _sentence(found: "CaseFunctions") -> str:
     return f"{measured}, and only {found.summed:+.2f} in functions: the rest is not attributed"
 
 
-def _row(change: "FunctionChange", found: "CaseFunctions", largest: float) -> FunctionRow:
+def _row(change: "FunctionChange", found: "CaseFunctions", largest: float, code: "CodeOfArm") -> FunctionRow:
+    different = code.get(change.function.name) if change.function.object == "kernel" else None
     return FunctionRow(
         name=change.function.name,
         base="-" if change.new else f"{change.base:.2f}",
         head="-" if change.gone else f"{change.head:.2f}",
         change=f"{change.change:+.2f}",
-        about=", ".join(_about(change, found)),
+        about=", ".join((*_about(change, found), *_sizes(different))),
         base_share=change.base / largest,
         head_share=change.head / largest,
         worse=change.change > 0,
+        difference=() if different is None else different.lines,
     )
 
 
@@ -116,6 +136,12 @@ def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
             yield f"code of {move.source.name}: {move.change:+.2f} together"
         elif change.gone and move.source == change.function:
             yield f"code now in {move.target.name}: {move.change:+.2f} together"
+
+
+def _sizes(different: "CodeDifference | None") -> Iterator[str]:
+    """How many bytes of code a function has where both kernels have it."""
+    if different is not None and different.base is not None and different.head is not None:
+        yield f"code {different.base} to {different.head} bytes"
 
 
 def more_cases(left: int) -> str:

@@ -10,6 +10,7 @@ from cliffwatch.comparing.attribution.operations import Function, instructions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
+from cliffwatch.formats.code.differences import CodeDifference, CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.values import Part
@@ -20,7 +21,7 @@ RowKey = tuple[CaseKey, str]
 
 D = TypeVar("D", bound=Part)
 
-FUNCTION_COUNTS = "functions.json"
+FUNCTION_COUNTS, CODE = "functions.json", "code.json"
 _LARGEST_BYTES = 64 << 20
 
 
@@ -48,6 +49,12 @@ def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Mapping
             if of_row is not None:
                 functions[each.head.name, (row.case, row.metric)] = of_row
     return functions
+
+
+def code_of_run(folder: Path) -> Mapping[str, Mapping[str, CodeDifference]]:
+    """How the code of executed functions differs, by arm and function; nothing where the run does not say."""
+    record = _read(folder / CODE, CodeRecord)
+    return {} if record is None else {arm.arm: {each.name: each for each in arm.functions} for arm in record.arms}
 
 
 def _of_row(row: Comparison, base: list[_CountedBoot], head: list[_CountedBoot]) -> CaseFunctions | None:

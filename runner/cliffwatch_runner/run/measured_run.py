@@ -14,6 +14,7 @@ from cliffwatch_runner.build.cache.entries import locked
 from cliffwatch_runner.host.lock import host_lock
 from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
 from cliffwatch_runner.plan.plan import Plan
+from cliffwatch_runner.results.code_differences import write_code
 from cliffwatch_runner.results.files import finished_boot, write_document
 from cliffwatch_runner.results.folder import ResultFolder, choose_folder
 from cliffwatch_runner.results.record import RunFacts, identity, record, unfit
@@ -77,6 +78,8 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if isinstance(measured, Failure):
         return (measured,)
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
+    if run.counting and status == "complete":
+        write_code(folder.path, {name: kernel.folder for name, kernel in run.kernels.items()})
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
 

@@ -1,0 +1,38 @@
+"""code.json of a run: how the code that its cases executed differs between its arms."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from cliffwatch.formats.values import MOST_ARMS, Count, Name, Part
+
+MOST_DIFFERENT = 2000
+MOST_LINES = 200
+Line = Annotated[str, Meta(max_length=400)]
+
+
+class CodeDifference(Part, frozen=True, kw_only=True):
+    """A function of the kernel: its bytes in the first arm and in this one, null where an arm has none of this name, and what differs in its
+    instructions as a unified difference without context; addresses are names there. `more` counts the lines beyond 200 that are left out.
+    """
+
+    name: Name
+    base: Count | None
+    head: Count | None
+    lines: Annotated[tuple[Line, ...], Meta(max_length=MOST_LINES)]
+    more: Count = 0
+
+
+class ArmCode(Part, frozen=True, kw_only=True):
+    """An arm against the first one: each function that some case executed and that is not the same."""
+
+    arm: Name
+    functions: Annotated[tuple[CodeDifference, ...], Meta(max_length=MOST_DIFFERENT)]
+
+
+class CodeRecord(Part, frozen=True, kw_only=True):
+    """code.json."""
+
+    format: Literal["cliffwatch-code"] = "cliffwatch-code"
+    format_version: Literal[1] = 1
+    arms: Annotated[tuple[ArmCode, ...], Meta(max_length=MOST_ARMS)]

@@ -1,0 +1,64 @@
+"""code.json of a run: how the functions that its cases executed differ between two kernels that were really compiled."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_code_digests import HEADER, SOURCE, build
+
+from cliffwatch.formats.code.differences import CodeRecord
+from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
+from cliffwatch.formats.reading import read_as, written
+from cliffwatch_runner.results.code_differences import write_code
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run whose one boot executed four functions in what it measured, and one as it was set up."""
+    names = ("uses_inline", "calls", "untouched", "only_here", "jit")
+    functions = (
+        *(CountedFunction(name=name, object="kernel") for name in names),
+        CountedFunction(name="jit", object="bpf"),
+    )
+    counts = tuple((place, 10) for place in (0, 1, 2, 3, 5))
+    case = CaseCounts(suite="s", benchmark="b", params={}, seconds=1.0, counts=counts, executed=(0, 1, 2, 3, 4, 5))
+    document = FunctionCountsRecord(counter="", functions=functions, started=(), cases=(case,))
+    (tmp_path / "run" / "boots" / "001-base").mkdir(parents=True)
+    (tmp_path / "run" / "boots" / "001-base" / "functions.json").write_bytes(written(document))
+    return tmp_path / "run"
+
+
+def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+    changed = SOURCE.replace("x ^ 0x5a", "x ^ 0x5b").replace(
+        "APART int jit(", "APART int only_here(int x) { return x - counter; }\nAPART int jit("
+    )
+    head = build(tmp_path / "head", changed, HEADER.replace("x * 3", "x * 9"))
+
+    write_code(run, {"base": base, "head": head, "control": base})
+
+    record = read_as((run / "code.json").read_bytes(), CodeRecord)
+    assert isinstance(record, CodeRecord)
+    (arm,) = record.arms
+    assert arm.arm == "head"
+    assert [(each.name, each.base is None) for each in arm.functions] == [("only_here", True), ("uses_inline", False)]
+    assert any(line.startswith("+lea") for line in arm.functions[1].lines)
+    assert not any("ffffffff81" in line for each in arm.functions for line in each.lines)
+
+
+def test_equal_kernels_have_no_differences(run: Path, tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+
+    write_code(run, {"base": base, "head": base})
+
+    assert json.loads((run / "code.json").read_text())["arms"][0]["functions"] == []
+
+
+def test_nothing_is_written_without_counts_or_without_images(run: Path, tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+
+    write_code(run, {"base": tmp_path, "head": base})
+    write_code(run, {"base": base})
+    write_code(tmp_path / "empty", {"base": base, "head": base})
+
+    assert not (run / "code.json").exists()
