@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
+from test_code_digests import PLAIN
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
@@ -130,7 +131,7 @@ def test_only_what_can_be_touched_stays(data: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "changed_functions", lambda *_: frozenset({"__bpf_task_storage_get", "never"}))
     selection = Selection(cases=tuple(planned(LOOKUP, CONTROL)), left_out=())
 
-    limited = only_affected(selection, ARMS, data / "runs/uninlined", Path("cache"), lambda: False)
+    limited = only_affected(selection, ARMS, data / "runs/uninlined", Path("cache"), PLAIN, lambda: False)
 
     assert isinstance(limited, Selection)
     assert [case.key for case in limited.cases] == [LOOKUP]
@@ -143,4 +144,4 @@ def test_a_kernel_that_did_not_build_has_no_functions() -> None:
     failed = Failure(whose="kernel", message="it does not build", next_step="")
     arms = cast("Any", {"base": SimpleNamespace(kernel=failed), "head": SimpleNamespace(kernel=failed)})
 
-    assert changed_functions(arms, Path("cache"), lambda: False) == failed
+    assert changed_functions(arms, Path("cache"), PLAIN, lambda: False) == failed

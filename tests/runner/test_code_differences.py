@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_code_digests import HEADER, SOURCE, build
+from test_code_digests import HEADER, PLAIN, SOURCE, build
 
 from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
@@ -35,7 +35,7 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
     )
     head = build(tmp_path / "head", changed, HEADER.replace("x * 3", "x * 9"))
 
-    write_code(run, {"base": base, "head": head, "control": base})
+    write_code(run, {"base": base, "head": head, "control": base}, PLAIN)
 
     record = read_as((run / "code.json").read_bytes(), CodeRecord)
     assert isinstance(record, CodeRecord)
@@ -49,7 +49,7 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
 def test_equal_kernels_have_no_differences(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 
-    write_code(run, {"base": base, "head": base})
+    write_code(run, {"base": base, "head": base}, PLAIN)
 
     assert json.loads((run / "code.json").read_text())["arms"][0]["functions"] == []
 
@@ -57,8 +57,8 @@ def test_equal_kernels_have_no_differences(run: Path, tmp_path: Path) -> None:
 def test_nothing_is_written_without_counts_or_without_images(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 
-    write_code(run, {"base": tmp_path, "head": base})
-    write_code(run, {"base": base})
-    write_code(tmp_path / "empty", {"base": base, "head": base})
+    write_code(run, {"base": tmp_path, "head": base}, PLAIN)
+    write_code(run, {"base": base}, PLAIN)
+    write_code(tmp_path / "empty", {"base": base, "head": base}, PLAIN)
 
     assert not (run / "code.json").exists()

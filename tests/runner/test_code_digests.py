@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_runner.build.code.functions import differing, function_digests, listing_of
+from cliffwatch_runner.build.code.functions import differing, function_digests, function_listings
 from cliffwatch_runner.build.code.image import KernelImage, read_image
+from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+
+PLAIN = Sandbox(level="none", user=None)
 
 HEADER = """
 static inline int scaled(int x) { return x * 3; }
@@ -84,7 +88,7 @@ def packed(vmlinux: bytes) -> bytes:
 
 
 def digests(folder: Path) -> Mapping[str, str]:
-    made = function_digests(folder, folder / "cache")
+    made = function_digests(folder, folder / "cache", PLAIN)
     assert not isinstance(made, str), made
     return made
 
@@ -140,23 +144,30 @@ def test_a_static_key_that_begins_true_is_seen(base: Path, tmp_path: Path) -> No
 
 
 def test_a_listing_has_names_in_the_place_of_addresses(base: Path) -> None:
-    read = listing_of(base)
-    assert not isinstance(read, str)
-    listing, names = read
-    functions = {name: (start, end) for name, start, end in names.functions()}
+    listings = function_listings(base, ["calls", "jit", "nowhere"], PLAIN)
 
-    lines = "\n".join(listing.lines(*functions["calls"]))
+    assert not isinstance(listings, str), listings
+    assert listings.keys() == {"calls", "jit"}
+    calls = "\n".join(listings["calls"][1])
+    assert "call helper" in calls
+    assert "ffffffff81" not in calls
+    assert listings["jit"][1][-1].startswith("ret")
 
-    assert "call helper" in lines
-    assert "ffffffff81" not in lines
-    assert listing.lines(*functions["jit"])[-1].startswith("ret")
+
+@pytest.mark.namespaces
+def test_a_kernel_is_listed_in_the_sandbox(base: Path) -> None:
+    """The same answer, from a process that has neither this host's homes nor its network."""
+    sandbox = choose_guest_sandbox("auto")
+    assert isinstance(sandbox, Sandbox)
+
+    assert function_listings(base, ["calls"], sandbox) == function_listings(base, ["calls"], PLAIN)
 
 
 def test_digests_are_kept(base: Path, tmp_path: Path) -> None:
-    first = function_digests(base, tmp_path)
+    first = function_digests(base, tmp_path, PLAIN)
     (base / "bzImage").rename(base / "away")
     try:
-        assert function_digests(base, tmp_path) == first
+        assert function_digests(base, tmp_path, PLAIN) == first
     finally:
         (base / "away").rename(base / "bzImage")
 
@@ -182,7 +193,7 @@ def test_a_kernel_without_a_map_cannot_be_compared(base: Path, tmp_path: Path) -
     (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
 
     assert (
-        function_digests(tmp_path, tmp_path / "cache")
+        function_digests(tmp_path, tmp_path / "cache", PLAIN)
         == "it came without a System.map, which says where its functions lie"
     )
 
@@ -193,7 +204,7 @@ def test_a_hostile_map_gives_digests_all_the_same(base: Path, tmp_path: Path) ->
     (tmp_path / "System.map").write_text("\n".join(reversed(twisted)))
     (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
 
-    assert not isinstance(function_digests(tmp_path, tmp_path / "cache"), str)
+    assert not isinstance(function_digests(tmp_path, tmp_path / "cache", PLAIN), str)
 
 
 def test_an_image_shows_what_it_has() -> None:

@@ -110,7 +110,7 @@ def _answer(
         if isinstance(prepared, tuple):
             return prepared
         progress.begin("functions", "of both kernels")
-        changed = changed_functions(prepared.facts.arms, request.cache, stop.is_set)
+        changed = changed_functions(prepared.facts.arms, request.cache, prepared.guest.sandbox, stop.is_set)
         if isinstance(changed, Failure):
             return (changed,)
         progress.end(f"{counted(len(changed), 'function differs', 'functions differ')}")

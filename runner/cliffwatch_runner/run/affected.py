@@ -19,6 +19,7 @@ from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
 from cliffwatch_runner.results.record import BuiltArm
+from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _LARGEST_BYTES = 64 << 20
 
@@ -88,14 +89,14 @@ def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
 
 
 def changed_functions(
-    arms: Mapping[str, BuiltArm], cache: Path, should_stop: Callable[[], bool]
+    arms: Mapping[str, BuiltArm], cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> frozenset[str] | Failure:
     """The functions in which the kernel of any arm differs from that of the first one."""
     digests: list[Digests] = []
     for name, arm in arms.items():
         if not isinstance(arm.kernel, Kernel):
             return arm.kernel
-        made = function_digests(arm.kernel.folder, cache, should_stop)
+        made = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
         if isinstance(made, str):
             return Failure(
                 whose="host",
@@ -128,11 +129,16 @@ def affected_cases(
 
 
 def only_affected(
-    selection: Selection, arms: Mapping[str, BuiltArm], counts: Path, cache: Path, should_stop: Callable[[], bool]
+    selection: Selection,
+    arms: Mapping[str, BuiltArm],
+    counts: Path,
+    cache: Path,
+    sandbox: Sandbox,
+    should_stop: Callable[[], bool],
 ) -> Selection | Failure:
     """The cases that can be touched; the others are left out, as what they are."""
     executed = read_executed(counts)
-    changed = executed if isinstance(executed, Failure) else changed_functions(arms, cache, should_stop)
+    changed = executed if isinstance(executed, Failure) else changed_functions(arms, cache, sandbox, should_stop)
     if isinstance(executed, Failure) or isinstance(changed, Failure):
         return next(each for each in (executed, changed) if isinstance(each, Failure))
     unaffected = {case.key for case in affected_cases(arms, selection.cases, changed, executed).unaffected}

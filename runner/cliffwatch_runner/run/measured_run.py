@@ -79,7 +79,7 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
         return (measured,)
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
     if run.counting and status == "complete":
-        write_code(folder.path, {name: kernel.folder for name, kernel in run.kernels.items()})
+        write_code(folder.path, {name: kernel.folder for name, kernel in run.kernels.items()}, run.guest.sandbox)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
 

@@ -185,7 +185,9 @@ def _facts(
     unchanged: tuple[str, ...] = ()
     if request.only_affected is not None:
         chosen = len(selection.cases)
-        limited = only_affected(selection, built.arms, request.only_affected, request.cache, stop.is_set)
+        limited = only_affected(
+            selection, built.arms, request.only_affected, request.cache, tools.guest_sandbox, stop.is_set
+        )
         if isinstance(limited, Failure):
             return limited
         selection = limited

@@ -1,27 +1,52 @@
-"""Digests of a kernel's functions, and which of them differ between two kernels."""
+"""Digests and listings of a kernel's functions, made in the sandbox of its guests: the kernel is somebody else's."""
 
 import json
-from collections.abc import Callable, Mapping
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from cliffwatch_runner.build.cache.entries import locked, new_entry
-from cliffwatch_runner.build.code.image import read_image
-from cliffwatch_runner.build.code.listing import Listing
-from cliffwatch_runner.build.code.symbols import Names, read_names
+import msgspec
+
+import cliffwatch_runner
+from cliffwatch_runner import process
+from cliffwatch_runner.build.cache.entries import Stopped, locked, new_entry
+from cliffwatch_runner.host.programs import guest_programs
+from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
+from cliffwatch_runner.sandbox.untrusted_files import open_below
 
 _RECIPE = "1"
 """Raised when the same function could get another digest."""
 
-_SYSTEM_MAP, _IMAGE = "System.map", "bzImage"
-_LARGEST_MAP_BYTES = 128 << 20
 _DIGESTS = "digests.json"
+_SECONDS = 600.0
+_MEMORY_BYTES = 4 << 30
+_LARGEST_ANSWER = 256 << 20
+_WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_END = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_INSIDE = Path("/cliffwatch")
 
 Digests = Mapping[str, str]
 """By the name of a function; those of one name have `@` and their ordinal, but for the first."""
 
+Listings = Mapping[str, tuple[int, tuple[str, ...]]]
+"""Bytes and instructions of functions by name, addresses replaced by names."""
 
-def function_digests(kernel: Path, cache: Path, should_stop: Callable[[], bool] = lambda: False) -> Digests | str:
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What the process answers."""
+
+    digests: dict[str, str] | None = None
+    functions: dict[str, tuple[int, tuple[str, ...]]] | None = None
+    odd: str | None = None
+
+
+def function_digests(
+    kernel: Path, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
+) -> Digests | str:
     """Digests of all functions of the kernel in a folder of the cache, from the cache or made now in some seconds; a sentence where there
     are none. Raises Stopped, OSError where the cache cannot be written.
     """
@@ -33,30 +58,72 @@ def function_digests(kernel: Path, cache: Path, should_stop: Callable[[], bool] 
         known = _read(folder)
         if known is not None:
             return known
-        made = _made(kernel)
-        if not isinstance(made, str):
-            with new_entry(folder) as entry:
-                (entry / _DIGESTS).write_text(json.dumps(made))
-        return made
+        answer = _asked(kernel, None, sandbox, should_stop)
+        if answer.digests is None:
+            return answer.odd or "the disassembler ended without an answer"
+        with new_entry(folder) as entry:
+            (entry / _DIGESTS).write_text(json.dumps(answer.digests))
+        return answer.digests
 
 
-def listing_of(kernel: Path) -> tuple[Listing, Names] | str:
-    """The listing of the kernel in a folder, and its names."""
+def function_listings(
+    kernel: Path, names: Collection[str], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
+) -> Listings | str:
+    """The listings of those of the named functions that a kernel has; a sentence where there are none. Raises Stopped."""
+    answer = _asked(kernel, sorted(names), sandbox, should_stop)
+    return answer.odd or "the disassembler ended without an answer" if answer.functions is None else answer.functions
+
+
+def _asked(kernel: Path, names: list[str] | None, sandbox: Sandbox, should_stop: Callable[[], bool]) -> _Answer:
+    """Has the process list the kernel. What it answers is as hostile as the kernel, and read within limits."""
+    package = Path(cliffwatch_runner.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:
+        given, written = Path(temporary) / "given", Path(temporary) / "written"
+        for folder in (given, written):
+            folder.mkdir()
+        Path(temporary).chmod(0o755)
+        shown = {"kernel": kernel, "given": given, "written": written}
+        inside = {name: _INSIDE / name for name in shown} if sandbox.fixed_paths else shown
+        modules = _INSIDE / "modules" if sandbox.fixed_paths else package.parent
+        mounts = [Mount(source=folder, target=folder) for folder in guest_programs()]
+        mounts += [Mount(source=shown[name], target=inside[name]) for name in ("kernel", "given")]
+        mounts += [Mount(source=package, target=_INSIDE / "modules" / package.name)]
+        mounts += [Mount(source=written, target=inside["written"], writable=True)]
+        (given / "request").write_text(json.dumps({"kernel": str(inside["kernel"]), "functions": names}))
+        sandbox.give(written)
+        python = [sys.executable, "-P", "-m", "cliffwatch_runner.build.code"]
+        command = [*python, str(inside["given"] / "request"), str(inside["written"] / "answer")]
+        limits = ["prlimit", f"--as={_MEMORY_BYTES}", f"--fsize={_LARGEST_ANSWER}", "--core=0"]
+        env = {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(HOME),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(modules),
+        }
+        ended = process.run(
+            [*limits, *sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"))],
+            env=sandbox.environment(),
+            deadline=_SECONDS,
+            should_stop=should_stop,
+        )
+        if ended.stopped:
+            raise Stopped
+        return _read_answer(written) if ended.ok else _Answer(odd=_last_line(ended.output))
+
+
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f"the disassembler ended: {lines[-1][:200]}" if lines else "the disassembler ended without a word"
+
+
+def _read_answer(folder: Path) -> _Answer:
     try:
-        with (kernel / _SYSTEM_MAP).open("rb") as file:
-            names = read_names(file.read(_LARGEST_MAP_BYTES))
-    except OSError:
-        return "it came without a System.map, which says where its functions lie"
-    image = read_image(kernel / _IMAGE)
-    return image if isinstance(image, str) else (Listing(image, names), names)
-
-
-def _made(kernel: Path) -> dict[str, str] | str:
-    read = listing_of(kernel)
-    if isinstance(read, str):
-        return read
-    listing, names = read
-    return {name: listing.digest(start, end) for name, start, end in names.functions()}
+        with os.fdopen(open_below(folder, ["answer"], way=_WAY, end=_END), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise FileNotFoundError
+            return msgspec.json.decode(file.read(_LARGEST_ANSWER), type=_Answer)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Answer(odd="the disassembler's answer cannot be read")
 
 
 def _read(folder: Path) -> Digests | None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+LARGEST_MAP_BYTES = 128 << 20
 _LINE = re.compile(rb"^([0-9a-f]{16}) [A-Za-z] ([!-~]{1,190})$", re.MULTILINE)
 _BOUND = re.compile(
     r"^(__start_|__stop_|__end_)|(_start|_end|_begin)$|^_(text|etext|data|sdata|edata|end|sinittext|einittext)$"
