@@ -175,6 +175,10 @@ function-counts: setup ## what counting by function costs and changes, on one ke
 counting-plugin-test: setup ## the counting plugin in another distribution's QEMU (Debian 13: QEMU 10), in a container
 	tools/counting_plugin_test.sh
 
+.PHONY: affected-test
+affected-test: setup ## what `cliffwatch affected` leaves out of twenty seeded patches, and whether too much (hours; KERNEL_TREE=REPOSITORY COUNTS=RESULTS)
+	$(BIN)/python tools/measure_affected.py --tree "$(KERNEL_TREE)" --counts "$(COUNTS)" --seed $(or $(SEED),$(shell date +%s)) --measure
+
 .PHONY: screenshots
 screenshots: setup ## make docs/screenshots anew from the demonstration; look at them before you commit them
 	@tools/install-packages.sh browser

@@ -18,7 +18,7 @@ from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, w
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
-from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run, with_functions
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CONTROL, Arm
 
@@ -138,12 +138,7 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     compared = compare_all(sides)
     if isinstance(compared, Failure):
         return echo_failure(compared)
-    if context.folder is not None and any(each.mode == "icount" for each in compared):
-        from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run  # noqa: PLC0415 - the types of documents are for runs alone
-
-        context = replace(
-            context, functions=functions_of_run(Path(context.folder), compared), code=code_of_run(Path(context.folder))
-        )
+    context = with_functions(context, compared)
     if len(compared) == 1:
         text = _written(compared[0], partial(_exported, sides), context, report)
     else:

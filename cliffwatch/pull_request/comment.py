@@ -206,7 +206,9 @@ def _folds(state: PullRequestState, news: News, *, more: bool, beside: folds.Fol
         rest = news_table(news, news.changed(), most=_MORE_LINES, skip=_TABLE_LINES)
         left = ["", left_words(rest.left)] if rest.left else []
         changes = folds.Fold(title="More changes", lines=(*rest.lines, *left))
-    return folds.folded([folds.failures(state), changes, beside, folds.unseen(state), folds.environments(state)])
+    return folds.folded(
+        [folds.failures(state), changes, folds.functions(state), beside, folds.unseen(state), folds.environments(state)]
+    )
 
 
 def _everything(state: PullRequestState, room: int) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, takewhile
 from typing import Any
 
+from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import detectable
 from cliffwatch.counting import counted
@@ -47,6 +48,22 @@ class Fold:
 
 def _trimmed(lines: tuple[str, ...]) -> tuple[str, ...]:
     return lines[:-1] if lines and not lines[-1] else lines
+
+
+def functions(state: PullRequestState) -> Fold | None:
+    """Which functions are behind the changes, of targets that counted them: the same lines as a terminal's."""
+    lines: list[str] = []
+    for each, progress in state.measured():
+        context = progress.context
+        blocks, left = (
+            function_blocks(progress.compared, context.functions, context.code) if context.functions else ((), 0)
+        )
+        if not blocks:
+            continue
+        text = [line for found in blocks for line in text_lines(found, indent="")]
+        lines += [f"{word(each.platform)} {each.mode}:", "", *block("\n".join(text), lines=len(text)), ""]
+        lines += [f"{counted(left, 'more case')} not shown here.", ""] if left else []
+    return Fold(title=TITLE, lines=tuple(lines)) if lines else None
 
 
 def failures(state: PullRequestState) -> Fold | None:

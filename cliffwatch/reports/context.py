@@ -1,7 +1,8 @@
 """What a report says besides the numbers: where they come from and what went wrong."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -50,6 +51,16 @@ NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
 def context_of_run(run: "Run") -> ReportContext:
     """The context of a result directory."""
     return context_of_record(run.record, str(run.path))
+
+
+def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) -> ReportContext:
+    """The context of a result directory with the functions behind what changed, as far as the run counted them."""
+    if context.folder is None or not any(each.mode == "icount" and each.changed_rows() for each in compared):
+        return context
+    from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+
+    folder = Path(context.folder)
+    return replace(context, functions=functions_of_run(folder, compared), code=code_of_run(folder))
 
 
 def context_of_arm(arm: Arm) -> ReportContext:

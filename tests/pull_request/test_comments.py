@@ -3,6 +3,7 @@
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +11,14 @@ from github_html import prose, shown
 from golden import assert_golden
 from states import BASE, CONTROL, INT, REPEAT, SEQ, calm, compared, measured, regressed, row, state, states
 
+from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
 from cliffwatch.pull_request.marker import read_marker
 from cliffwatch.pull_request.state import Booting, EarlierVersion, Failed, Measured, Queued, Waiting
+from cliffwatch.reports.context import context_of_run, with_functions
 from cliffwatch.reports.markdown import WIDTH, length
 
 STATES = states()
@@ -317,3 +321,22 @@ def test_a_regression_that_was_not_measured_again_is_not_gone() -> None:
     text = " ".join(sticky_comment(state(measured(*second, only_second), earlier=earlier)).split())
 
     assert "): 1 gone, 1 still there, 2 open, 1 new, 1 not measured before." in text
+
+
+def test_the_functions_behind_the_changes_are_folded_away(data: Path) -> None:
+    run = read_run(data / "runs/uninlined")
+    assert not isinstance(run, Failure)
+    real = compare_run(sides_of_run(run))
+    assert not isinstance(real, Failure)
+    of_run = with_functions(context_of_run(run), [real])
+
+    comment = sticky_comment(state(("emulated-x86-64", "icount", Measured(compared=real, context=of_run))))
+
+    fold = re.search(r"<summary>Functions behind the changes[^\n]*\n(.*?)</details>", comment, re.DOTALL)
+    assert fold is not None
+    assert "bpf_local_storage_lookup          -      12.00     +12.00" in fold[1]
+    assert length(comment) < 60_000
+
+
+def test_without_counts_there_is_no_such_fold() -> None:
+    assert "Functions behind" not in sticky_comment(state(("emulated-x86-64", "icount", measured(*regressed()))))

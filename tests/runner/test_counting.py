@@ -1,6 +1,7 @@
 """Instructions by function: the plugin in the real emulator, and what is made of its counts."""
 
 import os
+import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -85,7 +86,9 @@ def test_the_plugin_is_built_once(plugin: Plugin) -> None:
 
 def test_a_host_without_a_compiler_has_no_plugin_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / EMULATOR).symlink_to(subprocess.check_output(["which", EMULATOR], text=True).strip())
+    emulator = shutil.which(EMULATOR)
+    assert emulator is not None
+    (tmp_path / "bin" / EMULATOR).symlink_to(emulator)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
     assert counting_plugin(tmp_path / "cache") == "there is no C compiler (gcc) on this host"

@@ -6,7 +6,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.pull_request.mailing_list_series import read_series_branch, version_in_subject
 from cliffwatch.pull_request.policy import DEFAULT, LIBRARY_DEFAULT, Policy
 from cliffwatch.pull_request.state import Failed, Link, Measured, PullRequestState, Series, TargetState, confirmed_rows
-from cliffwatch.reports.context import context_of_run
+from cliffwatch.reports.context import context_of_run, with_functions
 from cliffwatch_runner.ci.published_results import (
     MeasuredLibrary,
     OpenPull,
@@ -62,7 +62,7 @@ def _progress(result: Result | None) -> Measured | Failed:
     arms = [arm for name, arm in result.run.arms.items() if name in ("base", "head")]
     return Measured(
         compared=result.compared,
-        context=context_of_run(result.run),
+        context=with_functions(context_of_run(result.run), [result.compared]),
         confirmed=confirmed_rows(result.compared, *arms),
     )
 

@@ -7,7 +7,7 @@ from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
-from cliffwatch.reports.context import context_of_run
+from cliffwatch.reports.context import context_of_run, with_functions
 from cliffwatch.reports.markdown import code, inert, markdown_report
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 from cliffwatch_runner.ci.job_log import harmless
@@ -28,7 +28,7 @@ def result_summary(folder: Path) -> str:
     compared = compare_run(sides_of_run(run))
     if isinstance(compared, Failure):
         return nothing_measured((compared,))
-    report = markdown_report(compared, context_of_run(run))
+    report = markdown_report(compared, with_functions(context_of_run(run), [compared]))
     return report if library_of(run) is None else f"{report}\n{_by_unit(compared)}"
 
 
