@@ -40,7 +40,10 @@ class Patch:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--tree", type=Path, required=True, help="a git repository of a kernel; it is not changed")
+    options.add_argument("--tree", required=True, help="the kernel tree that is built, as for cliffwatch run")
+    options.add_argument(
+        "--sources", type=Path, help="a git repository with the same HEAD to draw patches from; default: the tree"
+    )
     options.add_argument(
         "--counts", type=Path, required=True, help="result directory of a run of HEAD that counted these suites"
     )
@@ -51,10 +54,11 @@ def main() -> int:
     chosen = options.parse_args()
     wrong = 0
     print(f"{'kind':<9}{'changed':>8}{'cases':>7}{'touched':>9}{'wrongly left out':>18}  file", flush=True)
-    for number, patch in enumerate(drawn(chosen.tree, random.Random(chosen.seed))[: chosen.most]):
+    sources = chosen.sources or Path(chosen.tree)
+    for number, patch in enumerate(drawn(sources, random.Random(chosen.seed))[: chosen.most]):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"{number}.patch"
-            file.write_text(diff_of(chosen.tree, patch))
+            file.write_text(diff_of(sources, patch))
             wrong += row(patch, file, chosen)
     return 1 if wrong else 0
 
@@ -100,7 +104,7 @@ def diff_of(tree: Path, patch: Patch) -> str:
 def row(patch: Patch, file: Path, chosen: argparse.Namespace) -> int:
     common = [
         "--tree",
-        str(chosen.tree),
+        chosen.tree,
         "--base",
         "HEAD",
         "--head",

@@ -12,6 +12,10 @@ from cliffwatch_runner.build.code.symbols import Names, is_bound
 
 _RELATIVE = re.compile(r"\brip ([+-]) (0x[0-9a-f]+|\d+)")
 _ABSOLUTE = re.compile(r"(- ?)?0x([0-9a-f]{8,16})\b")
+_ALONE = re.compile(r"\b(byte|word|dword|qword|xmmword|ymmword) ptr \[(?:rip [+-] )?(?:- ?)?0x[0-9a-f]+\]")
+"""An operand that is read as it lies there, and in no other place."""
+
+_SIZES = {"byte": 1, "word": 2, "dword": 4, "qword": 8, "xmmword": 16, "ymmword": 32}
 _TOP = 0xFFFFFFFF80000000
 _ALL = 1 << 64
 _PADDING = ("nop", "int3")
@@ -65,19 +69,26 @@ class Listing:
         if "0x" not in operands and "rip" not in operands:
             return operands
 
+        alone = _ALONE.search(operands)
+        size = _CONSTANT_BYTES if alone is None else _SIZES[alone[1]]
+
         def relative(match: re.Match[str]) -> str:
             distance = int(match[2], 0)
             target = following + distance if match[1] == "+" else following - distance
-            return self._name(target % _ALL, start, end)
+            return self._name(target % _ALL, start, end, size)
 
         def absolute(match: re.Match[str]) -> str:
             value = int(match[2], 16)
             target = _ALL - value if match[1] else value
-            return match[0] if target < _TOP or target >= _ALL else f"{match[1] or ''}{self._name(target, start, end)}"
+            return (
+                match[0]
+                if target < _TOP or target >= _ALL
+                else f"{match[1] or ''}{self._name(target, start, end, size)}"
+            )
 
         return _ABSOLUTE.sub(absolute, _RELATIVE.sub(relative, operands))
 
-    def _name(self, target: int, start: int, end: int) -> str:
+    def _name(self, target: int, start: int, end: int, size: int) -> str:
         """What an address stands for: a place in the function itself, another symbol, a text, or data with what it holds at the start."""
         if start <= target < end:
             return f".+{target - start:x}"
@@ -88,16 +99,18 @@ class Listing:
         if name == "_einittext":
             return f"side({'; '.join(self._side(target, start, end))})"
         place = name if offset == 0 else f"{name}+{offset:x}"
-        return place if self._names.is_code(target) else self._data(target, place, found)
+        return place if self._names.is_code(target) else self._data(target, place, found, size)
 
-    def _data(self, target: int, place: str, found: tuple[str, int, int]) -> str:
+    def _data(self, target: int, place: str, found: tuple[str, int, int], read: int) -> str:
         """A place in data, of a symbol that is `found` for it: with what it holds at the start, but for what a build says of itself."""
         name, offset, size = found
+        # Data of one name is known by what it holds: any other of that name in the kernel changes its ordinal.
+        place = place.replace(name, name.partition("@")[0], 1)
         constant = self._names.rodata[0] <= target < self._names.rodata[1]
         if constant and offset:
-            return self._constant(target)
+            return self._constant(target, read)
         if name == "__start_rodata":
-            return self._constant(target)
+            return self._constant(target, read)
         own = _ABOUT_ITSELF.match(name) is not None or target - offset in self._names.btf_ids
         if own or target in self._names.ends:
             return "<table of the build>"
@@ -117,14 +130,14 @@ class Listing:
         """As `_named`, where further code without a name stays an address without digits."""
         return self._named(operands, following, start, end)
 
-    def _constant(self, address: int) -> str:
-        """What has no name of its own is known by what it holds: a text, else the bytes from there on."""
+    def _constant(self, address: int, read: int) -> str:
+        """What has no name of its own is known by what it holds: a text, else as many bytes as are read, or may be read."""
         content = self._image.read(address, _LONGEST_TEXT)
         pointer = int.from_bytes(content[:8], "little") >= _TOP
         text = None if pointer else _PRINTED.match(content)
-        if text is not None or content[:1] == b"\0":
+        if read == _CONSTANT_BYTES and not pointer and (text is not None or content[:1] == b"\0"):
             return f'"{"" if text is None else text[0][:-1].decode()!r}"'
-        return f"[{_digest(self._words(address, content[:_CONSTANT_BYTES]))}]"
+        return f"[{_digest(self._words(address, content[:read]))}]"
 
     def _object(self, start: int, size: int) -> str:
         """A digest of an object's first content; empty of one that begins as zeros."""
