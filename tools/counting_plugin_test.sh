@@ -8,8 +8,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp runner/cliffwatch_runner/guest/counting/counts.c "$work"
 PYTHONPATH=tests/runner .venv/bin/python -c '
-import sys, test_counting
-open(f"{sys.argv[1]}/disk", "wb").write(test_counting.machine_code())
+import sys, test_counting_plugin
+open(f"{sys.argv[1]}/disk", "wb").write(test_counting_plugin.machine_code())
 open(f"{sys.argv[1]}/windows", "w").write("1 2\n")' "$work"
 # shellcheck disable=SC2016 # for the shell in the container
 docker run --rm -v "$work:/work" -w /work -e INTERFACE="$interface" "$image" sh -ec '
