@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # What is asked of the service over HTTP is the same whoever runs it, once its PostgreSQL runs (test_embedded.py).
 http=(authorisation.py bodies.py odd_documents.py private_service.py provenance.py slow_clients.py)
 [ $# -gt 0 ] || set -- -n 2 -m "not long" tests/hostile "${http[@]/#/--ignore-glob=*/hostile/test_}" tests/installation tests/kernel \
-  tests/service/test_{embedded,database}.py tests/runner/test_{host_lock,process,install_packages,cache,users_and_folders,builder}.py
+  tests/service/test_{embedded,database}.py tests/runner/test_{host_lock,process,install_packages,cache,users_and_folders,builder,counting_plugin,code_digests}.py
 [ "$(id -u)" = 0 ] || exec .venv/bin/pytest "$@"
 
 user=${TEST_USER:-cliffwatch-ci}

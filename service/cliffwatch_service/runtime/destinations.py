@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 _MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -40,6 +41,13 @@ def is_repository(address: str) -> bool:
 
 def is_mail(address: str) -> bool:
     return _MAIL.fullmatch(address) is not None
+
+
+def channel_of(address: str) -> Literal["mail", "webhook", "issue"] | None:
+    """How news go to an address, by its form; None where it has none of these. No address has the form of two."""
+    if "://" in address:
+        return "webhook"
+    return "mail" if is_mail(address) else "issue" if is_repository(address) else None
 
 
 def allows_mail(allowed: Sequence[str], address: str) -> bool:

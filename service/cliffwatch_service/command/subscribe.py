@@ -1,0 +1,205 @@
+"""`cliffwatch subscribe`: where news of regression reports go, on the service's own database."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import rich_click as click
+from rich.table import Table
+from rich.text import Text
+
+from cliffwatch.command import terminal
+from cliffwatch.counting import counted
+from cliffwatch.reports.styles import visible
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
+from cliffwatch_service.history.news import subscribing
+from cliffwatch_service.history.news.subscribing import Subscribed, Wanted, subscription_of, subscriptions_for
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.runtime import clock
+from cliffwatch_service.runtime.destinations import channel_of
+from cliffwatch_service.runtime.settings import read_settings
+from cliffwatch_service.store import tokens
+from cliffwatch_service.store.history.news.subscriptions import SubscriptionRow
+
+_MOST_NAMES, _LONGEST_NAME = 50, 200
+_LONGEST_ADDRESS = 500
+_REPORT = re.compile(r"[0-9a-f]{32}")
+
+_LIST = "`cliffwatch subscribe list` shows all subscriptions with their numbers"
+_SETTINGS = "set it for the service, and run this command with the service's settings"
+_REPORTS = "copy it from the address of the report's page, /regressions/REPORT"
+
+_NUMBER = click.argument("number", type=click.IntRange(1, 2**31 - 1))
+
+
+@click.group()
+def subscribe() -> None:
+    """Send news of regression reports to mail addresses, webhooks and GitHub issues."""
+
+
+@contextmanager
+def _advising(advice: Mapping[int, str]) -> Iterator[None]:
+    """Adds to a refusal of one of these statuses what the operator can do at his terminal."""
+    try:
+        yield
+    except Refusal as refusal:
+        if refusal.status not in advice:
+            raise
+        raise Refusal(refusal.status, refusal.title, f"{refusal.detail}; {advice[refusal.status]}") from None
+
+
+def _operator() -> Caller:
+    """Whoever has the service's database may do all; without a token of his own, until he makes a subscription."""
+    return Caller(name=operator(), token_id=None, scopes=frozenset({"admin"}))
+
+
+def _names(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """What the API takes, too."""
+    if len(texts) > _MOST_NAMES:
+        raise click.BadParameter(
+            f"given {len(texts)} times: name {_MOST_NAMES} at most, or leave {parameter.opts[0]} out for all"
+        )
+    for text in texts:
+        if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
+            raise click.BadParameter(f"{text[:100]!r} is no name: write one line of 1 to {_LONGEST_NAME} characters")
+    return texts
+
+
+@subscribe.command()
+@click.argument("address")
+@click.option("--suite", "suites", multiple=True, callback=_names, help="Only news of this suite; may be repeated.")
+@click.option(
+    "--author",
+    "authors",
+    multiple=True,
+    callback=_names,
+    help="Only news of this author's commits, by name or mail address; may be repeated.",
+)
+@click.option(
+    "--subsystem",
+    "subsystems",
+    multiple=True,
+    callback=_names,
+    help="Only news of this subsystem's commits, by the prefix of their subjects, such as bpf; may be repeated.",
+)
+@data_dir_option
+def add(
+    address: str,
+    suites: tuple[str, ...],
+    authors: tuple[str, ...],
+    subsystems: tuple[str, ...],
+    data_dir: Path | None,
+) -> None:
+    """Send news of regression reports to an address from now on.
+
+    ADDRESS is a mail address, the address of a webhook (https://…), or a GitHub repository (OWNER/NAME) for issues. The
+    service's settings must allow it. Several kinds of options must all fit; without any, all news are sent.
+    """
+    channel = channel_of(address)
+    if len(address) > _LONGEST_ADDRESS:
+        raise click.UsageError(f"an address for news has {_LONGEST_ADDRESS} characters at most: name a shorter one")
+    if channel is None:
+        raise click.UsageError(
+            f"{address[:200]!r} is no address for news: name a mail address, a webhook as https://…, or a GitHub"
+            " repository as OWNER/NAME"
+        )
+    wanted = Wanted(channel=channel, address=address, authors=authors, subsystems=subsystems, suites=suites)
+    now = clock.now()
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        settings = read_settings(data_dir=data_dir)
+        owner = Caller(
+            name=operator(),
+            token_id=tokens.keep_asker(connection, operator(), now),
+            scopes=_operator().scopes,
+        )
+        with _advising({409: _LIST, 422: _SETTINGS}):
+            made = subscribing.subscribe(connection, wanted, owner, settings, now)
+    _say_made(made, wanted)
+
+
+def _say_made(made: Subscribed, wanted: Wanted) -> None:
+    click.echo(f"{made.id}: {wanted.channel} to {wanted.address}, {_filters(wanted)}")
+    if made.secret is not None:
+        click.echo(made.secret)
+        click.echo(
+            "The second line is the secret that signs what the webhook gets: give it to the receiver, it is shown only this"
+            " once.",
+            err=True,
+        )
+    click.echo(
+        f"`cliffwatch subscribe mute {made.id}` mutes the subscription, `cliffwatch subscribe remove {made.id}` ends it.",
+        err=True,
+    )
+
+
+def _filters(subscription: Wanted | SubscriptionRow) -> str:
+    """What a subscription is to: `all news`, `suites a b; authors c`."""
+    kinds = {
+        "suite": subscription.suites,
+        "author": subscription.authors,
+        "subsystem": subscription.subsystems,
+    }
+    named = [f"{kind if len(names) == 1 else f'{kind}s'} {', '.join(names)}" for kind, names in kinds.items() if names]
+    return visible("; ".join(named)) or "all news"
+
+
+@subscribe.command(name="list")
+@data_dir_option
+def list_(data_dir: Path | None) -> None:
+    """List subscriptions, with how many of their news were delivered, and what is in the way."""
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        rows = subscriptions_for(connection, _operator())
+    if not rows:
+        click.echo("There is no subscription: `cliffwatch subscribe add ADDRESS` makes one.", err=True)
+        return
+    table = Table(
+        "number", "address", "news", "made by", "muted until", "delivered", "waiting", "given up", "problem", box=None
+    )
+    now = clock.now()
+    for row in rows:
+        counts = [f"{each:,}" for each in (row.delivered, row.waiting, row.given_up)]
+        muted = f"{row.muted_until:%Y-%m-%d}" if row.muted_until and row.muted_until > now else "-"
+        texts = [str(row.id), row.address, _filters(row), row.owner, muted, *counts, row.reason or "-"]
+        table.add_row(*(Text(visible(each)) for each in texts))
+    terminal.console().print(table)
+
+
+@subscribe.command()
+@_NUMBER
+@data_dir_option
+def remove(number: int, data_dir: Path | None) -> None:
+    """End a subscription. What waits to be sent to its address is given up."""
+    with operators_pool(data_dir) as pool, pool.connection() as connection, _advising({404: _LIST}):
+        row = subscription_of(connection, number, _operator())
+        subscribing.end_subscription(connection, number, _operator(), clock.now())
+    given_up = f" {counted(row.waiting, 'delivery', 'deliveries')} that waited will not be sent." if row.waiting else ""
+    click.echo(f"{number} has ended: {row.address} gets no more news.{given_up}")
+
+
+@subscribe.command()
+@_NUMBER
+@click.option("--days", type=click.IntRange(0, 3650), help="For how many days; 0 ends the muting. Default: for good.")
+@click.option("--report", help="Mute only news of this report, for good: the 32 digits in the address of its page.")
+@data_dir_option
+def mute(number: int, days: int | None, report: str | None, data_dir: Path | None) -> None:
+    """Send no news for some days, or no more of one report. News that come meanwhile are not sent later."""
+    if days is not None and report is not None:
+        raise click.UsageError("a report is muted for good: give --report or --days, not both")
+    if report is not None and not _REPORT.fullmatch(report):
+        raise click.UsageError(f"{report[:100]!r} is no regression report of 32 digits: {_REPORTS}")
+    now = clock.now()
+    with operators_pool(data_dir) as pool, pool.connection() as connection:
+        with _advising({404: _LIST}):
+            subscription_of(connection, number, _operator())
+        with _advising({404: _REPORTS}):
+            subscribing.mute(connection, number, _operator(), days=days, report=report, now=now)
+        row = subscription_of(connection, number, _operator())
+    if report is not None:
+        click.echo(f"{number} gets no more news of report {report}")
+    elif row.muted_until is None:
+        click.echo(f"{number} gets news again")
+    else:
+        until = "for good" if days is None else f"until {row.muted_until:%Y-%m-%d %H:%M} UTC"
+        click.echo(f"{number} is muted {until}: `cliffwatch subscribe mute {number} --days 0` ends that")
