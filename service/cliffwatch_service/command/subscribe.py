@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import rich_click as click
@@ -64,7 +65,7 @@ def _names(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
     for text in texts:
         if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
             raise click.BadParameter(f"{text[:100]!r} is no name: write one line of 1 to {_LONGEST_NAME} characters")
-    return texts
+    return tuple(text.strip() for text in texts)
 
 
 @subscribe.command()
@@ -109,11 +110,7 @@ def add(
     now = clock.now()
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         settings = read_settings(data_dir=data_dir)
-        owner = Caller(
-            name=operator(),
-            token_id=tokens.keep_asker(connection, operator(), now),
-            scopes=_operator().scopes,
-        )
+        owner = replace(_operator(), token_id=tokens.keep_asker(connection, operator(), now))
         with _advising({409: _LIST, 422: _SETTINGS}):
             made = subscribing.subscribe(connection, wanted, owner, settings, now)
     _say_made(made, wanted)
@@ -135,7 +132,7 @@ def _say_made(made: Subscribed, wanted: Wanted) -> None:
 
 
 def _filters(subscription: Wanted | SubscriptionRow) -> str:
-    """What a subscription is to: `all news`, `suites a b; authors c`."""
+    """What a subscription is to: `all news`, `suites a, b; author c`."""
     kinds = {
         "suite": subscription.suites,
         "author": subscription.authors,
