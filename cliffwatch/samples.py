@@ -9,7 +9,7 @@ Mode = Literal["walltime", "icount"]
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
-CaseStatus = Literal["ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run"]
+CaseStatus = Literal["ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"]
 
 
 COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode", "go")
@@ -69,7 +69,8 @@ class CaseOutcome:
 
     `status`: ok; failed (ran and gave nothing that can be believed), refused (the kernel does not take the BPF program), panic (the kernel
     died in it), timeout, unsupported
-    (the tree is older than the benchmark, or a suite's program says that it cannot be measured there), not-run. `reason` is for the developer; empty when ok.
+    (the tree is older than the benchmark, or a suite's program says that it cannot be measured there), not-run, unchanged-build (nothing
+    that the case executes differs between the arms of its run, so that it was not measured). `reason` is for the developer; empty when ok.
     """
 
     case: CaseKey
@@ -124,7 +125,8 @@ class Arm:
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if it could.
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
     processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported
-    file says of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric.
+    file says of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric. `unchanged` are the cases
+    that its run did not measure, since nothing that they execute differs between its arms.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Arm:
     meant: frozenset[str] = frozenset()
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
     declared: Mapping[tuple[str, str, str], MetricTraits] = field(default_factory=dict)
+    unchanged: tuple[CaseOutcome, ...] = ()
 
     @property
     def guest_cpus(self) -> int:

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,9 @@ INLINE_HEADERS = (
 _HELPER = re.compile(r"^BPF_CALL_\d\((\w+),[^{;]*?\)\n\{\n", re.MULTILINE)
 _INLINE = re.compile(r"^static (?:__always_)?inline [^;{}#]*\n?\{\n", re.MULTILINE)
 _WORK = '\tasm volatile("nop\\n\\tnop\\n\\tnop\\n\\tnop");\n'
+
+
+Answer = dict[str, list[dict[str, object]]]
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,15 @@ def main() -> int:
     options.add_argument("--suite", default=SUITES, help="suites, with commas between them")
     options.add_argument("--most", type=int, default=20)
     options.add_argument("--measure", action="store_true")
+    options.add_argument("--group", type=int, default=5, help="patches that are measured in one run, with one base")
     chosen = options.parse_args()
     wrong = 0
-    print(f"{'kind':<9}{'changed':>8}{'cases':>7}{'touched':>9}{'wrongly left out':>18}  file", flush=True)
+    print(f"{'kind':<9}{'differ':>8}{'cases':>7}{'touched':>9}{'changed':>9}{'wrongly left out':>18}  file", flush=True)
     sources = chosen.sources or Path(chosen.tree)
-    for number, patch in enumerate(drawn(sources, random.Random(chosen.seed))[: chosen.most]):
+    patches = drawn(sources, random.Random(chosen.seed))[: chosen.most]
+    for start in range(0, len(patches), chosen.group):
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / f"{number}.patch"
-            file.write_text(diff_of(sources, patch))
-            wrong += row(patch, file, chosen)
+            wrong += group(patches[start : start + chosen.group], sources, Path(folder), chosen)
     return 1 if wrong else 0
 
 
@@ -101,43 +104,52 @@ def diff_of(tree: Path, patch: Patch) -> str:
         return subprocess.run(argv, check=False, cwd=folder, capture_output=True, text=True).stdout
 
 
-def row(patch: Patch, file: Path, chosen: argparse.Namespace) -> int:
-    common = [
-        "--tree",
-        chosen.tree,
-        "--base",
-        "HEAD",
-        "--head",
-        "HEAD",
-        "--patch",
-        str(file),
-        "--suite",
-        chosen.suite,
-    ]
-    answered = asked(["affected", *common, "--counts", str(chosen.counts), "--format", "json"])
-    if answered is None:
-        print(f"{patch.kind:<9}{'does not build, or has no text':<42}  {patch.path}", flush=True)
-        return 0
-    answer = json.loads(answered)
+def group(patches: list[Patch], sources: Path, folder: Path, chosen: argparse.Namespace) -> int:
+    answers: dict[str, Answer] = {}
+    for number, patch in enumerate(patches):
+        file = folder / f"p{number}.patch"
+        file.write_text(diff_of(sources, patch))
+        head = ["--base", "HEAD", "--head", "HEAD", "--patch", str(file), "--counts", str(chosen.counts)]
+        answered = asked(["affected", *common(chosen), *head, "--format", "json"])
+        if answered is None:
+            print(f"{patch.kind:<9}{'does not build, or has no text':<51}  {patch.path}", flush=True)
+        else:
+            answers[f"p{number}"] = json.loads(answered)
+    changed = changed_cases(list(answers), folder, chosen) if chosen.measure and answers else {}
+    return sum(row(patches[int(name[1:])], answer, changed.get(name)) for name, answer in answers.items())
+
+
+def changed_cases(names: list[str], folder: Path, chosen: argparse.Namespace) -> dict[str, set[str]]:
+    arms = [f"--arm={name}=HEAD patch={folder / name}.patch" for name in names]
+    argv = ["run", *common(chosen), "--arm=base=HEAD", *arms, "--mode", "icount", "--boots", "1"]
+    report = asked([*argv, "--out", str(folder / "run"), "--format", "json"])
+    if report is None:
+        raise SystemExit(f"the kernels of {', '.join(names)} could not be measured: {' '.join(argv)}")
+    rows = [each for each in json.loads(report)["comparisons"] if each["primary"]]
+    measured = {name: sum(1 for each in rows if each["arm"] == name and each["head"] is not None) for name in names}
+    if missing := [name for name, cases in measured.items() if cases == 0]:
+        raise SystemExit(f"no case of {', '.join(missing)} was measured: {json.loads(report)['failures']}")
+    return {
+        name: {name_of(each) for each in rows if each["arm"] == name and each["verdict"] in CHANGES} for name in names
+    }
+
+
+def row(patch: Patch, answer: Answer, changed: set[str] | None) -> int:
     cases = len(answer["affected"]) + len(answer["unaffected"])
-    missed = list(wrongly_left_out(common, answer)) if chosen.measure else []
-    said = str(len(missed)) if chosen.measure else "not measured"
-    start = f" (at start: {', '.join(answer['at_start'][:3])})" if answer["at_start"] else ""
+    missed = sorted((changed or set()) & {name_of(case) for case in answer["unaffected"]})
+    start = f" (at start: {', '.join(map(str, answer['at_start'][:3]))})" if answer["at_start"] else ""
+    measured = f"{'':>9}{'not measured':>18}" if changed is None else f"{len(changed):>9}{len(missed):>18}"
     print(
-        f"{patch.kind:<9}{len(answer['changed']):>8}{cases:>7}{len(answer['affected']):>9}{said:>18}  {patch.path}{start}",
+        f"{patch.kind:<9}{len(answer['changed']):>8}{cases:>7}{len(answer['affected']):>9}{measured}  {patch.path}{start}",
         flush=True,
     )
+    for name in missed:
+        print(f"{'':<9}left out, but changed: {name}", flush=True)
     return len(missed)
 
 
-def wrongly_left_out(common: list[str], answer: dict[str, list[dict[str, object]]]) -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as out:
-        report = asked(["run", *common, "--mode", "icount", "--boots", "1", "--out", f"{out}/run", "--format", "json"])
-    rows = json.loads(report or "{}").get("comparisons", [])
-    left_out = {name_of(case) for case in answer["unaffected"]}
-    yield from (
-        name_of(row) for row in rows if row["primary"] and row["verdict"] in CHANGES and name_of(row) in left_out
-    )
+def common(chosen: argparse.Namespace) -> list[str]:
+    return ["--tree", chosen.tree, "--suite", chosen.suite]
 
 
 def name_of(case: dict[str, object]) -> str:

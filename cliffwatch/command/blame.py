@@ -86,7 +86,13 @@ def _failed(run: "Run", case: CaseKey) -> Iterator[Failure]:
 def _outcomes(run: "Run", arm: str, case: CaseKey) -> Iterator[CaseOutcome]:
     for boot in run.arms[arm].boots:
         for outcome in boot.outcomes:
-            if outcome.case == case and outcome.status not in ("not-run", "unsupported", "refused", "panic"):
+            if outcome.case == case and outcome.status not in (
+                "not-run",
+                "unchanged-build",
+                "unsupported",
+                "refused",
+                "panic",
+            ):
                 yield outcome
 
 

@@ -156,6 +156,10 @@ class ComparisonSet:
                 return max(rows, key=lambda row: abs(row.change or 0.0))
         return None
 
+    def unchanged_builds(self) -> frozenset[CaseKey]:
+        """The cases that were not measured, since nothing that they execute differs."""
+        return frozenset(outcome.case for outcome in self.left_out if outcome.status == "unchanged-build")
+
     def counts(self) -> dict[Verdict, int]:
         """How many primary rows have each verdict."""
         return {verdict: sum(row.verdict == verdict for row in self.primary_rows()) for verdict in VERDICTS}

@@ -76,7 +76,8 @@ class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=Tr
 
 class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """`folders` are suites of the request's own, of which each file's name begins with the folder's and a slash; `bench_args` go to what only
-    the tree has, `data` is a file that programs read; `build_image` is one that the host offers.
+    the tree has, `data` is a file that programs read; `build_image` is one that the host offers. With `only_affected` cases
+    that nothing which differs between the arms can touch are not measured, where a host knows what they execute.
     """
 
     arms: Annotated[tuple[SetupArm, ...], Meta(max_length=MOST_ARMS - 1)] = ()
@@ -86,6 +87,7 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
     data: FileName | None = None
     build_image: Image | None = None
     files: Annotated[tuple[SetupFile, ...], Meta(max_length=MOST_FILES)] = ()
+    only_affected: bool = False
 
     @property
     def most_cpus(self) -> int:

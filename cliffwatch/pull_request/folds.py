@@ -22,6 +22,7 @@ from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
 from cliffwatch.reports.several.across import Across, across
 from cliffwatch.reports.text import text_report
+from cliffwatch.samples import CaseOutcome
 
 _ERROR = re.compile(
     r"error[:\[]|fatal|undefined reference|no rule to make|BUG:|Oops|WARNING: |Kernel panic|general protection",
@@ -151,12 +152,16 @@ def unseen(state: PullRequestState) -> Fold | None:
         still_open = [row for row in progress.compared.open_rows() if row.verdict == "inconclusive"]
         lines += [wrapped(_still_open(row), first="  - ", then="    ") for row in still_open[:_LISTED]]
         lines += [f"  {line}" for line in _more(len(still_open) - _LISTED, "inconclusive case")]
-        left_out = progress.compared.left_out
-        for reason, cases in groupby(sorted(left_out, key=lambda out: out.reason), key=lambda out: out.reason):
+        left_out = sorted(progress.compared.left_out, key=_why_left_out)
+        for (why, reason), cases in groupby(left_out, key=_why_left_out):
             lines.append(
-                wrapped(f"{counted(len(list(cases)), 'case')} not run: {code(reason)}", first="  - ", then="    ")
+                wrapped(f"{counted(len(list(cases)), 'case')} {why}: {code(reason)}", first="  - ", then="    ")
             )
     return Fold(title="What was not detectable", lines=tuple(lines)) if lines else None
+
+
+def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
+    return "unchanged build" if outcome.status == "unchanged-build" else "not run", outcome.reason
 
 
 def _still_open(row: Comparison) -> str:

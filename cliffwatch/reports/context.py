@@ -114,7 +114,9 @@ def sentence(compared: ComparisonSet) -> str:
     counts = {verdict: count for verdict, count in compared.counts().items() if count}
     plural = {"regression": "regressions", "improvement": "improvements"}
     parts = [f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}" for verdict, count in counts.items()]
-    total = len(compared.primary_rows())
+    unchanged = len(compared.unchanged_builds())
+    parts += [f"{unchanged} unchanged build"] if unchanged else []
+    total = len(compared.primary_rows()) + unchanged
     return f"{', '.join(parts) or 'nothing compared'} of {total} {'case' if total == 1 else 'cases'}"
 
 

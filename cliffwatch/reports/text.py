@@ -52,7 +52,7 @@ def text_report(
     styles = Styles(colour=colour)
     rows = compared.rows if all_metrics else compared.table_rows()
     lines = [*_failures(context, styles)]
-    lines.append(styles("strong", sentence(compared) if compared.rows else "nothing was compared"))
+    lines.append(styles("strong", _sentence(compared)))
     for warning in compared.warnings:
         lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width)]
     lines += _about(compared, context, names)
@@ -201,12 +201,17 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         yield f"  {more_cases(left)}"
 
 
+def _sentence(compared: ComparisonSet) -> str:
+    return sentence(compared) if compared.rows or compared.unchanged_builds() else "nothing was compared"
+
+
 def _left_out(compared: ComparisonSet, styles: Styles) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for outcome in compared.left_out:
         if outcome.status == "refused":
             continue  # each for a reason of its own
-        reasons.setdefault(f"{outcome.status}: {outcome.reason}", []).append(str(outcome.case))
+        status = "unchanged build" if outcome.status == "unchanged-build" else outcome.status
+        reasons.setdefault(f"{status}: {outcome.reason}", []).append(str(outcome.case))
     if compared.left_out:
         yield ""
     if refused := dict.fromkeys(str(each.case) for each in compared.left_out if each.status == "refused"):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cliffwatch_runner.command.cache_folder import default_cache
+from cliffwatch_runner.command.options.cache import default_cache
 
 pytestmark = [pytest.mark.kernel, pytest.mark.namespaces, pytest.mark.timeout(3600)]
 

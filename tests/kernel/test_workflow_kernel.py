@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "workflows"))
 from acting import act
 from isolation_here import ISOLATION, leave_out_root
 
-from cliffwatch_runner.command.cache_folder import default_cache
+from cliffwatch_runner.command.options.cache import default_cache
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(3600)]
 

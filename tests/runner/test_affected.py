@@ -16,8 +16,15 @@ from cliffwatch.formats.reading import read_as, written
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.command.affected import affected_text
 from cliffwatch_runner.plan.selection import Selection
-from cliffwatch_runner.run import affected as module
-from cliffwatch_runner.run.affected import Executed, affected_cases, changed_functions, only_affected, read_executed
+from cliffwatch_runner.run.unchanged_builds import affected as module
+from cliffwatch_runner.run.unchanged_builds.affected import (
+    Differences,
+    affected_cases,
+    changed_functions,
+    differences,
+    only_affected,
+)
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, read_executed
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -25,7 +32,11 @@ NEW = CaseKey("local-storage", "local-storage-cache-int-get", (("nr_maps", "1000
 
 
 ARMS = cast(
-    "Any", {name: SimpleNamespace(subject=SimpleNamespace(label="a kernel"), kernel=None) for name in ("base", "head")}
+    "Any",
+    {
+        name: SimpleNamespace(subject=SimpleNamespace(label="a kernel", short=short), kernel=None)
+        for name, short in (("base", "a11"), ("head", "b22"))
+    },
 )
 
 
@@ -35,7 +46,7 @@ def planned(*cases: CaseKey) -> Any:
 
 
 EXECUTED = Executed(
-    folder=Path("results"),
+    source="results",
     cases={LOOKUP: frozenset({"lookup", "tick"}), CONTROL: frozenset({"hash", "tick"})},
     start=frozenset({"boot", "mount"}),
     kernels=frozenset(),
@@ -47,7 +58,9 @@ def names(cases: Any) -> list[str]:
 
 
 def test_a_case_that_executes_what_differs_is_affected() -> None:
-    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), frozenset({"lookup", "never"}), EXECUTED)
+    answer = affected_cases(
+        ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset({"lookup", "never"})), EXECUTED
+    )
 
     assert names(answer.affected) == [LOOKUP.benchmark]
     assert answer.affected[0].functions == ("lookup",)
@@ -56,18 +69,18 @@ def test_a_case_that_executes_what_differs_is_affected() -> None:
 
 
 def test_nothing_is_affected_where_nothing_differs() -> None:
-    assert affected_cases(ARMS, planned(LOOKUP, CONTROL), frozenset(), EXECUTED).affected == ()
+    assert affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset()), EXECUTED).affected == ()
 
 
 def test_what_every_guest_executes_affects_all() -> None:
-    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), frozenset({"mount"}), EXECUTED)
+    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset({"mount"})), EXECUTED)
 
     assert names(answer.affected) == [LOOKUP.benchmark, CONTROL.benchmark]
     assert answer.at_start == ("mount",)
 
 
 def test_a_case_that_was_never_counted_is_affected() -> None:
-    answer = affected_cases(ARMS, planned(NEW), frozenset({"never"}), EXECUTED)
+    answer = affected_cases(ARMS, planned(NEW), Differences(functions=frozenset({"never"})), EXECUTED)
 
     assert [case.counted for case in answer.affected] == [False]
 
@@ -91,7 +104,9 @@ def test_a_run_without_counts_is_refused(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_answer_reads() -> None:
-    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL, NEW), frozenset({"lookup", "tick", "gone"}), EXECUTED)
+    answer = affected_cases(
+        ARMS, planned(LOOKUP, CONTROL, NEW), Differences(functions=frozenset({"lookup", "tick", "gone"})), EXECUTED
+    )
 
     assert affected_text(answer).splitlines() == [
         "3 of 3 cases can be touched: 3 functions differ",
@@ -119,25 +134,66 @@ def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch:
 
 
 def test_text_in_names_is_shown_as_text() -> None:
-    evil = Executed(folder=Path("x"), cases={LOOKUP: frozenset({"a\x1b[31m"})}, start=frozenset(), kernels=frozenset())
-    answer = affected_cases(ARMS, planned(LOOKUP), frozenset({"a\x1b[31m"}), evil)
+    evil = Executed(source="x", cases={LOOKUP: frozenset({"a\x1b[31m"})}, start=frozenset(), kernels=frozenset())
+    answer = affected_cases(ARMS, planned(LOOKUP), Differences(functions=frozenset({"a\x1b[31m"})), evil)
 
     assert "\x1b" not in affected_text(answer)
     assert json.loads(written(answer))["changed"] == ["a\x1b[31m"]
 
 
-def test_only_what_can_be_touched_stays(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_can_be_touched_stays() -> None:
     """The others are left out as what they are: an unchanged build."""
-    monkeypatch.setattr(module, "changed_functions", lambda *_: frozenset({"__bpf_task_storage_get", "never"}))
     selection = Selection(cases=tuple(planned(LOOKUP, CONTROL)), left_out=())
 
-    limited = only_affected(selection, ARMS, data / "runs/uninlined", Path("cache"), PLAIN, lambda: False)
+    limited = only_affected(selection, ARMS, Differences(functions=frozenset({"lookup", "never"})), EXECUTED)
 
-    assert isinstance(limited, Selection)
     assert [case.key for case in limited.cases] == [LOOKUP]
     (outcome,) = limited.left_out
-    assert (outcome.case, outcome.status) == (CONTROL, "not-run")
-    assert outcome.reason.startswith("unchanged build: it executes none of the 2 functions that differ")
+    assert (outcome.case, outcome.status) == (CONTROL, "unchanged-build")
+    assert outcome.reason == "it executes none of the 2 functions that differ between a11 and b22"
+
+
+def test_a_suite_whose_program_differs_is_affected_whatever_the_kernels_are() -> None:
+    """Arms may differ in the Go modules of a program alone, or in the BPF objects of their trees."""
+    changed = Differences(functions=frozenset(), suites=frozenset({"local-storage"}))
+
+    answer = affected_cases(ARMS, planned(LOOKUP), changed, EXECUTED)
+
+    assert answer.affected[0].program
+    assert "its suite's program" in affected_text(answer)
+
+
+def test_guests_that_are_prepared_otherwise_touch_every_case() -> None:
+    answer = affected_cases(ARMS, planned(LOOKUP, CONTROL), Differences(functions=frozenset(), guests=True), EXECUTED)
+
+    assert answer.unaffected == ()
+    assert "Guests are prepared otherwise" in affected_text(answer)
+
+
+@pytest.mark.parametrize(
+    ("of_head", "suites", "guests"),
+    [
+        ({}, set(), False),
+        ({"program": "changed"}, {"own"}, False),
+        ({"program": None}, {"own"}, False),
+        ({"boot": ("mitigations=off",)}, set(), True),
+        ({"files": {"/proc/sys/kernel/x": "1"}}, set(), True),
+    ],
+)
+def test_arms_differ_in_more_than_functions(
+    of_head: dict[str, Any], suites: set[str], guests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "changed_functions", lambda *_: frozenset())
+    made = {"program": "same", "boot": (), "files": {}}
+    arms, programs = {}, {}
+    for name, about in (("base", made), ("head", made | of_head)):
+        settings = SimpleNamespace(boot=about["boot"], files=lambda about=about: about["files"])
+        arms[name] = SimpleNamespace(subject=SimpleNamespace(settings=settings))
+        programs[name] = [SimpleNamespace(suite="own", digest=about["program"])] if about["program"] else []
+
+    changed = differences(cast("Any", arms), cast("Any", programs), Path("cache"), PLAIN, lambda: False)
+
+    assert changed == Differences(functions=frozenset(), suites=frozenset(suites), guests=guests)
 
 
 def test_a_kernel_that_did_not_build_has_no_functions() -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools")]
 
 from cliffwatch.failure import Failure  # noqa: E402
-from cliffwatch_runner.command.cache_folder import default_cache  # noqa: E402
+from cliffwatch_runner.command.options.cache import default_cache  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 from planted_history.edits import Mix  # noqa: E402

@@ -44,7 +44,7 @@ def _why_missing(case: CaseKey, lacking: Arm, name: str) -> tuple[Verdict, str]:
 
 def _worst(arm: Arm, case: CaseKey) -> CaseOutcome | None:
     """The first outcome of a case that is not ok; of an object's program also that of the object."""
-    bad = (each for each in bad_outcomes_of(arm.boots) if each.case in (case, case.planned))
+    bad = (each for each in (*bad_outcomes_of(arm.boots), *arm.unchanged) if each.case in (case, case.planned))
     return next(bad, None)
 
 
@@ -69,8 +69,9 @@ def failed_everywhere(
 
 def left_out(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome, ...]:
     """What was not run, and what neither side takes, with the reason; each once."""
-    outcomes = [outcome for arm in (base, head) for outcome in bad_outcomes_of(arm.boots)]
+    outcomes = [outcome for arm in (base, head) for outcome in (*bad_outcomes_of(arm.boots), *arm.unchanged)]
     kept = [each for each in outcomes if each.status in ("unsupported", "not-run")]
+    kept += [each for each in outcomes if each.status == "unchanged-build" and each.case not in measured]
     refused = {each.case: each for each in outcomes if each.status == _REFUSED and each.case not in measured}
     return (*dict.fromkeys(kept), *refused.values())
 

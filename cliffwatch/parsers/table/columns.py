@@ -67,7 +67,11 @@ COLUMNS = (
     Column("layout", "string", "The placement of the kernel's code, where boots of one kernel have several."),
     Column("readings", "array", "The values within the boot, warm-up dropped."),
     Column("resolution", "number", "The smallest step that the printed digits can show; 0 where it is not known."),
-    Column("outcome", "string", "How the case ended: ok, failed, refused, panic, timeout, unsupported, not-run."),
+    Column(
+        "outcome",
+        "string",
+        "How the case ended: ok, failed, refused, panic, timeout, unsupported, not-run, unchanged-build.",
+    ),
     Column("reason", "string", "Why it ended so; empty when ok."),
     Column("about", "object", "What is known of the arm and its run, in the arm's first row."),
 )

@@ -23,7 +23,7 @@ from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, CaseOutcome, CaseSt
 MOST_PROBLEMS = 1000
 """Lines that are named; of further ones the number is said."""
 
-_STATUSES = frozenset({"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run"})
+_STATUSES = frozenset({"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"})
 _COMPARED = frozenset(COMPARED)
 _MODES = frozenset({"walltime", "icount"})
 _SHORT_RUN = 12

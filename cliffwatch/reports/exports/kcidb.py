@@ -46,6 +46,7 @@ _STATUS: Mapping[CaseStatus, str] = {
     "ok": "DONE",  # measured: whether the code is right is for a comparison to say
     "refused": "DONE",  # a selftest may be there to be refused: whether it was before is for a comparison to say
     "unsupported": "SKIP",
+    "unchanged-build": "SKIP",
 }
 _WORST = ("FAIL", "ERROR", "MISS", "DONE", "SKIP")
 _BUILD_STATUS = {"kernel": "FAIL", "usage": "ERROR", "host": "MISS"}

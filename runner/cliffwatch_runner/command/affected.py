@@ -1,6 +1,5 @@
 """`cliffwatch affected`: the cases that a change of the kernel can touch, and those that it cannot."""
 
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +14,19 @@ from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.formats.reading import written
 from cliffwatch.reports.styles import plain
 from cliffwatch_runner.build.cache.entries import Stopped
-from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.cache.uses import cache_uses
-from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.command.arm_options import arm_options, take_arms
-from cliffwatch_runner.command.cache_folder import cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.command.options.arms import arm_options, take_arms
+from cliffwatch_runner.command.options.cache import cache_option
+from cliffwatch_runner.command.options.measuring import isolation_option, profile_option, request_of
+from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.stopping import stopping
-from cliffwatch_runner.command.suite_options import case_option, suite_options, take_suites
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import open_cache
-from cliffwatch_runner.run.affected import affected_cases, changed_functions, newest_counts, read_executed
 from cliffwatch_runner.run.prepared_run import prepare_run
 from cliffwatch_runner.run.progress import Progress, progress_display
+from cliffwatch_runner.run.unchanged_builds.affected import affected_cases, differences
+from cliffwatch_runner.run.unchanged_builds.executed import newest_counts, read_executed
 
 _MOST_FUNCTIONS = 4
 
@@ -37,13 +36,7 @@ _MOST_FUNCTIONS = 4
 @arm_options
 @suite_options
 @case_option
-@click.option(
-    "--profile",
-    type=click.Choice(["smoke", "standard", "full"]),
-    default="smoke",
-    show_default=True,
-    help="Cases of the suites.",
-)
+@profile_option("Cases of the suites.")
 @click.option(
     "--counts",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -57,13 +50,7 @@ _MOST_FUNCTIONS = 4
     show_default=True,
     help="Format of the answer.",
 )
-@click.option(
-    "--isolation",
-    type=click.Choice(["auto", "bubblewrap", "container", "none"]),
-    default="auto",
-    show_default=True,
-    help="Isolation of the tree's code from this host.",
-)
+@isolation_option()
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
     """List the cases that a change can touch, by the functions that differ between base and head and those that each case executes.
@@ -110,11 +97,12 @@ def _answer(
         if isinstance(prepared, tuple):
             return prepared
         progress.begin("functions", "of both kernels")
-        changed = changed_functions(prepared.facts.arms, request.cache, prepared.guest.sandbox, stop.is_set)
+        facts = prepared.facts
+        changed = differences(facts.arms, facts.programs, request.cache, prepared.guest.sandbox, stop.is_set)
         if isinstance(changed, Failure):
             return (changed,)
-        progress.end(f"{counted(len(changed), 'function differs', 'functions differ')}")
-    return affected_cases(prepared.facts.arms, prepared.facts.plan.cases, changed, executed)
+        progress.end(f"{counted(len(changed.functions), 'function differs', 'functions differ')}")
+    return affected_cases(facts.arms, facts.plan.cases, changed, executed)
 
 
 def _request(**options: Any) -> RunRequest | Failure:
@@ -122,32 +110,7 @@ def _request(**options: Any) -> RunRequest | Failure:
     if isinstance(arms, Failure):
         return arms
     suites, own_suites = take_suites(options)
-    return RunRequest(
-        tree_access="own",
-        suites=suites,
-        own_suites=own_suites,
-        arms=arms,
-        mode="icount",
-        platform=None,
-        boots=1,
-        seed=1,
-        bench_from="head",
-        out=None,
-        cache_size=KEEP_BUILT_BYTES,
-        tools=ToolChoice(cc=None, clang=None, pahole=None, build_image=None),
-        fragments=(),
-        jobs=os.cpu_count() or 1,
-        cpus=None,
-        memory_mib=None,
-        pin=(),
-        guest_root=None,
-        limits=(),
-        trust="local",
-        hang_after=60.0,
-        notable=None,
-        explain=None,
-        **options,
-    )
+    return request_of(suites=suites, own_suites=own_suites, arms=arms, mode="icount", boots=1, **options)
 
 
 def affected_text(answer: AffectedDocument) -> str:
@@ -163,6 +126,9 @@ def _lines(answer: AffectedDocument) -> Iterator[str]:
     if answer.at_start:
         yield ""
         yield f"Every guest executes what differs, at boot or as it is prepared: {_some(answer.at_start)}"
+    if answer.guests_differ:
+        yield ""
+        yield "Guests are prepared otherwise: boot arguments, sysctls or parameters differ."
     if answer.affected:
         yield ""
         yield "Can be touched:"
@@ -182,7 +148,7 @@ def _lines(answer: AffectedDocument) -> Iterator[str]:
 def _why(case: AffectedCase) -> str:
     if not case.counted:
         return "never counted"
-    return _some(case.functions) if case.functions else ""
+    return _some((*(("its suite's program",) if case.program else ()), *case.functions))
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.cache.listing import KINDS, CacheEntry, EntryKind, Listing, list_cache
 from cliffwatch_runner.build.cache.pruning import KEEP_BYTES, remove, to_remove
-from cliffwatch_runner.command.cache_folder import Size, cache_option
+from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.plan.writable_folders import open_cache, owner_name
 
 _TITLES: dict[EntryKind, str] = {

@@ -14,7 +14,7 @@ from rich.text import Text
 from cliffwatch.command import terminal
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
-from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather

@@ -12,15 +12,16 @@ from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.failure import Exit, Failure
-from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.command.arm_options import arm_options, take_arms
-from cliffwatch_runner.command.cache_folder import Size, cache_option
 from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.command.options.arms import arm_options, take_arms
+from cliffwatch_runner.command.options.cache import Size, cache_option
+from cliffwatch_runner.command.options.measuring import isolation_option, profile_option
+from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
+from cliffwatch_runner.command.options.values import boots, counts, numbers
 from cliffwatch_runner.command.stopping import stopping
-from cliffwatch_runner.command.suite_options import case_option, suite_options, take_suites
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.measured_run import FinishedRun
@@ -31,24 +32,6 @@ from cliffwatch_runner.source.access import ACCESSES
 from cliffwatch_runner.upload.client import Client, Refused
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 from cliffwatch_runner.worker.secret import read_token
-
-
-def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in value.split(",")) if value else ()
-    except ValueError:
-        raise click.BadParameter("give CPU numbers with commas between them, such as 2,3") from None
-
-
-_STAGES = {"auto": None, "staged": ADAPTIVE, "careful": CAREFUL}
-
-
-def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | None:
-    if value in _STAGES:
-        return _STAGES[value]
-    if not value.isdigit() or not 1 <= int(value) <= 1000:
-        raise click.BadParameter(f"give a number from 1 to 1000, or one of {', '.join(_STAGES)}")
-    return int(value)
 
 
 @click.command()
@@ -68,13 +51,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 @arm_options
 @suite_options
 @case_option
-@click.option(
-    "--profile",
-    type=click.Choice(["smoke", "standard", "full"]),
-    default="smoke",
-    show_default=True,
-    help="Cases of the suites, and how long each is measured.",
-)
+@profile_option("Cases of the suites, and how long each is measured.")
 @click.option(
     "--mode",
     type=click.Choice(["icount", "walltime"]),
@@ -85,7 +62,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     "--boots",
     default="auto",
     show_default=True,
-    callback=_boots,
+    callback=boots,
     help=(
         "Boots per kernel. staged: 10 of all cases, then up to 42 of those that they leave open; careful: 21, then 30; "
         "auto: staged in walltime, 1 or 2 in icount."
@@ -128,7 +105,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 @click.option(
     "--memory", "memory_mib", type=click.IntRange(512), help="Memory of the guest in MiB; default: what the cases need."
 )
-@click.option("--pin", callback=_numbers, help="Host CPUs of the guest's CPUs (walltime), such as 2,3,4,5.")
+@click.option("--pin", callback=numbers, help="Host CPUs of the guest's CPUs (walltime), such as 2,3,4,5.")
 @click.option(
     "--guest-root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -158,13 +135,7 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
     metavar="NAME=VALUE",
     help="Limit of a build on this host: memory=32G, processes=8192, disk=100G, hours=6; may be repeated.",
 )
-@click.option(
-    "--isolation",
-    type=click.Choice(["auto", "bubblewrap", "container", "none"]),
-    default="auto",
-    show_default=True,
-    help="Isolation of the tree's code from this host; none only on your word, and the results record it.",
-)
+@isolation_option("Isolation of the tree's code from this host; none only on your word, and the results record it.")
 @click.option(
     "--function-counts/--no-function-counts",
     default=True,
@@ -173,9 +144,14 @@ def _boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | 
 )
 @click.option(
     "--only-affected",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Result directory whose counts by function say what cases execute: cases that the change cannot touch are not measured.",
+    metavar="[DIR]",
+    is_flag=False,
+    flag_value="kept",
+    callback=counts,
+    help=(
+        "Cases that the change cannot touch are not measured, by the functions that they execute: as the result directory DIR "
+        "counted them, without DIR as earlier runs of base's kernel left it in the cache."
+    ),
 )
 @click.option("--upload", metavar="URL", help="Service that gets the results; the token is that of CLIFFWATCH_TOKEN.")
 @click.option("--dry-run", is_flag=True, help="Plan alone: print it and do nothing.")

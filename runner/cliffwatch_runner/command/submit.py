@@ -25,8 +25,8 @@ from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.tree_addresses import has_credentials
-from cliffwatch_runner.command.arm_options import arm_options, take_arms, two_arms
-from cliffwatch_runner.command.suite_options import suite_options, take_suites
+from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
+from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.source.access import fetching
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
@@ -64,6 +64,11 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 @click.option("--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True)
 @click.option(
     "--key", help="Key under which the service takes the request once; default: a digest of it and of today's date."
+)
+@click.option(
+    "--only-affected",
+    is_flag=True,
+    help="Cases alone that the change can touch, where a host knows what cases execute (icount, of followed branches).",
 )
 @click.option("--detach", is_flag=True, help="Request alone, without waiting for its jobs.")
 def submit(url: str, token_file: Path | None, detach: bool, key: str | None, **options: Any) -> NoReturn:
@@ -110,6 +115,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         bench_args=options["bench_args"],
         data=options["data"],
         build_image=options["build_image"],
+        only_affected=options["only_affected"],
     )
     tree = options["tree"]
     parcel = bring(brought, cache(partial(_commit, tree)))

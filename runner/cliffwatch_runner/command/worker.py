@@ -16,7 +16,7 @@ from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
-from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import gather

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from cliffwatch.catalogue.suite import GuestNeeds, Profile
 from cliffwatch.samples import Mode
@@ -23,7 +24,8 @@ class RunRequest:
     of two `arms`, which stand alone where there are any. `own_suites` are folders of the user's; `bench_args` go to what only the tree has,
     and `data` is a file that programs read. `cases` are patterns of those that are measured, none for all. Every case is measured in each of `shapes`, where it asks for none itself.
     `function_counts`: instructions are counted by function where they are counted at all, and this host can. `only_affected` is a
-    result directory whose counts say what cases execute: those that no arm can have changed are left out.
+    result directory whose counts say what cases execute, or `kept` for what earlier runs left in the cache: cases that no arm can have changed
+    are left out.
     """
 
     tree: str
@@ -63,7 +65,7 @@ class RunRequest:
     shapes: tuple[GuestNeeds, ...] = ()
     cases: tuple[str, ...] = ()
     function_counts: bool = True
-    only_affected: Path | None = None
+    only_affected: Path | Literal["kept"] | None = None
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

@@ -74,12 +74,14 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
         return (odd,)
     written.write(run.facts)
     _note_resumed(run, folder)
-    measured = _measured_on_locked_host(run, written)
+    measured = _measured_on_locked_host(run, written) if run.facts.plan.boots else run.facts
     if isinstance(measured, Failure):
         return (measured,)
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
     if run.counting and status == "complete":
         write_code(folder.path, {name: kernel.folder for name, kernel in run.kernels.items()}, run.guest.sandbox)
+    if run.counts is not None and status == "complete":
+        run.counts.keep(folder.path, measured)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
 from cliffwatch.samples import CONTROL
 from cliffwatch.tree_addresses import without_credentials
@@ -30,11 +29,11 @@ from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
 from cliffwatch_runner.results.declared import declared_metrics
 from cliffwatch_runner.results.record import RunFacts
-from cliffwatch_runner.run.affected import only_affected
 from cliffwatch_runner.run.build import BuiltRun, build
 from cliffwatch_runner.run.build_order import BuildOrder
 from cliffwatch_runner.run.measure import GuestSettings
 from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, leave_out_unchanged
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -46,6 +45,7 @@ _MEMORY_BESIDES_MIB = 1024
 class PreparedRun:
     """All that the measuring of a run needs. `out` is the result directory that the user named. `counting` is how the guests of arms are
     counted, by arm; those that are not have none.
+    `counts` keep what cases execute for the next run, where guests are counted.
 
     `facts` grow while it is measured: how the host was tuned, and the boots of a second stage.
     """
@@ -56,6 +56,7 @@ class PreparedRun:
     progress: Progress
     stop: threading.Event
     counting: Mapping[str, Counting] = field(default_factory=dict)
+    counts: CountsToKeep | None = None
 
     @property
     def kernels(self) -> dict[str, ArmKernel]:
@@ -121,9 +122,15 @@ def prepare_run(
     built = build(BuildOrder(planned.resolved, tools, settings, progress))
     if isinstance(built, tuple):
         return built
-    facts = _facts(rooted, planned.resolved, built, tools, stop)
-    if isinstance(facts, Failure):
-        return (facts,)
+    facts = _facts(rooted, planned.resolved, built, tools)
+    limited = (
+        leave_out_unchanged(rooted, facts, tools.guest_sandbox, stop.is_set)
+        if facts.plan.cases
+        else _nothing_to_run(facts)
+    )
+    if isinstance(limited, Failure):
+        return (limited,)
+    facts = limited.facts
     guest = _guest_settings(rooted, facts, tools.guest_sandbox)
     counting, uncounted = _counting(request, facts, stop)
     return PreparedRun(
@@ -133,6 +140,7 @@ def prepare_run(
         progress=progress,
         stop=stop,
         counting=counting,
+        counts=CountsToKeep(cache=request.cache, trust=request.trust, known=limited.known) if counting else None,
     )
 
 
@@ -176,29 +184,17 @@ def _with_root_of_image(
     return replace(request, guest_root=root)
 
 
-def _facts(
-    request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools, stop: threading.Event
-) -> RunFacts | Failure:
+def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
     isolation = isolation_sentence(tools.sandbox.level)
     offered = built.bench.offered if built.bench is not None else ()
     selection = select_run_cases(request, resolved, offered, built.lacking, built.unbuilt)
-    unchanged: tuple[str, ...] = ()
-    if request.only_affected is not None:
-        chosen = len(selection.cases)
-        limited = only_affected(
-            selection, built.arms, request.only_affected, request.cache, tools.guest_sandbox, stop.is_set
-        )
-        if isinstance(limited, Failure):
-            return limited
-        selection = limited
-        unchanged = (_unchanged_text(chosen - len(selection.cases), request.only_affected),)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
     arms, programs = dict(built.arms), dict(built.programs)
     if resolved.mode == "walltime":
         first = resolved.arms[0].arm
         arms[CONTROL], programs[CONTROL] = arms[first], programs[first]
     kernel = next(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Kernel))
-    facts = RunFacts(
+    return RunFacts(
         mode=resolved.mode,
         platform=resolved.platform,
         profile=request.profile,
@@ -221,28 +217,17 @@ def _facts(
             *resolved.notes,
             isolation,
             *built.notes,
-            *unchanged,
             *(f"left out: {reason}" for reason in built.lacking.values()),
         ),
     )
-    return facts if facts.plan.cases else _nothing_to_run(facts, only_affected=request.only_affected is not None)
 
 
-def _unchanged_text(count: int, counts: Path) -> str:
-    verb = "executes" if count == 1 else "execute"
-    return f"{counted(count, 'case')} not measured, unchanged build: {verb} nothing that differs, by the counts of {counts}"
-
-
-def _nothing_to_run(facts: RunFacts, *, only_affected: bool) -> Failure:
+def _nothing_to_run(facts: RunFacts) -> Failure:
     reasons = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in facts.left_out)
-    message, next_step = "no case of the chosen suites can run on this tree", "choose other suites (cliffwatch suites)"
-    if only_affected:
-        message = "nothing is measured: no case of the chosen suites executes anything that differs, or none can run on this tree"
-        next_step = "leave out --only-affected to measure all the same"
     return Failure(
         whose="usage",
-        message=message,
-        next_step=next_step,
+        message="no case of the chosen suites can run on this tree",
+        next_step="choose other suites (cliffwatch suites)",
         evidence="\n".join(list(reasons)[:20]),
     )
 

@@ -40,6 +40,7 @@ class Brought:
     bench_args: Sequence[str] = ()
     data: Path | None = None
     build_image: str | None = None
+    only_affected: bool = False
 
 
 @dataclass(slots=True)
@@ -95,6 +96,7 @@ def bring(brought: Brought, resolve: Resolve) -> tuple[Setup, tuple[SetupContent
         data=data,
         build_image=brought.build_image,
         files=parcel.listed(),
+        only_affected=brought.only_affected,
     )
     checked = converted(as_json(setup), Setup)  # what a document may hold is narrower than what a disk may
     problem = str(checked) if isinstance(checked, Wrong) else problem_of(setup)

@@ -79,6 +79,7 @@ def measured_words(offer: Work, folder: Path, build_images: tuple[str, ...]) -> 
         *(("--bench-args", shlex.join(setup.bench_args)) if setup.bench_args else ()),
         *(("--data", str(folder / setup.data)) if setup.data is not None else ()),
         *(("--build-image", image) if image is not None else ()),
+        *(("--only-affected",) if setup.only_affected and offer.mode == "icount" else ()),
     ]
 
 

@@ -1,15 +1,13 @@
 """What `cliffwatch bisect` and `cliffwatch bisect-run` are asked alike: which change of which cases, and how it is measured."""
 
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import rich_click as click
 
-from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
-from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.command.cache_folder import cache_option
-from cliffwatch_runner.command.suite_options import case_option
+from cliffwatch_runner.command.options.cache import cache_option
+from cliffwatch_runner.command.options.measuring import isolation_option, profile_option, request_of
+from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.plan.request import RunRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,20 +36,8 @@ _OPTIONS = (
         help="Change that makes a commit bad; with improvement, `bad` is the commit from which on it is better.",
     ),
     click.option("--tree", default=".", show_default=True, help="Repository that is bisected."),
-    click.option(
-        "--profile",
-        type=click.Choice(["smoke", "standard", "full"]),
-        default="smoke",
-        show_default=True,
-        help="Length of the cases.",
-    ),
-    click.option(
-        "--isolation",
-        type=click.Choice(["auto", "bubblewrap", "container", "none"]),
-        default="auto",
-        show_default=True,
-        help="Isolation of the tree's code from this host.",
-    ),
+    profile_option("Length of the cases."),
+    isolation_option(),
     cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch."),
 )
 
@@ -67,29 +53,13 @@ def bisection_request(
     *, tree: str, suites: str, threshold: float | None, base: str, head: str, **options: Any
 ) -> RunRequest:
     """A run of two commits, with bench of the base: what measures is the same in every step."""
-    return RunRequest(
+    return request_of(
         tree=tree,
-        tree_access="own",
         base=base,
         head=head,
         patch=None,
         suites=tuple(dict.fromkeys(name.strip() for name in suites.split(",") if name.strip())),
-        platform=None,
-        seed=1,
         bench_from="base",
-        out=None,
-        cache_size=KEEP_BUILT_BYTES,
-        tools=ToolChoice(cc=None, clang=None, pahole=None, build_image=None),
-        fragments=(),
-        jobs=os.cpu_count() or 1,
-        cpus=None,
-        memory_mib=None,
-        pin=(),
-        guest_root=None,
-        limits=(),
-        trust="local",
-        hang_after=60.0,
         notable=None if threshold is None else threshold / 100,
-        explain=None,
         **options,
     )

@@ -28,7 +28,7 @@ from cliffwatch_runner.ci.job_log import (
 from cliffwatch_runner.ci.job_plan import JobPlan, Subject, read_job_plan
 from cliffwatch_runner.ci.measuring import Place, measure_target
 from cliffwatch_runner.ci.summary import nothing_measured, plan_summary, result_summary
-from cliffwatch_runner.command.cache_folder import cache_option
+from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.workflow.output import harmless_output
 from cliffwatch_runner.command.workflow.publish import comment, publish
 from cliffwatch_runner.command.workflow.watch import watch

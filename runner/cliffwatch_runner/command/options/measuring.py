@@ -1,0 +1,54 @@
+"""How a run measures: the options that several commands have, and what stands for those that a command leaves out."""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
+from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.plan.request import RunRequest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def profile_option(about: str) -> Callable[[F], F]:
+    return click.option(
+        "--profile", type=click.Choice(["smoke", "standard", "full"]), default="smoke", show_default=True, help=about
+    )
+
+
+def isolation_option(about: str = "Isolation of the tree's code from this host.") -> Callable[[F], F]:
+    return click.option(
+        "--isolation",
+        type=click.Choice(["auto", "bubblewrap", "container", "none"]),
+        default="auto",
+        show_default=True,
+        help=about,
+    )
+
+
+def request_of(**asked: Any) -> RunRequest:
+    """What was `asked`; all else as `cliffwatch run` has it where nothing is said."""
+    defaults: dict[str, object] = {
+        "tree_access": "own",
+        "platform": None,
+        "seed": 1,
+        "bench_from": "head",
+        "out": None,
+        "cache_size": KEEP_BUILT_BYTES,
+        "tools": ToolChoice(cc=None, clang=None, pahole=None, build_image=None),
+        "fragments": (),
+        "jobs": os.cpu_count() or 1,
+        "cpus": None,
+        "memory_mib": None,
+        "pin": (),
+        "guest_root": None,
+        "limits": (),
+        "trust": "local",
+        "hang_after": 60.0,
+        "notable": None,
+        "explain": None,
+    }
+    return RunRequest(**(defaults | asked))  # type: ignore[arg-type]

@@ -1,0 +1,134 @@
+"""Which cases a change can touch: those that execute a function whose code, or the data that it refers to, is not the same in both kernels."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
+from cliffwatch.samples import CaseKey, CaseOutcome
+from cliffwatch_runner.build.code.functions import Digests, differing, function_digests
+from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.programs.program import SuiteProgram
+from cliffwatch_runner.plan.selection import Selection
+from cliffwatch_runner.results.record import BuiltArm
+from cliffwatch_runner.run.unchanged_builds.executed import Executed
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """In what any arm differs from the first one: functions of the kernel, suites whose programs are not the same, and `guests` whether
+    guests are prepared otherwise, by boot arguments or files that are written.
+    """
+
+    functions: frozenset[str]
+    suites: frozenset[str] = frozenset()
+    guests: bool = False
+
+
+def changed_functions(
+    arms: Mapping[str, BuiltArm], cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
+) -> frozenset[str] | Failure:
+    """The functions in which the kernel of any arm differs from that of the first one."""
+    digests: list[Digests] = []
+    for name, arm in arms.items():
+        if not isinstance(arm.kernel, Kernel):
+            return arm.kernel
+        made = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
+        if isinstance(made, str):
+            return Failure(
+                whose="host",
+                message=f"the functions of {name} cannot be compared: {made}",
+                next_step="measure all cases",
+            )
+        digests.append(made)
+    return frozenset(name for other in digests[1:] for name in differing(digests[0], other))
+
+
+def differences(
+    arms: Mapping[str, BuiltArm],
+    programs: Mapping[str, Sequence[SuiteProgram]],
+    cache: Path,
+    sandbox: Sandbox,
+    should_stop: Callable[[], bool],
+) -> Differences | Failure:
+    """In what the arms differ from the first one. Raises Stopped, OSError."""
+    functions = changed_functions(arms, cache, sandbox, should_stop)
+    if isinstance(functions, Failure):
+        return functions
+    digests = [{(each.suite, each.digest) for each in programs.get(name, ())} for name in arms]
+    suites = {suite for other in digests[1:] for suite, _ in other ^ digests[0]}
+    prepared = [(arm.subject.settings.boot, arm.subject.settings.files()) for arm in arms.values()]
+    return Differences(
+        functions=functions, suites=frozenset(suites), guests=any(each != prepared[0] for each in prepared)
+    )
+
+
+def affected_cases(
+    arms: Mapping[str, BuiltArm], cases: Sequence[PlannedCase], changed: Differences, executed: Executed
+) -> AffectedDocument:
+    """Every planned case, affected or not; of more than two arms the last one is called head."""
+    base, *_, head = arms.values()
+    kernels = {arm.kernel.digest for arm in arms.values() if isinstance(arm.kernel, Kernel)}
+    at_start = changed.functions & executed.start
+    all_cases = [_case(case, changed, executed) for case in _distinct(cases)]
+    touched = [
+        changed.guests or bool(at_start) or bool(case.functions) or case.program or not case.counted
+        for case in all_cases
+    ]
+    return AffectedDocument(
+        base=base.subject.label[:4000],
+        head=head.subject.label[:4000],
+        counts=executed.source,
+        same_kernel=bool(kernels & executed.kernels),
+        changed=tuple(sorted(changed.functions)),
+        at_start=tuple(sorted(at_start)),
+        guests_differ=changed.guests,
+        affected=tuple(case for case, is_touched in zip(all_cases, touched, strict=True) if is_touched),
+        unaffected=tuple(case for case, is_touched in zip(all_cases, touched, strict=True) if not is_touched),
+    )
+
+
+def only_affected(
+    selection: Selection, arms: Mapping[str, BuiltArm], changed: Differences, executed: Executed
+) -> Selection:
+    """The cases that can be touched; the others are left out, as what they are."""
+    unaffected = {case.key for case in affected_cases(arms, selection.cases, changed, executed).unaffected}
+    reason = _unchanged(arms, len(changed.functions))
+    same = tuple(
+        CaseOutcome(case=case.key, status="unchanged-build", reason=reason)
+        for case in selection.cases
+        if case.key in unaffected
+    )
+    return replace(
+        selection,
+        cases=tuple(case for case in selection.cases if case.key not in unaffected),
+        left_out=(*selection.left_out, *same),
+    )
+
+
+def _unchanged(arms: Mapping[str, BuiltArm], differing: int) -> str:
+    """Reads on its own: one arm may be compared with another run's."""
+    kernels = " and ".join(dict.fromkeys(arm.subject.short for arm in arms.values()))
+    if not differing:
+        return f"no function of {kernels} differs"
+    return f"it executes none of the {counted(differing, 'function that differs', 'functions that differ')} between {kernels}"
+
+
+def _distinct(cases: Sequence[PlannedCase]) -> list[CaseKey]:
+    return list(dict.fromkeys(case.key for case in cases))
+
+
+def _case(key: CaseKey, changed: Differences, executed: Executed) -> AffectedCase:
+    names = executed.cases.get(key)
+    return AffectedCase(
+        suite=key.suite,
+        benchmark=key.benchmark,
+        params=dict(key.params),
+        counted=names is not None,
+        program=key.suite in changed.suites,
+        functions=tuple(sorted(changed.functions & (names or frozenset()))),
+    )

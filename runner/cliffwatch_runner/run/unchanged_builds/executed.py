@@ -1,0 +1,192 @@
+"""The kernel's functions that cases execute: from the boots of a run, and from what earlier runs left in the cache."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.boot_record import BootRecord
+from cliffwatch.formats.code.executed import ExecutedCase, ExecutedRecord
+from cliffwatch.formats.code.function_counts import FunctionCountsRecord
+from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.formats.result_directory import read_run
+from cliffwatch.samples import CaseKey
+from cliffwatch_runner.build.cache.entries import new_entry
+from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.programs.loaded import loaded_digest
+from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
+from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
+from cliffwatch_runner.results.record import RunFacts
+
+_LARGEST_BYTES = 64 << 20
+_FOLDER = "executed"
+_FILE = "executed.json.gz"
+_MOST_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """The kernel's functions that cases execute: by case, and `start` of every guest. `source` says in words where that is known from, and
+    `kernels` are the digests of those that were counted.
+    """
+
+    source: str
+    cases: Mapping[CaseKey, frozenset[str]]
+    start: frozenset[str]
+    kernels: frozenset[str]
+
+
+def newest_counts() -> Path | None:
+    """The result directory under `cliffwatch-results` whose counts by function are the newest."""
+    files = sorted(RESULTS_HOME.glob(f"*/boots/*/{FUNCTION_COUNTS}"), key=lambda path: path.stat().st_mtime)
+    return files[-1].parents[2] if files else None
+
+
+def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
+    """What the boots of a run executed, or those of one arm, all of them together: what one boot executes by chance counts too."""
+    run = read_run(folder)
+    if isinstance(run, Failure):
+        return run
+    cases: dict[CaseKey, set[str]] = {}
+    start: set[str] = set()
+    arms: set[str] = set()
+    for home in sorted((folder / "boots").glob("*")):
+        about, counts = _read(home)
+        if about is None or counts is None or arm not in (None, about.arm):
+            continue
+        arms.add(about.arm)
+        start |= _names(counts, (*counts.started, *counts.booted))
+        for case in counts.cases:
+            cases.setdefault(case.key, set()).update(_names(counts, case.executed))
+    if not cases:
+        return wrong_usage(
+            f"{folder} has no counts by function",
+            "name a result directory of an icount run that counted them, with --counts",
+        )
+    kernels = {each.facts.kernel for each in run.record.arms if each.name in arms and each.facts.kernel is not None}
+    return Executed(
+        source=str(folder),
+        cases={case: frozenset(names) for case, names in cases.items()},
+        start=frozenset(start),
+        kernels=frozenset(kernels),
+    )
+
+
+def _read(home: Path) -> tuple[BootRecord | None, FunctionCountsRecord | None]:
+    try:
+        about = read_as((home / "boot.json").read_bytes(), BootRecord)
+        with (home / FUNCTION_COUNTS).open("rb") as file:
+            counts = read_as(file.read(_LARGEST_BYTES), FunctionCountsRecord)
+    except OSError:
+        return None, None
+    return None if isinstance(about, Wrong) else about, None if isinstance(counts, Wrong) else counts
+
+
+def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
+    """Of the kernel's functions alone: bench and its programs are the same for all arms."""
+    functions = counts.functions
+    return {functions[place].name for place in places if place < len(functions) and functions[place].object == "kernel"}
+
+
+def kept_key(facts: RunFacts, arm: str) -> str | None:
+    """The name under which the cache keeps what an arm's cases execute: its kernel and all else that decides it. None without a kernel. Raises OSError."""
+    built = facts.arms[arm]
+    if not isinstance(built.kernel, Kernel):
+        return None
+    settings = built.subject.settings
+    conditions = {
+        "kernel": built.kernel.digest,
+        "boot": settings.boot,
+        "files": settings.files(),
+        "bench": None if facts.bench is None else _contents(facts.bench.program, facts.bench.empty_loop),
+        "programs": sorted((each.suite, each.digest) for each in facts.programs.get(arm, ())),
+        "data": None if facts.data is None else facts.data.digest,
+        "guest": facts.shape.record(),
+    }
+    return hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _contents(*files: Path) -> list[str]:
+    """Of what is loaded of bench: its name in the cache is another one for every kernel with other types."""
+    return [loaded_digest(path.read_bytes()) for path in files]
+
+
+def read_kept(cache: Path, trust: str, key: str, kernel: str) -> Executed | None:
+    """What is kept of a kernel with this digest; None where nothing is, or it cannot be read."""
+    try:
+        with gzip.open(_home(cache, trust) / key / _FILE) as file:
+            record = read_as(file.read(_LARGEST_BYTES), ExecutedRecord)
+    except (OSError, EOFError):
+        return None
+    if isinstance(record, Wrong):
+        return None
+    return Executed(
+        source="earlier runs of its kernel on this host",
+        cases={case.key: _named(record, case.executed) for case in record.cases},
+        start=_named(record, record.start),
+        kernels=frozenset({kernel}),
+    )
+
+
+def _named(record: ExecutedRecord, places: Iterable[int]) -> frozenset[str]:
+    return frozenset(record.functions[place] for place in places if place < len(record.functions))
+
+
+def keep_executed(cache: Path, trust: str, key: str, executed: Executed) -> None:
+    """Keeps it for the next run; the oldest ones go. Raises OSError."""
+    names = sorted(executed.start.union(*executed.cases.values()))
+    places = {name: place for place, name in enumerate(names)}
+    record = ExecutedRecord(
+        functions=tuple(names),
+        start=_places(executed.start, places),
+        cases=tuple(
+            ExecutedCase(
+                suite=case.suite,
+                benchmark=case.benchmark,
+                params=dict(case.params),
+                executed=_places(functions, places),
+            )
+            for case, functions in executed.cases.items()
+        ),
+    )
+    home = _home(cache, trust)
+    with new_entry(home / key) as entry:
+        (entry / _FILE).write_bytes(gzip.compress(written(record), mtime=0))
+    kept = sorted((each for each in home.iterdir() if not each.name.startswith(".")), key=_age, reverse=True)
+    for old in kept[_MOST_KEPT:]:
+        with suppress(OSError):
+            (old / _FILE).unlink(missing_ok=True)
+            old.rmdir()
+
+
+def _age(folder: Path) -> float:
+    with suppress(OSError):
+        return folder.stat().st_mtime
+    return 0.0
+
+
+def _home(cache: Path, trust: str) -> Path:
+    """What builds of one trust leave is nothing to those of another."""
+    return cache / _FOLDER / trust
+
+
+def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(sorted(places[name] for name in names))
+
+
+def joined(*of_runs: Executed) -> Executed:
+    """What any of them executed. Names that no kernel has any more cost nothing."""
+    cases: dict[CaseKey, frozenset[str]] = {}
+    for each in of_runs:
+        for case, names in each.cases.items():
+            cases[case] = cases.get(case, frozenset()) | names
+    return Executed(
+        source=of_runs[0].source,
+        cases=cases,
+        start=frozenset().union(*(each.start for each in of_runs)),
+        kernels=frozenset().union(*(each.kernels for each in of_runs)),
+    )
