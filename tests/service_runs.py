@@ -1,7 +1,7 @@
 """Made-up runs in the form in which hosts upload them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,18 @@ def run_of(
         "notes": [],
     }
     return MadeRun(record=record, host=host, logs=logs, digest=record_digest(record, host))
+
+
+def run_leaving_out(run: MadeRun, measured: int, status: str, reason: str) -> MadeRun:
+    """The run with its first cases alone; the others are left out. Without any case it has no boots."""
+    plan = run.record["plan"]
+    left = [
+        {**{name: case[name] for name in ("suite", "benchmark", "params")}, "status": status, "reason": reason}
+        for case in plan["cases"][measured:]
+    ]
+    boots = [{**boot, "cases": boot["cases"][:measured]} for boot in plan["boots"]] if measured else []
+    shorter = {**plan, "cases": plan["cases"][:measured], "boots": boots}
+    return replace(run, record={**run.record, "plan": shorter, "left_out": left}, logs=run.logs[:, :, :measured])
 
 
 def record_digest(record: Mapping[str, Any], host: str) -> str:

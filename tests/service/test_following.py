@@ -1,5 +1,6 @@
 """Followed branches: what is requested of them, from a real git server."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,9 @@ import toy
 from service_runs import arm_of, record_of, run_of
 
 from cliffwatch_service.history.follow import Wish, poll, wishes
+from cliffwatch_service.ingest.provenance import trust_of
 from cliffwatch_service.store import follows
+from cliffwatch_service.store.work import queue
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -19,6 +22,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
     ("policy", "fresh", "requested", "expected"),
     [
         ("commit", ["b", "c"], None, [Wish("a", "b"), Wish("b", "c")]),
+        ("affected", ["b", "c"], None, [Wish("a", "b"), Wish("b", "c")]),
         ("push", ["b", "c"], None, [Wish("a", "c")]),
         ("nightly", ["b", "c"], None, [Wish("a", "c")]),
         ("nightly", ["b", "c"], NOW - timedelta(hours=3), []),
@@ -68,6 +72,26 @@ def test_each_new_commit_is_requested_against_its_parent_once(
     )
     assert [row["commit"] for row in rows] == [start, *made]
     assert rows[-1]["subject"] == "bpf: Change 2"
+
+
+@pytest.mark.parametrize(("policy", "only"), [("affected", True), ("commit", False), ("push", False)])
+def test_a_policy_measures_of_every_commit_the_cases_that_it_can_touch(
+    running: Any, served: Any, tmp_path: Path, policy: str, *, only: bool
+) -> None:
+    """Its code is of the followed branch for all that: the host that measures it keeps what it knows."""
+    url, repository = served
+    number = follow(running, url, policy)
+    look(running, number, tmp_path)
+    toy.change(repository, "kernel/bpf/core.c", "int core = 1;\n", "bpf: Change")
+    look(running, number, tmp_path)
+
+    with running.service.transaction() as connection:
+        (row,) = connection.execute("SELECT id FROM job").fetchall()
+        job = queue.job_row(connection, row[0])
+        assert job is not None
+        assert (job.setup == {"only_affected": True}) is only
+        assert trust_of(connection, job) == "followed"
+        assert trust_of(connection, replace(job, setup={"only_affected": True, "bench_args": ["x"]})) == "outside"
 
 
 def test_a_forced_push_replaces_what_it_replaced(running: Any, served: Any, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class TargetBody(BaseModel):
 
 
 class FollowBody(BaseModel):
-    """A branch of any git tree. `policy`: a request for each commit, for each push, or for the newest commit each night; a branch may be
+    """A branch of any git tree. `policy`: a request for each commit, for each commit of the cases that it can touch (`affected`), for each push, or for the newest commit each night; a branch may be
     followed by each of them, on other targets.
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
 from cliffwatch_service.history.backlog import put_off, take_from_backlog
@@ -20,6 +21,11 @@ from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy
 
 ASKER = "follow"
 """The name under which followed branches ask: a token that has no secret and so no holder."""
+
+EACH_COMMIT: Sequence[Policy] = ("commit", "affected")
+
+ONLY_AFFECTED = Setup(only_affected=True)
+"""Of most commits of a branch nothing that is measured executes a line."""
 
 NIGHT = timedelta(hours=20)
 MOST_COMMITS = 50
@@ -42,7 +48,7 @@ def wishes(
     """
     if not fresh or before is None:
         return []
-    if policy == "commit":
+    if policy in EACH_COMMIT:
         return [Wish(base, head) for base, head in pairwise([before, *fresh])]
     if policy == "nightly" and requested is not None and now - requested < NIGHT:
         return []
@@ -126,7 +132,7 @@ def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], s
     fresh = line[line.index(before) + 1 :] if before in line else line[start:]
     if before not in line and start:  # a forced push: what it left of the branch is the base
         before = line[start - 1]
-    if row.policy == "commit" and len(fresh) > MOST_COMMITS:
+    if row.policy in EACH_COMMIT and len(fresh) > MOST_COMMITS:
         put_off(connection, row.id, before, fresh[-1], len(fresh), now)
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=now, now=now)
         return _ask(connection, row, _due(connection, row, now), "backlog", now)
@@ -142,6 +148,7 @@ def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], s
 def _ask(connection: Connection[Any], row: FollowRow, wanted: Sequence[Wish], why: str, now: datetime) -> int:
     asker = tokens.keep_asker(connection, ASKER, now)
     priority: Priority = "push" if row.policy == "push" else "backfill"
+    setup = ONLY_AFFECTED if row.policy == "affected" else NO_SETUP
     for wish in wanted:
         asked = Asked(
             tree=row.tree,
@@ -153,6 +160,7 @@ def _ask(connection: Connection[Any], row: FollowRow, wanted: Sequence[Wish], wh
             boots="auto",
             priority=priority,
             note=f"{row.branch}, {why}",
+            setup=setup,
         )
         key = f"{row.id} {wish.base} {wish.head}"
         ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)

@@ -22,12 +22,15 @@ from cliffwatch_service.store.work import leases, queue
 from cliffwatch_service.store.work.leases import LeaseRow, Trust
 from cliffwatch_service.store.work.queue import JobRow
 
+_BRINGS_NOTHING = {"only_affected"}
+"""Parts of a setup that say how revisions are measured, and add nothing to them."""
+
 
 def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
     """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now, or in what its merges
     brought in where a bisection asks for them, and nothing came with the request.
     """
-    if job.setup is not None:
+    if job.setup is not None and job.setup.keys() - _BRINGS_NOTHING:
         return "outside"
     on_branch = follows.holds_revisions(connection, job.tree, job.base_commit, job.head_commit)
     return "followed" if on_branch or bisections.asks_for(connection, job.request_id) else "outside"

@@ -9,6 +9,8 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.counting import counted
+from cliffwatch_service.ingest.stored_records import stored_record
+from cliffwatch_service.store import runs
 from cliffwatch_service.store.history import freshness
 from cliffwatch_service.store.history.freshness import LastMeasuredRow
 
@@ -44,6 +46,16 @@ class StaleTarget:
             f"{self.branch} on {self.platform} ({self.mode}): no fresh point for {counted((now - self.since).days, 'day')} of"
             f" {counted(len(self.cases), 'case')}: {named}{more}"
         )
+
+
+def keep_fresh(connection: Connection[Any], run: str, now: datetime) -> None:
+    """Notes which cases of a followed branch a run of its history answers for: those that it measured, and those that it need not measure."""
+    freshness.keep_measured(connection, run, TOGETHER, now)
+    row = runs.run_row(connection, run)
+    left_out = () if row is None else stored_record(row).left_out
+    unchanged = [outcome.key for outcome in left_out if outcome.status == "unchanged-build"]
+    if unchanged:
+        freshness.keep_unchanged(connection, run, unchanged, TOGETHER, now)
 
 
 def stale_targets(connection: Connection[Any], now: datetime) -> list[StaleTarget]:

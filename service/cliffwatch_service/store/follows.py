@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from cliffwatch_service.postgres.rows import the_one, typed, values
 
-Policy = Literal["commit", "push", "nightly"]
+Policy = Literal["commit", "affected", "push", "nightly"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,13 +109,16 @@ SELECT base.id AS base, head.id AS head, run.digest AS run
 FROM arm AS base JOIN arm AS head USING (run_id) JOIN run ON run.id = run_id
 WHERE base.revision_id = %(base)s AND head.revision_id = %(head)s AND base.name = 'base' AND head.name = 'head'
   AND NOT base.own_settings AND NOT head.own_settings
-  AND platform = %(platform)s AND mode = %(mode)s AND EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id))
-ORDER BY run.of_history DESC, run.created DESC, run.id DESC LIMIT 1
+  AND platform = %(platform)s AND mode = %(mode)s
+  AND (run.status = 'complete' OR EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id)))
+ORDER BY run.of_history DESC, EXISTS (SELECT FROM boot WHERE arm_id IN (base.id, head.id)) DESC, run.created DESC, run.id DESC LIMIT 1
 """
 
 
 def shared_run(connection: Connection[Any], base: int, head: int, platform: str, mode: str) -> SharedRunRow | None:
-    """The newest run that measured both revisions together, one of history before all others: its two arms."""
+    """The newest run that measured both revisions together, one of history before all others: its two arms. One that need not boot, since
+    nothing that its cases execute differs, is the last choice.
+    """
     wanted = {"base": base, "head": head, "platform": platform, "mode": mode}
     return typed(connection, SharedRunRow).execute(_SHARED_RUN, wanted).fetchone()
 

@@ -27,12 +27,11 @@ from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.history.watching.confirming import confirm_candidates
 from cliffwatch_service.history.watching.trends import look_for_trends
 from cliffwatch_service.jobs.leases import expire
-from cliffwatch_service.jobs.staleness import TOGETHER
+from cliffwatch_service.jobs.staleness import keep_fresh
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import background, database, follows
 from cliffwatch_service.store.github import pull_requests
-from cliffwatch_service.store.history import freshness
 from cliffwatch_service.tasks.github import add_github, ask_for_news
 from cliffwatch_service.tasks.news import add_news, ask_for_deliveries
 from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
@@ -81,7 +80,7 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                         take_changes(connection, comparison, parts.now())
                     background.ask_advance(connection)
                     write_news(connection, parts.now())
-                    freshness.keep_measured(connection, run, TOGETHER, parts.now())
+                    keep_fresh(connection, run, parts.now())
                     for branch in branches_with(connection, run):
                         background.ask_watch(connection, branch)
                     for pull_request in pull_requests.pull_requests_of_run(connection, run):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from github_stand_in.server import StandIn
 from service_running import Running
-from service_runs import commit_of, run_of
+from service_runs import commit_of, run_leaving_out, run_of
 
 from cliffwatch_service.store import background
 from cliffwatch_service.store.history.news import outbox
@@ -109,6 +109,14 @@ class NewsWorld:
         """As an enrolled host does, and as the service's background tasks go on with it: all cases are shifted."""
         run = run_of(boots=8, cases=cases, base=base, head=head, shift=shift, seed=seed)
         run.logs[1, :, 1:] += np.log1p(shift)
+        self.running.measure(run)
+        self.running.do_tasks()
+
+    def leave_out(self, base: str, head: str, status: str, *, cases: int, measured: int, seed: int) -> None:
+        """Measures the first cases alone; the others are left out with this status."""
+        run = run_leaving_out(
+            run_of(boots=8, cases=cases, base=base, head=head, seed=seed), measured, status, "nothing differs"
+        )
         self.running.measure(run)
         self.running.do_tasks()
 

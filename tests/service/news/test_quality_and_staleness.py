@@ -107,6 +107,29 @@ def test_a_case_that_is_left_out_of_later_runs_is_an_alarm(world: Any) -> None:
     assert 'cliffwatch_stale_cases{branch="master",mode="walltime",platform="amd-rome"} 1.0' in metrics
 
 
+def test_an_unchanged_build_owes_no_point(world: Any) -> None:
+    """Nothing that the case executes differs from the revision before: not measuring it is an answer."""
+    world.follow(8)
+    world.measure("r0", "r1", 0.0, cases=2, seed=1)
+    for day in range(1, 6):
+        world.running.clock.pass_(days=1)
+        world.leave_out(f"r{day}", f"r{day + 1}", "unchanged-build", cases=2, measured=1, seed=day + 1)
+
+    with world.running.http(None) as http:
+        assert "no fresh point" not in http.get("/").text
+
+
+def test_a_case_that_could_not_run_is_stale_all_the_same(world: Any) -> None:
+    world.follow(8)
+    world.measure("r0", "r1", 0.0, cases=2, seed=1)
+    for day in range(1, 6):
+        world.running.clock.pass_(days=1)
+        world.leave_out(f"r{day}", f"r{day + 1}", "not-run", cases=2, measured=1, seed=day + 1)
+
+    with world.running.http(None) as http:
+        assert "no fresh point for 5 days of 1 case" in http.get("/").text
+
+
 def test_a_branch_that_rests_owes_no_point(world: Any) -> None:
     world.follow(2)
     world.measure("r0", "r1", 0.0, cases=2)

@@ -1,11 +1,13 @@
 """When the cases of a branch last got a point of history, and how often they usually do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.samples import CaseKey
 from cliffwatch_service.postgres.rows import typed
 
 
@@ -37,6 +39,19 @@ JOIN columns ON columns.id = columns_id CROSS JOIN unnest(columns.series) AS of_
 JOIN series ON series.id = of_series
 WHERE run.digest = %(run)s AND of_history
 GROUP BY 1, 2, 3, 4
+"""
+
+_KEEP_UNCHANGED = """
+INSERT INTO last_measured (branch_id, case_id, platform, mode, at, ordinal)
+SELECT branch_id, benchmark_case.id, run.platform, run.mode, %(now)s, max(ordinal)
+FROM run JOIN arm ON run_id = run.id
+JOIN branch_revision USING (revision_id)
+JOIN benchmark_case ON (benchmark_case.suite, benchmark_case.name) IN (SELECT * FROM unnest(%(suites)s::text[], %(names)s::text[]))
+WHERE run.digest = %(run)s AND of_history
+GROUP BY 1, 2, 3, 4
+"""
+
+_KNOWN = """
 ON CONFLICT (branch_id, platform, mode, case_id) DO UPDATE SET
     at = excluded.at, ordinal = greatest(last_measured.ordinal, excluded.ordinal),
     gap = CASE WHEN excluded.at - last_measured.at < %(together)s THEN last_measured.gap
@@ -47,7 +62,16 @@ ON CONFLICT (branch_id, platform, mode, case_id) DO UPDATE SET
 
 def keep_measured(connection: Connection[Any], run: str, together: timedelta, now: datetime) -> None:
     """Notes that the cases of a run of history were measured; what comes within `together` is one measurement of a cadence."""
-    connection.execute(_KEEP, {"run": run, "together": together, "now": now})
+    connection.execute(_KEEP + _KNOWN, {"run": run, "together": together, "now": now})
+
+
+def keep_unchanged(
+    connection: Connection[Any], run: str, cases: Sequence[CaseKey], together: timedelta, now: datetime
+) -> None:
+    """Notes the same of cases that the run did not measure, since nothing that they execute differs: they owe no point."""
+    suites, names = [case.suite for case in cases], [str(case) for case in cases]
+    given = {"run": run, "suites": suites, "names": names, "together": together, "now": now}
+    connection.execute(_KEEP_UNCHANGED + _KNOWN, given)
 
 
 _LAST = """

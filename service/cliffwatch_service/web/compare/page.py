@@ -28,6 +28,7 @@ from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.details import detail_of, with_functions
 from cliffwatch_service.web.compare.formats import FORMS, MEDIA_TYPES, wanted_form, written
 from cliffwatch_service.web.compare.lines import case_path
+from cliffwatch_service.web.compare.not_measured import not_measured
 from cliffwatch_service.web.compare.table import Compared, Filters, rows_of
 from cliffwatch_service.web.compare.table import compared as page_of
 from cliffwatch_service.web.compare.tables import table_html
@@ -239,9 +240,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         "distance": ancestry.distance(connection, only, ready.head.id) if only is not None else None,
         "conditions": of_targets,
         "failures": [(index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures],
-        "left_out": [
-            (index, each.summary.left_out) for index, each in enumerate(ready.answers) if each.summary.left_out
-        ],
+        "left_out": list(not_measured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
         "tree": records[0][1].tree,
         "reported": reports.reports_between(connection, list(bases), ready.head.id),
