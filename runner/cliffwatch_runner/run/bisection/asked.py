@@ -9,7 +9,6 @@ from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
-from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.stats.history.culprits.boots import steps_of
 from cliffwatch.stats.history.culprits.question import Pair, Sought
@@ -19,7 +18,7 @@ from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.run.bisection.bisecting import Order, bisect
 from cliffwatch_runner.run.bisection.commits import History, describe_commit
 from cliffwatch_runner.run.bisection.document import BisectionDocument
-from cliffwatch_runner.run.bisection.git_log import LogFile
+from cliffwatch_runner.run.bisection.git_log import LogFile, row_line
 from cliffwatch_runner.run.bisection.pairs import Halted, Rows, Skipped
 from cliffwatch_runner.run.bisection.record import open_record
 from cliffwatch_runner.run.bisection.results import document_of
@@ -83,9 +82,4 @@ def _report_step(progress: Progress, log: LogFile, pair: Pair, rows: Rows | Skip
         progress.note(plain(f"{pair.head[:12]} skipped: {rows.reason}"))
         return
     for row in rows:
-        progress.note(
-            plain(
-                f"{pair.head[:12]} against {pair.base[:12]}: {row.case} {row.metric} {figures.value(row.base)} -> "
-                f"{figures.value(row.head)} {row.unit}  {figures.change(row)}  {row.verdict}"
-            )
-        )
+        progress.note(plain(f"{pair.head[:12]} against {pair.base[:12]}: {row_line(row)}"))

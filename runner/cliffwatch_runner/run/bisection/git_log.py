@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.stats.history.culprits.question import Found, Mark, Pair, Sought
 from cliffwatch_runner.run.bisection.bisecting import Bisected
 from cliffwatch_runner.run.bisection.commits import CommitFacts
 from cliffwatch_runner.run.bisection.pairs import Rows, Skipped
+from cliffwatch_runner.run.bisection.unchanged import UNCHANGED_BUILD
 
 Describe = Callable[[str], CommitFacts]
 
@@ -45,13 +47,15 @@ def log_text(
 
 
 def _rows(pair: Pair, rows: Rows) -> list[str]:
-    return [
-        plain(
-            f"against {pair.base[:12]}: {row.case} {row.metric} {figures.value(row.base)} -> {figures.value(row.head)} {row.unit}, "
-            f"{figures.change(row)}, {row.verdict}"
-        )
-        for row in rows
-    ]
+    return [plain(f"against {pair.base[:12]}: {row_line(row)}") for row in rows]
+
+
+def row_line(row: Comparison) -> str:
+    """A case of a commit against another one, in a line."""
+    if row.reason == UNCHANGED_BUILD:
+        return f"{row.case} {row.metric} not measured: {row.reason}"
+    values = f"{figures.value(row.base)} -> {figures.value(row.head)} {row.unit}"
+    return f"{row.case} {row.metric} {values}, {figures.change(row)}, {row.verdict}"
 
 
 class LogFile:

@@ -16,6 +16,7 @@ from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.record import BisectionRecord
 from cliffwatch_runner.run.bisection.step import compared_rows
+from cliffwatch_runner.run.bisection.unchanged import MeasuredCommit, measured_commit, named_unchanged
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run as carry_out
 
@@ -53,8 +54,10 @@ class PairRuns:
     progress: Progress
     stop: threading.Event
 
-    def run(self, pair: Pair, boots: int | Stages | None) -> Run | Skipped | Halted:
-        """The run of a pair: from the folder where it is complete, else measured now."""
+    def run(self, pair: Pair, boots: int | Stages | None, *, only_affected: bool = False) -> Run | Skipped | Halted:
+        """The run of a pair: from the folder where it is complete, else measured now; `only_affected` without the cases that execute nothing
+        which differs, as far as that is known.
+        """
         folder = self.record.folder / "runs" / f"{pair.base[:12]}-{pair.head[:12]}-{self.request.mode}"
         done = read_run(folder) if (folder / "run.json").exists() else None
         if isinstance(done, Run) and done.record.status == "complete":
@@ -62,7 +65,15 @@ class PairRuns:
         skipped = next((each for each in pair if each in self.record.skipped), None)
         if skipped is not None:
             return Skipped(skipped, self.record.skipped[skipped])
-        wanted = replace(self.request, base=pair.base, head=pair.head, bench_from=self.good, boots=boots, out=folder)
+        wanted = replace(
+            self.request,
+            base=pair.base,
+            head=pair.head,
+            bench_from=self.good,
+            boots=boots,
+            out=folder,
+            only_affected="kept" if only_affected else None,
+        )
         try:
             ended = carry_out(wanted, self.progress, self.stop, needed="head")
         except Stopped:
@@ -92,29 +103,37 @@ class PairRuns:
 
 
 class CountedPairs:
-    """Of values that repeat: each commit is measured once, beside the good one, and compared with any other that was."""
+    """Of values that repeat: each commit is measured once, beside the good one, and compared with any other that was. After the first pair
+    only those cases are measured that can differ from the good commit.
+    """
 
     def __init__(self, runs: PairRuns) -> None:
         self._runs = runs
-        self._measured: dict[str, Run] = {}
+        self._measured: dict[str, MeasuredCommit] = {}
 
     def compare(self, pair: Pair) -> Rows | Skipped | Halted:
         good = self._runs.good
         for commit in pair:
             if commit == good or commit in self._measured:
                 continue
-            run = self._runs.run(Pair(good, commit), self._runs.request.boots)
+            first = not self._measured
+            run = self._runs.run(Pair(good, commit), self._runs.request.boots, only_affected=not first)
             if not isinstance(run, Run):
                 return run
-            self._measured[commit] = run
-        if pair.base == good:
-            return _rows(sides_of_run(self._measured[pair.head]))
-        head = self._measured[pair.head].arms["head"] if pair.head != good else self._any_good()
-        sides = Sides(base=self._measured[pair.base].arms["head"], head=head, notable=self._runs.request.notable)
-        return _rows(sides)
+            self._measured[commit] = measured_commit(run, None if first else self._any_good())
+        if pair.base != good:
+            head = self._measured[pair.head].arm if pair.head != good else self._any_good()
+            return _rows(Sides(base=self._measured[pair.base].arm, head=head, notable=self._runs.request.notable))
+        of_head = self._measured[pair.head]
+        sides = sides_of_run(of_head.run)
+        if of_head.unchanged:
+            sides = replace(sides, base=self._any_good(), head=of_head.arm)
+        rows = _rows(sides)
+        return rows if isinstance(rows, Halted) else named_unchanged(rows, of_head.unchanged)
 
     def _any_good(self) -> Arm:
-        return next(iter(self._measured.values())).arms["base"]
+        """The good commit as the first run measured it, with all cases."""
+        return next(iter(self._measured.values())).run.arms["base"]
 
 
 class TimedPairs:
