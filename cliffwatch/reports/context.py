@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, Mode
@@ -12,7 +13,7 @@ from cliffwatch.samples import Arm, Mode
 if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.comparing.attribution.changes import CaseFunctions
     from cliffwatch.comparing.attribution.run import RowKey
-    from cliffwatch.formats.code.differences import CodeDifference
+    from cliffwatch.formats.code.differences import ArmCode, CodeDifference
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
 
@@ -34,7 +35,7 @@ class ArmFailure:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
     """`setting` are short facts such as config and compiler; `notes` are sentences for the reader. `functions` explain rows, by the name of
-    the head's arm, case and metric; empty where nothing was counted by function; `code` says how the code of functions differs, by arm and name.
+    the head's arm, case and metric; empty where nothing was counted by function. `images` say how the code of kernels differs, by arm.
     """
 
     setting: tuple[str, ...]
@@ -42,7 +43,12 @@ class ReportContext:
     failures: tuple[ArmFailure, ...]
     folder: str | None
     functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
-    code: "Mapping[str, Mapping[str, CodeDifference]]" = field(default_factory=dict)
+    images: "Mapping[str, ArmCode]" = field(default_factory=dict)
+
+    @property
+    def code(self) -> "Mapping[str, Mapping[str, CodeDifference]]":
+        """How the code of functions differs, by arm and name."""
+        return {arm: {each.name: each for each in image.functions} for arm, image in self.images.items()}
 
 
 NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
@@ -54,13 +60,15 @@ def context_of_run(run: "Run") -> ReportContext:
 
 
 def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) -> ReportContext:
-    """The context of a result directory with the functions behind what changed, as far as the run counted them."""
-    if context.folder is None or not any(each.mode == "icount" and each.changed_rows() for each in compared):
+    """The context of a result directory with how its kernels' code differs, and the functions behind what changed, as far as the run counted them."""
+    if context.folder is None:
         return context
-    from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+    from cliffwatch.comparing.attribution.run import functions_of_run, images_of_run  # noqa: PLC0415 - the types of documents are for runs alone
 
     folder = Path(context.folder)
-    return replace(context, functions=functions_of_run(folder, compared), code=code_of_run(folder))
+    changed = any(each.mode == "icount" and each.changed_rows() for each in compared)
+    functions = functions_of_run(folder, compared) if changed else {}
+    return replace(context, functions=functions, images=images_of_run(folder))
 
 
 def context_of_arm(arm: Arm) -> ReportContext:
@@ -107,6 +115,12 @@ def _failures(record: "RunRecord") -> tuple[ArmFailure, ...]:
         for arm in record.arms
         if arm.failure is not None
     )
+
+
+def code_sentences(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]:
+    """How the code of head's kernel differs, in a sentence; none where that is not known."""
+    image = context.images.get(compared.head.name)
+    return () if image is None else (f"{code_sentence(image)}.",)
 
 
 def sentence(compared: ComparisonSet) -> str:

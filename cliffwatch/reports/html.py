@@ -12,7 +12,7 @@ from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix
 from cliffwatch.reports.styles import visible
@@ -66,5 +66,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "functions": function_blocks(compared, context.functions, context.code, most=_MOST_CASES, each=_MOST_FUNCTIONS)[
             0
         ],
+        "code": code_sentences(compared, context),
+        "image": context.images.get(compared.head.name),
         "sight": SIGHT[compared.mode] if compared.mode else "",
     }

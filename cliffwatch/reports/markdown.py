@@ -14,7 +14,7 @@ from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import plain, visible
 
@@ -110,7 +110,7 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}.  "
-    for line in legend(compared.primary_rows(), compared.means):
+    for line in (*code_sentences(compared, context), *legend(compared.primary_rows(), compared.means)):
         yield f"{escaped(line)}  "
     for note in context.notes:
         yield f"{escaped(note)}  "

@@ -11,7 +11,7 @@ from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import Styles, plain
 
@@ -236,6 +236,7 @@ def _sentences_below(compared: ComparisonSet, rows: Sequence[Comparison], contex
         yield figures.control(compared.control)
     if compared.mode is not None:
         yield f"{SIGHT[compared.mode]}."
+    yield from code_sentences(compared, context)
     yield from legend(rows, compared.means)
     yield from context.notes
     if context.folder is not None:

@@ -9,6 +9,7 @@ from test_code_digests import HEADER, PLAIN, SOURCE, build
 from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
 from cliffwatch.formats.reading import read_as, written
+from cliffwatch_runner.build.code.sections import section_sizes
 from cliffwatch_runner.results.code_differences import write_code
 
 
@@ -35,7 +36,7 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
     )
     head = build(tmp_path / "head", changed, HEADER.replace("x * 3", "x * 9"))
 
-    write_code(run, {"base": base, "head": head, "control": base}, PLAIN)
+    write_code(run, {"base": base, "head": head, "control": base}, PLAIN, tmp_path / "cache")
 
     record = read_as((run / "code.json").read_bytes(), CodeRecord)
     assert isinstance(record, CodeRecord)
@@ -49,16 +50,55 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
 def test_equal_kernels_have_no_differences(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 
-    write_code(run, {"base": base, "head": base}, PLAIN)
+    write_code(run, {"base": base, "head": base}, PLAIN, tmp_path / "cache")
 
     assert json.loads((run / "code.json").read_text())["arms"][0]["functions"] == []
 
 
-def test_nothing_is_written_without_counts_or_without_images(run: Path, tmp_path: Path) -> None:
+def test_of_what_was_not_counted_all_functions_that_differ_are_listed(tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+    head = build(tmp_path / "head", SOURCE.replace("x ^ 0x5a", "x ^ 0x5b"), HEADER.replace("x * 3", "x * 9"))
+    run = tmp_path / "run"
+    run.mkdir()
+
+    write_code(run, {"base": base, "head": head}, PLAIN, tmp_path / "cache")
+
+    (arm,) = json.loads((run / "code.json").read_text())["arms"]
+    assert not arm["executed"]
+    assert {each["name"] for each in arm["functions"]} >= {"uses_inline", "jit"}
+    assert "untouched" not in {each["name"] for each in arm["functions"]}
+
+
+def test_sizes_of_the_image_stand_beside_the_functions(run: Path, tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+    longer = "APART int only_here(int x) { return x - counter; }\nAPART int jit("
+    head = build(tmp_path / "head", SOURCE.replace("APART int jit(", longer))
+
+    write_code(run, {"base": base, "head": head}, PLAIN, tmp_path / "cache")
+
+    (arm,) = json.loads((run / "code.json").read_text())["arms"]
+    (text,) = [each for each in arm["sections"] if each["name"] == "text"]
+    assert 0 < text["base"] < text["head"]
+
+
+def test_nothing_is_written_of_one_kernel_or_without_images(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 
-    write_code(run, {"base": tmp_path, "head": base}, PLAIN)
-    write_code(run, {"base": base}, PLAIN)
-    write_code(tmp_path / "empty", {"base": base, "head": base}, PLAIN)
+    write_code(run, {"base": tmp_path, "head": base}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "control": base}, PLAIN, tmp_path / "cache")
 
     assert not (run / "code.json").exists()
+
+
+@pytest.mark.parametrize(
+    "system_map",
+    [
+        b"",
+        b"ffffffff81000000 T _stext\n",
+        b"ffffffff81000000 T _stext\nffffffff80000000 T _etext\n",
+        b"ffffffff81000000 T _stext\nffffffff81000000 T _stext\nffffffff82000000 T _etext\n",
+        b"\xff" * 4096,
+    ],
+)
+def test_a_map_without_bounds_says_nothing_of_sizes(system_map: bytes) -> None:
+    assert section_sizes(system_map) == {}

@@ -10,7 +10,7 @@ from cliffwatch.comparing.attribution.operations import Function, instructions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
-from cliffwatch.formats.code.differences import CodeDifference, CodeRecord
+from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.values import Part
@@ -51,10 +51,10 @@ def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Mapping
     return functions
 
 
-def code_of_run(folder: Path) -> Mapping[str, Mapping[str, CodeDifference]]:
-    """How the code of executed functions differs, by arm and function; nothing where the run does not say."""
+def images_of_run(folder: Path) -> Mapping[str, ArmCode]:
+    """How the code of each arm's kernel differs from the first one's, by arm; nothing where the run does not say."""
     record = _read(folder / CODE, CodeRecord)
-    return {} if record is None else {arm.arm: {each.name: each for each in arm.functions} for arm in record.arms}
+    return {} if record is None else {arm.arm: arm for arm in record.arms}
 
 
 def _of_row(row: Comparison, base: list[_CountedBoot], head: list[_CountedBoot]) -> CaseFunctions | None:

@@ -1,4 +1,4 @@
-"""code.json of a run: how the code that its cases executed differs between its arms."""
+"""code.json of a run: how the code of its arms' kernels differs."""
 
 from typing import Annotated, Literal
 
@@ -23,11 +23,26 @@ class CodeDifference(Part, frozen=True, kw_only=True):
     more: Count = 0
 
 
+class SectionSize(Part, frozen=True, kw_only=True):
+    """A part of the kernel's image, by the bounds in its System.map, and its bytes in both arms; null where a map has no such bounds. Text is the sum of
+    its functions, without what fills it up.
+    """
+
+    name: Literal["text", "init text", "constants", "data", "bss"]
+    base: Count | None
+    head: Count | None
+
+
 class ArmCode(Part, frozen=True, kw_only=True):
-    """An arm against the first one: each function that some case executed and that is not the same."""
+    """An arm against the first one: each function that is not the same, of those that some case executed where that was counted (`executed`), else of all. `more`
+    counts those beyond 2000 that are left out.
+    """
 
     arm: Name
     functions: Annotated[tuple[CodeDifference, ...], Meta(max_length=MOST_DIFFERENT)]
+    more: Count = 0
+    executed: bool = True
+    sections: tuple[SectionSize, ...] = ()
 
 
 class CodeRecord(Part, frozen=True, kw_only=True):

@@ -1,14 +1,23 @@
-"""Writes code.json: how the functions that the cases executed differ between the arms' kernels."""
+"""Writes code.json: how the functions of the arms' kernels differ, those that the cases executed where that was counted."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cliffwatch.formats.code.differences import MOST_DIFFERENT, MOST_LINES, ArmCode, CodeDifference, CodeRecord
+from cliffwatch.formats.code.differences import (
+    MOST_DIFFERENT,
+    MOST_LINES,
+    ArmCode,
+    CodeDifference,
+    CodeRecord,
+    SectionSize,
+)
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.samples import CONTROL
-from cliffwatch_runner.build.code.functions import Listings, function_listings
+from cliffwatch_runner.build.code.functions import Listings, differing, function_digests, function_listings
+from cliffwatch_runner.build.code.sections import SectionName, section_sizes
+from cliffwatch_runner.guest.counting.kernel_symbols import read_system_map
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -17,27 +26,63 @@ CODE = "code.json"
 _LONGEST_LINE = 400
 
 
-def write_code(folder: Path, kernels: Mapping[str, Path], sandbox: Sandbox) -> None:
-    """Of the arms with a kernel, each against the first one; `kernels` are the folders of their images. Nothing is written of a run that
-    counted nothing, or whose kernels cannot be listed. Raises Stopped, OSError where the host cannot keep it.
+def write_code(
+    folder: Path,
+    kernels: Mapping[str, Path],
+    sandbox: Sandbox,
+    cache: Path,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Of the arms with a kernel, each against the first one; `kernels` are the folders of their images. Of a run that counted nothing all functions
+    that differ are listed. Nothing is written where kernels cannot be listed. Raises Stopped, OSError where the host cannot keep it.
     """
-    executed = frozenset(_executed(folder))
     arms = [(name, kernel) for name, kernel in kernels.items() if name != CONTROL]
-    if not executed or len(arms) < 2:
+    sizes = {name: section_sizes(read_system_map(kernel) or b"") for name, kernel in arms}
+    if len(arms) < 2 or not all("text" in each for each in sizes.values()):
         return
-    listings = {name: function_listings(kernel, executed, sandbox) for name, kernel in arms}
-    base, *others = listings.items()
-    if isinstance(base[1], str):
+    executed = frozenset(_executed(folder))
+    names = executed or _differing([kernel for _, kernel in arms], cache, sandbox, should_stop)
+    if names is None:
         return
-    differences = [_arm(name, base[1], listing) for name, listing in others if not isinstance(listing, str)]
+    listings = {name: function_listings(kernel, names, sandbox, should_stop) if names else {} for name, kernel in arms}
+    (first, base), *others = listings.items()
+    if isinstance(base, str):
+        return
+    differences = [
+        _arm(name, base, listing, executed=bool(executed), sections=_sections(sizes[first], sizes[name]))
+        for name, listing in others
+        if not isinstance(listing, str)
+    ]
     if differences:
         write_document(folder / CODE, CodeRecord(arms=tuple(differences)))
 
 
-def _arm(name: str, base: Listings, head: Listings) -> ArmCode:
+def _differing(
+    kernels: Sequence[Path], cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
+) -> frozenset[str] | None:
+    """The functions in which any kernel differs from the first one; None where one cannot be listed."""
+    digests = [function_digests(kernel, cache, sandbox, should_stop) for kernel in kernels]
+    made = [each for each in digests if not isinstance(each, str)]
+    if len(made) < len(digests):
+        return None
+    return frozenset(name for other in made[1:] for name in differing(made[0], other))
+
+
+def _sections(base: Mapping[SectionName, int], head: Mapping[SectionName, int]) -> tuple[SectionSize, ...]:
+    names = dict.fromkeys((*base, *head))
+    return tuple(SectionSize(name=name, base=base.get(name), head=head.get(name)) for name in names)
+
+
+def _arm(name: str, base: Listings, head: Listings, *, executed: bool, sections: tuple[SectionSize, ...]) -> ArmCode:
     names = sorted(base.keys() | head.keys())
     different = [each for function in names if (each := _difference(function, base, head)) is not None]
-    return ArmCode(arm=name, functions=tuple(different[:MOST_DIFFERENT]))
+    return ArmCode(
+        arm=name,
+        functions=tuple(different[:MOST_DIFFERENT]),
+        more=max(0, len(different) - MOST_DIFFERENT),
+        executed=executed,
+        sections=sections,
+    )
 
 
 _NONE: tuple[int | None, tuple[str, ...]] = (None, ())

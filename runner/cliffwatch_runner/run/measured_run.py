@@ -78,8 +78,9 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if isinstance(measured, Failure):
         return (measured,)
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
-    if run.counting and status == "complete":
-        write_code(folder.path, {name: kernel.folder for name, kernel in run.kernels.items()}, run.guest.sandbox)
+    if status == "complete":
+        images = {name: kernel.folder for name, kernel in run.kernels.items()}
+        write_code(folder.path, images, run.guest.sandbox, run.cache, run.stop.is_set)
     if run.counts is not None and status == "complete":
         run.counts.keep(folder.path, measured)
     written.write(measured, status, arm_failures(folder.path, measured.arms))

@@ -51,6 +51,7 @@ class PreparedRun:
     """
 
     out: Path | None
+    cache: Path
     facts: RunFacts
     guest: GuestSettings
     progress: Progress
@@ -135,6 +136,7 @@ def prepare_run(
     counting, uncounted = _counting(request, facts, stop)
     return PreparedRun(
         out=request.out,
+        cache=request.cache,
         facts=replace(facts, notes=(*facts.notes, *uncounted)),
         guest=guest,
         progress=progress,
