@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from cliffwatch.failure import Failure
 from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.run.unchanged_builds import executed as module
@@ -18,7 +19,7 @@ from cliffwatch_runner.run.unchanged_builds.executed import (
     read_executed,
     read_kept,
 )
-from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep
+from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, Limited, leave_out_unchanged
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -173,3 +174,13 @@ def test_arms_are_read_apart(data: Path) -> None:
     assert "bpf_local_storage_lookup" not in cast("Executed", base).cases[LOOKUP]
     assert "bpf_local_storage_lookup" in cast("Executed", head).cases[LOOKUP]
     assert replace(cast("Executed", base), cases={}) != replace(cast("Executed", head), cases={})
+
+
+@pytest.mark.parametrize("asked", ["kept", Path("cliffwatch-results/counted")])
+def test_beside_a_kernel_that_does_not_build_all_cases_are_measured(asked: Any, tmp_path: Path) -> None:
+    made = facts()
+    made.arms["head"].kernel = Failure(whose="kernel", message="does not build", next_step="see its log")
+    request: Any = SimpleNamespace(only_affected=asked, cache=tmp_path, trust="local")
+    sandbox: Any = None
+
+    assert leave_out_unchanged(request, made, sandbox, lambda: False) == Limited(facts=made, known=None)

@@ -27,6 +27,8 @@ from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 NOTHING_KEPT = "all cases are measured: what they execute is not known on this host yet for the kernel of {first} with these programs"
 
+_COMPARED = 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limited:
@@ -39,8 +41,9 @@ class Limited:
 def leave_out_unchanged(
     request: RunRequest, facts: RunFacts, sandbox: Sandbox, should_stop: Callable[[], bool]
 ) -> Limited | Failure:
-    """As the request asks for it. Raises Stopped, OSError."""
-    if request.only_affected is None:
+    """As the request asks for it, where two kernels were built at least. Raises Stopped, OSError."""
+    built = {name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)}
+    if request.only_affected is None or len(built) < _COMPARED:
         return Limited(facts=facts, known=None)
     known = _known(request, facts)
     if isinstance(known, Failure):
@@ -49,7 +52,6 @@ def leave_out_unchanged(
     if known is None:
         note = NOTHING_KEPT.format(first=facts.arms[first].subject.short)
         return Limited(facts=replace(facts, notes=(*facts.notes, note)), known=None)
-    built = {name: arm for name, arm in facts.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)}
     changed = differences(built, facts.programs, request.cache, sandbox, should_stop)
     if isinstance(changed, Failure):
         return changed
