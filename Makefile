@@ -68,7 +68,7 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the workflows' checks, the
 
 .PHONY: test
 test: setup ## every test but the long ones, the real kernel's among them
-	@tools/install-packages.sh python kernel guest source browser units
+	@tools/install-packages.sh python kernel guest source perf browser units
 	@tools/install-benchstat.sh
 	@tools/install-actionlint.sh
 	@tools/install-act.sh

@@ -9,11 +9,12 @@ group() {
                  zstd bubblewrap "$(clang)" "$(clang | sed s/clang/llvm/)" "$(clang | sed s/clang/lld/)" ;;
     guest) echo qemu-system-x86 udev iproute2 util-linux procps ;;
     source) kernel_source ;;
+    perf) perf ;;
     lint) echo shellcheck ;;
     proxy) echo nginx openssl ;;
     units) echo systemd ;;
     browser) browser ;;
-    *) echo "install-packages: no group '$1'; there are: python kernel guest source lint browser proxy units" >&2; exit 2 ;;
+    *) echo "install-packages: no group '$1'; there are: python kernel guest source perf lint browser proxy units" >&2; exit 2 ;;
   esac
 }
 
@@ -24,6 +25,9 @@ clang() { apt-cache pkgnames clang-19 2> /dev/null | grep -qx clang-19 && echo c
 kernel_source() {
   apt-cache pkgnames linux-source-6.12 2> /dev/null | grep -qx linux-source-6.12 && echo linux-source-6.12 || echo linux-source
 }
+
+# What `cliffwatch run --perf-profile` records with; Ubuntu has it beside its kernels.
+perf() { apt-cache pkgnames linux-perf 2> /dev/null | grep -qx linux-perf && echo linux-perf || echo linux-tools-generic; }
 
 # Ubuntu's chromium is a snap and cannot be driven; whoever has another one of its family is left alone.
 browser() {

@@ -11,6 +11,7 @@ from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, Sample
 from cliffwatch.formats.code.affected import AffectedDocument
 from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
+from cliffwatch.formats.code.profile import ProfileRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import BootUpload, RunUpload
@@ -24,6 +25,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "function-counts": FunctionCountsRecord,
     "affected": AffectedDocument,
     "code": CodeRecord,
+    "profile": ProfileRecord,
     "run-upload": RunUpload,
     "boot-upload": BootUpload,
     "comparison": ComparisonDocument,

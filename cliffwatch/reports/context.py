@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cliffwatch.comparing.attribution.images import code_sentence
+from cliffwatch.comparing.attribution.profiles import profile_lines
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, Mode
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.comparing.attribution.changes import CaseFunctions
     from cliffwatch.comparing.attribution.run import RowKey
     from cliffwatch.formats.code.differences import ArmCode, CodeDifference
+    from cliffwatch.formats.code.profile import ProfileRecord
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
 
@@ -35,7 +37,8 @@ class ArmFailure:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
     """`setting` are short facts such as config and compiler; `notes` are sentences for the reader. `functions` explain rows, by the name of
-    the head's arm, case and metric; empty where nothing was counted by function. `images` say how the code of kernels differs, by arm.
+    the head's arm, case and metric; empty where nothing was counted by function. `images` say how the code of kernels differs, by arm; `profile` is what perf recorded of cases
+    that changed.
     """
 
     setting: tuple[str, ...]
@@ -44,6 +47,7 @@ class ReportContext:
     folder: str | None
     functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
     images: "Mapping[str, ArmCode]" = field(default_factory=dict)
+    profile: "ProfileRecord | None" = None
 
     @property
     def code(self) -> "Mapping[str, Mapping[str, CodeDifference]]":
@@ -63,12 +67,12 @@ def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) ->
     """The context of a result directory with how its kernels' code differs, and the functions behind what changed, as far as the run counted them."""
     if context.folder is None:
         return context
-    from cliffwatch.comparing.attribution.run import functions_of_run, images_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+    from cliffwatch.comparing.attribution.run import functions_of_run, images_of_run, profile_of_run  # noqa: PLC0415 - the types of documents are for runs alone
 
     folder = Path(context.folder)
     changed = any(each.mode == "icount" and each.changed_rows() for each in compared)
     functions = functions_of_run(folder, compared) if changed else {}
-    return replace(context, functions=functions, images=images_of_run(folder))
+    return replace(context, functions=functions, images=images_of_run(folder), profile=profile_of_run(folder))
 
 
 def context_of_arm(arm: Arm) -> ReportContext:
@@ -121,6 +125,13 @@ def code_sentences(compared: ComparisonSet, context: ReportContext) -> tuple[str
     """How the code of head's kernel differs, in a sentence; none where that is not known."""
     image = context.images.get(compared.head.name)
     return () if image is None else (f"{code_sentence(image)}.",)
+
+
+def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]:
+    """What perf recorded of base and head, in lines; none where nothing was."""
+    return (
+        () if context.profile is None else tuple(profile_lines(context.profile, compared.base.name, compared.head.name))
+    )
 
 
 def sentence(compared: ComparisonSet) -> str:

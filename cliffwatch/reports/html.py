@@ -7,12 +7,13 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
+from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, profiles, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix
 from cliffwatch.reports.styles import visible
@@ -49,6 +50,7 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
         DECIDED=DECIDED,
         counted=counted,
         functions_title=TITLE,
+        profile_title=PROFILE_TITLE,
     )
     return visible(page)
 
@@ -66,6 +68,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "functions": function_blocks(compared, context.functions, context.code, most=_MOST_CASES, each=_MOST_FUNCTIONS)[
             0
         ],
+        "profiles": profiles(compared, context),
         "code": code_sentences(compared, context),
         "image": context.images.get(compared.head.name),
         "sight": SIGHT[compared.mode] if compared.mode else "",

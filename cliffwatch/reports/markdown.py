@@ -10,11 +10,12 @@ from html import escape
 from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases
+from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, profiles, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import plain, visible
 
@@ -45,7 +46,7 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += [*_table(changed, thresholds=thresholds_differ(rows)), ""]
     lines += [f"- {code(str(row.case))}: {escaped(figures.undecided(row))}" for row in compared.open_rows()]
     lines += [f"- {code(line.name)}: {escaped(line.words)}" for line in sweep_lines(compared.sweeps)]
-    lines += ["", *_functions(compared, context), *_footer(compared, context)]
+    lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
     return inert(_folded("\n".join(lines), compared.table_rows()))
 
 
@@ -101,6 +102,18 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         yield f"{escaped(more_cases(left))}  "
     yield "</details>"
     yield ""
+
+
+def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    """Behind a fold, the lines of a terminal."""
+    lines = profiles(compared, context)
+    if lines:
+        yield f"<details><summary>{PROFILE_TITLE}</summary>"
+        yield ""
+        yield from block("\n".join(lines), lines=100)
+        yield ""
+        yield "</details>"
+        yield ""
 
 
 def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:

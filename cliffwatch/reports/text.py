@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
+from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
 from cliffwatch.comparing.comparison import DECIDED, LESS_LOOP, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import Listed, beyond_noise, likely, listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, sentence, trials
+from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, profiles, sentence, trials
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.styles import Styles, plain
 
@@ -62,6 +63,7 @@ def text_report(
     lines += _explanations(rows)
     lines += _sweeps(compared)
     lines += _functions(compared, context)
+    lines += _profiles(compared, context)
     lines += _left_out(compared, styles)
     lines += _footer(compared, rows, context, styles)
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -199,6 +201,14 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         yield from map(plain, text_lines(block))
     if left:
         yield f"  {more_cases(left)}"
+
+
+def _profiles(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+    lines = profiles(compared, context)
+    if lines:
+        yield ""
+        yield f"{PROFILE_TITLE}:"
+    yield from map(plain, lines)
 
 
 def _sentence(compared: ComparisonSet) -> str:

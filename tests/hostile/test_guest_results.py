@@ -21,7 +21,8 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch_runner.guest import boot as boot_module
 from cliffwatch_runner.guest import files as guest_files
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
-from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, boot_guest
+from cliffwatch_runner.guest.boot import ArmKernel, BootOrder, boot_guest
+from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.files import beyond_limits, escaped
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits

@@ -10,7 +10,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.reading import read_as, written
 from cliffwatch.samples import CaseOutcome
-from cliffwatch_runner.guest.boot import BootEnd
+from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.plan.selection import select_cases
 from cliffwatch_runner.results.function_counts import counts_of_boot
 from cliffwatch_runner.results.outcomes import CaseResult, PartEnd, case_name

@@ -12,6 +12,7 @@ from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
+from cliffwatch.formats.code.profile import ProfileRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.samples import CaseKey
@@ -21,7 +22,7 @@ RowKey = tuple[CaseKey, str]
 
 D = TypeVar("D", bound=Part)
 
-FUNCTION_COUNTS, CODE = "functions.json", "code.json"
+FUNCTION_COUNTS, CODE, PROFILE = "functions.json", "code.json", "profile.json"
 _LARGEST_BYTES = 64 << 20
 
 
@@ -55,6 +56,11 @@ def images_of_run(folder: Path) -> Mapping[str, ArmCode]:
     """How the code of each arm's kernel differs from the first one's, by arm; nothing where the run does not say."""
     record = _read(folder / CODE, CodeRecord)
     return {} if record is None else {arm.arm: arm for arm in record.arms}
+
+
+def profile_of_run(folder: Path) -> ProfileRecord | None:
+    """What perf recorded of the cases that changed; None of a run without a profile."""
+    return _read(folder / PROFILE, ProfileRecord)
 
 
 def _of_row(row: Comparison, base: list[_CountedBoot], head: list[_CountedBoot]) -> CaseFunctions | None:

@@ -143,6 +143,11 @@ from cliffwatch_runner.worker.secret import read_token
     help="Count of instructions by function, beside what is measured (icount).",
 )
 @click.option(
+    "--perf-profile",
+    is_flag=True,
+    help="Cases that changed are booted once more with perf around them, base and head: functions by share of time, misses of caches and branches.",
+)
+@click.option(
     "--only-affected",
     metavar="[DIR]",
     is_flag=False,

@@ -10,8 +10,9 @@
 # program (`bench`, or SUITE/NAME) <tab> its arguments, quoted for a shell; `forbidden`, one pattern a line for lines of the
 # configuration; `wanted`, one `name value` a line that the guest must show; `settings`, one file <tab> value a line, written before
 # the first case; `config`, the configuration of a kernel that does not show its own; `bench`, the folder of bench and what is
-# preloaded; `programs`, with a folder for each suite that has a program of its own; `data`, with the file that programs read.
-# RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, current, refused, dmesg, done.
+# preloaded; `programs`, with a folder for each suite that has a program of its own; `data`, with the file that programs read; `profile`, where perf
+# records the cases, one line a case: name <tab> milliseconds after which recording begins.
+# RESULTS (written through to the host): guest/ (raw facts), cases/NAME.{out,err,status}, of a profile also cases/NAME.{perf,perf.err,counters,event}, current, refused, dmesg, done.
 set -u
 input=$1
 results=$2
@@ -114,6 +115,33 @@ mark() {
   echo 50000 > /proc/self/timerslack_ns
 }
 
+# perf around a case, in a boot whose values nobody keeps: sampling and counting begin when the warm-up is over. A guest without
+# counters is sampled by its clock.
+perf_around() {
+  profiled=""
+  [ -e "$input/profile" ] || return 0
+  delay=$(awk -F "$tab" -v name="$1" '$1 == name {print $2; exit}' "$input/profile")
+  if ! command -v perf > /dev/null; then
+    echo "perf is not in the guest: install linux-perf where its programs come from" > "$results/cases/$1.perf.err"
+    return 0
+  fi
+  event=cycles
+  perf stat -x, -e cycles true 2>&1 | grep -q 'not supported' && event=cpu-clock
+  echo "$event" > "$results/cases/$1.event"
+  counted=cycles,instructions,branches,branch-misses,LLC-loads,LLC-load-misses,page-faults,context-switches
+  profiled="perf stat -x, -o $scratch/$1.counters -D $delay -e $counted perf record -q -a -D $delay -F 997 -e $event -o $scratch/$1.data"
+}
+
+# What perf recorded, as text: the host reads no file of perf's own format that a guest wrote.
+keep_profile() {
+  [ -n "$profiled" ] || return 0
+  perf report -i "$scratch/$1.data" --stdio -q --no-children -g none -F overhead,sample,dso,sym -t '|' \
+    2> "$scratch/$1.report.err" | head -c 1048576 > "$results/cases/$1.perf"
+  head -c 1048576 "$scratch/$1.counters" > "$results/cases/$1.counters"
+  head -c 4096 "$scratch/$1.report.err" > "$results/cases/$1.perf.err"
+  rm -f "$scratch/$1.data" "$scratch/$1.counters" "$scratch/$1.report.err"
+}
+
 # Output goes to memory and is copied when the case is done: writing through to the host while a case runs would be measured.
 run_case() {
   name=$1 deadline=$2 busy=$3 program=$4 arguments=$5
@@ -124,15 +152,17 @@ run_case() {
     */*) home=$scratch/programs/${program%/*} ;;
     *) home=$scratch ;;
   esac
+  perf_around "$name"
   eval "set -- $arguments"
   mark
-  # shellcheck disable=SC2086 # no preload and no data are no words
+  # shellcheck disable=SC2086 # no preload, no data and no perf are no words
   # shellcheck disable=SC3045 # in every shell of note
-  (cd "$home" && ulimit -t "$busy" && exec timeout -k 5 "$deadline" env $preload $data "./${program##*/}" "$@") > "$out" 2> "$err" < /dev/null
+  (cd "$home" && ulimit -t "$busy" && exec $profiled timeout -k 5 "$deadline" env $preload $data "./${program##*/}" "$@") > "$out" 2> "$err" < /dev/null
   status=$?
   mark
   head -c 4194304 "$out" > "$results/cases/$name.out"
   head -c 1048576 "$err" > "$results/cases/$name.err"
+  keep_profile "$name"
   echo "$status" > "$results/cases/$name.status"
   rm -f "$out" "$err" "$results/current"
 }

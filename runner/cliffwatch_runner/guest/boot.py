@@ -9,18 +9,17 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
-from cliffwatch.failure import Failure
-from cliffwatch.parsers.splats import Splat, find_splats
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.cache.entries import open_to_read
 from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
+from cliffwatch_runner.guest.boot_end import BootEnd, LeftBehind, boot_end
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
 from cliffwatch_runner.guest.counting.files import put_into, take_counts
 from cliffwatch_runner.guest.counting.name_watch import NameWatch
 from cliffwatch_runner.guest.counting.plugin import Counting
-from cliffwatch_runner.guest.files import Taken, beyond_limits, read_guest_file, take_guest_files
+from cliffwatch_runner.guest.files import beyond_limits, take_guest_files
+from cliffwatch_runner.guest.profiling.recording import PROFILE_KINDS, Recording, ended_with
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
 from cliffwatch_runner.guest.qemu_clock import GuestClock
@@ -29,8 +28,6 @@ from cliffwatch_runner.sandbox.guard import guarded
 from cliffwatch_runner.sandbox.limits import SandboxLimits, host_limits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
-
-BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
 
 LARGEST_CONSOLE_BYTES = 32 << 20
 _EMULATOR_BYTES = 2 << 30
@@ -79,7 +76,7 @@ class BootOrder:
     """All that one start of a guest needs.
 
     `argv` gives the call that starts the guest with further arguments of its kernel, isolation and limits on what it writes included;
-    `limits` say when it is ended.
+    `limits` say when it is ended. `recording` has perf record its cases, whose values are then no measurement.
     """
 
     kernel: ArmKernel
@@ -89,22 +86,7 @@ class BootOrder:
     limits: GuestLimits
     sandbox: Sandbox
     argv: Callable[[GuestFolders, Sequence[str]], Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootEnd:
-    """How a start of a guest ended; "starved" is the host's doing, which did not get it run in half a day.
-
-    `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the guest refused.
-    `unexpected_files` names what the guest left and the agent does not write, or only partly: it was left out.
-    """
-
-    status: BootStatus
-    seconds: float
-    last_case: str | None
-    splats: tuple[Splat, ...]
-    evidence: str
-    unexpected_files: tuple[str, ...]
+    recording: Recording | None = None
 
 
 def boot_guest(
@@ -131,10 +113,11 @@ def boot_guest(
         folders = GuestFolders(
             kernel=order.kernel.folder, input=given, results=written, monitor=monitor, counting=counting
         )
-        watch = GuestWatch(written, order.limits, on_case, should_stop)
+        watch = GuestWatch(written, order.limits, _case_listener(order, on_case), should_stop)
         console = folder / "console"
         with (
             closing(_names(order, monitor, written)) as names,
+            ended_with(order.recording),
             closing(_Metering(order.shape, monitor, watch)) as metering,
             guarded(_host_limits(order), [written], user=order.sandbox.uid, niceness=0) as guard,
         ):
@@ -143,6 +126,8 @@ def boot_guest(
                 metering.begin(process_id)
                 guard.begin(process_id)
                 names.begin()
+                if order.recording is not None:
+                    order.recording.host.begin(process_id)
 
             ended = process.run(
                 guard.argv(order.argv(folders, order.kernel.arguments)),
@@ -158,9 +143,9 @@ def boot_guest(
             take_counts(monitor, folder)
             names.write(folder)
     too_much = watch.too_much or beyond_limits(written)
-    taken = take_guest_files(written, folder, guest_file_names(order.cases))
+    taken = take_guest_files(written, folder, guest_file_names(order.cases, recorded=order.recording is not None))
     kept = _not_removed(written)
-    return _end(folder, ended, watch, _LeftBehind(taken=taken, too_much=too_much, kept=kept, limit=limit))
+    return boot_end(folder, ended, watch, LeftBehind(taken=taken, too_much=too_much, kept=kept, limit=limit))
 
 
 def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
@@ -178,27 +163,28 @@ def _not_removed(written: Path) -> tuple[str, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LeftBehind:
-    """What a guest left: what was taken of it, what it made too much of, what could not be removed, and the limit of the host's at
-    which its emulator was ended.
-    """
-
-    taken: Taken
-    too_much: str | None
-    kept: tuple[str, ...]
-    limit: Failure | None
-
-
 def _host_limits(order: BootOrder) -> SandboxLimits:
     """An emulator's: its guest's memory and half of it again, and no time, which the watch has an eye on."""
     memory = (order.shape.memory_mib << 20) * 3 // 2 + _EMULATOR_BYTES
     return replace(host_limits(math.inf), memory_bytes=memory, disk_bytes=_GUEST_DISK_BYTES)
 
 
-def guest_file_names(cases: Sequence[GuestCase]) -> tuple[str, ...]:
-    """All that the agent writes into its folder."""
-    return (*_FILES, *(f"cases/{case.name}.{kind}" for case in cases for kind in _OF_A_CASE))
+def guest_file_names(cases: Sequence[GuestCase], *, recorded: bool = False) -> tuple[str, ...]:
+    """All that the agent writes into its folder; where perf recorded, its files too."""
+    kinds = (*_OF_A_CASE, *(PROFILE_KINDS if recorded else ()))
+    return (*_FILES, *(f"cases/{case.name}.{kind}" for case in cases for kind in kinds))
+
+
+def _case_listener(order: BootOrder, on_case: Callable[[str], None]) -> Callable[[str], None]:
+    recording = order.recording
+    if recording is None:
+        return on_case
+
+    def begins(name: str) -> None:
+        recording.host.case_begins(name)
+        on_case(name)
+
+    return begins
 
 
 class _Metering:
@@ -235,6 +221,8 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
     if order.kernel.config is not None:
         shutil.copyfile(order.kernel.config, folder / "config")
     order.programs.put_into(folder)
+    if order.recording is not None:
+        order.recording.put_into(folder)
     if order.kernel.counting is not None:
         put_into(folder, order.kernel.counting, [case.window for case in order.cases])
     open_to_read(folder)
@@ -244,51 +232,3 @@ def _write_input(folder: Path, order: BootOrder) -> Path:
 def _row(case: GuestCase) -> str:
     """A line of the agent's list; arguments are quoted for its shell."""
     return f"{case.name}\t{case.deadline}\t{case.busy}\t{case.program}\t{shlex.join(case.arguments)}\n"
-
-
-def _end(folder: Path, ended: process.Finished, watch: GuestWatch, left: _LeftBehind) -> BootEnd:
-    console = read_guest_file(folder, "console") or ""
-    dmesg = read_guest_file(folder, "dmesg")
-    splats = find_splats(dmesg or console)
-    refused = read_guest_file(folder, "refused", limit=4096)
-    last_case = read_guest_file(folder, "current", limit=200)
-    status = _status(folder, watch, refused=refused, splats=splats)
-    if left.limit is not None and watch.reason is None:
-        status = "starved" if left.limit.whose == "host" else "too-much-output"
-    elif status == "complete" and (left.too_much is not None or left.taken.cut):
-        status = "too-much-output"
-    return BootEnd(
-        status=status,
-        seconds=ended.seconds,
-        last_case=last_case.strip() if last_case else None,
-        splats=splats,
-        evidence=_evidence(status, refused, splats, console, left),
-        unexpected_files=(*left.taken.left_out, *left.kept),
-    )
-
-
-def _status(folder: Path, watch: GuestWatch, *, refused: str | None, splats: tuple[Splat, ...]) -> BootStatus:
-    if watch.reason is not None:
-        return watch.reason
-    if refused:
-        return "refused"
-    if any(splat.panic for splat in splats):
-        return "panic"
-    return "complete" if read_guest_file(folder, "done") is not None else "lost"
-
-
-def _evidence(
-    status: BootStatus, refused: str | None, splats: tuple[Splat, ...], console: str, left: _LeftBehind
-) -> str:
-    if status == "complete":
-        return ""
-    if status == "refused":
-        return refused or ""
-    if left.limit is not None:
-        return "\n".join([left.limit.message, *console.splitlines()[-30:]])
-    if splats:
-        return splats[0].text
-    tail = console.splitlines()[-30:]
-    if status == "too-much-output":
-        return "\n".join([left.too_much or "a file that the guest wrote is larger than it may be", *tail])
-    return "\n".join(tail)

@@ -74,7 +74,7 @@ class EmulatorMeter:
             return self._progress
         self._last_look = now
         before = sum(self._ticks.values())
-        family = _family(self._proc, self._process)
+        family = family_of(self._process, self._proc)
         self._ticks |= {pid: max(ticks, self._ticks.get(pid, 0)) for pid, ticks in family.items()}
         ticks = sum(self._ticks.values())
         if family and ticks == before and not _kept_from_running(self._proc, family):
@@ -89,7 +89,7 @@ class EmulatorMeter:
         self._clock.close()
 
 
-def _family(proc: Path, ancestor: int) -> dict[int, int]:
+def family_of(ancestor: int, proc: Path = Path("/proc")) -> dict[int, int]:
     """The CPU time, in clock ticks, of a process and of all that descend from it."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}

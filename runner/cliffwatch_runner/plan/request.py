@@ -25,7 +25,7 @@ class RunRequest:
     and `data` is a file that programs read. `cases` are patterns of those that are measured, none for all. Every case is measured in each of `shapes`, where it asks for none itself.
     `function_counts`: instructions are counted by function where they are counted at all, and this host can. `only_affected` is a
     result directory whose counts say what cases execute, or `kept` for what earlier runs left in the cache: cases that no arm can have changed
-    are left out.
+    are left out. `perf_profile`: cases that changed are booted once more with perf around them.
     """
 
     tree: str
@@ -66,6 +66,7 @@ class RunRequest:
     cases: tuple[str, ...] = ()
     function_counts: bool = True
     only_affected: Path | Literal["kept"] | None = None
+    perf_profile: bool = False
 
     def boots_per_arm(self, mode: Mode) -> int | Stages:
         """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""

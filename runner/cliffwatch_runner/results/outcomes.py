@@ -9,7 +9,7 @@ from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.splats import Splat
 from cliffwatch.parsers.veristat_programs import read_verified
 from cliffwatch.samples import CaseOutcome, CaseStatus, Sample
-from cliffwatch_runner.guest.boot import BootEnd
+from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.files import read_guest_file
 from cliffwatch_runner.results.case_output import last_line, parse_case, program_failure, unsupported_reason
 from cliffwatch_runner.results.object_output import outcome_of_program, samples_of_program

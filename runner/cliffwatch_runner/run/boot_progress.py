@@ -2,7 +2,7 @@
 
 import threading
 
-from cliffwatch_runner.guest.boot import BootEnd
+from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
 from cliffwatch_runner.run.progress import Progress
 

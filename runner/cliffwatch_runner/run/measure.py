@@ -14,7 +14,8 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.selftests.empty_loop import PROGRAM
 from cliffwatch_runner.guest.argv import GuestShape
-from cliffwatch_runner.guest.boot import ArmKernel, BootEnd, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.boot import ArmKernel, BootOrder, GuestCase, boot_guest
+from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot
@@ -134,7 +135,7 @@ def _worth_another(part: PartEnd, remaining: list[int]) -> bool:
 
 def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel: ArmKernel, folder: Path) -> PartEnd:
     planned, stop = execution.plan.cases, execution.stop
-    order = _order([(index, planned[index]) for index in cases], boot.arm, kernel, execution.guest)
+    order = boot_order([(index, planned[index]) for index in cases], boot.arm, kernel, execution.guest)
 
     def on_case(name: str) -> None:
         execution.listener.case_begins(boot, name)
@@ -146,7 +147,10 @@ def _part(execution: PlanExecution, boot: PlannedBoot, cases: list[int], kernel:
     )
 
 
-def _order(cases: list[tuple[int, PlannedCase]], arm: str, kernel: ArmKernel, guest: GuestSettings) -> BootOrder:
+def boot_order(
+    cases: Sequence[tuple[int, PlannedCase]], arm: str, kernel: ArmKernel, guest: GuestSettings
+) -> BootOrder:
+    """A start of a guest with some cases of one shape, by their places in the plan."""
     programs = guest.programs[arm]
     shape = shape_of_case(guest.shape, cases[0][1].guest)
     guest_cases = tuple(_guest_case(index, case, shape, programs.data) for index, case in cases)

@@ -23,6 +23,7 @@ from cliffwatch_runner.run.boot_progress import BootProgress
 from cliffwatch_runner.run.confirm import further_boots
 from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
 from cliffwatch_runner.run.prepared_run import PreparedRun
+from cliffwatch_runner.run.profile import profile_changes
 
 _NO_FAILURES: Mapping[str, Failure] = {}
 
@@ -65,7 +66,7 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
         return (folder,)
     if folder.done:
         run.progress.note(f"{folder.path} holds this run already, complete; nothing is measured again")
-        return FinishedRun(folder=folder.path, interrupted=False)
+        return _profiled(run, folder.path)
     if facts.plan.notable is None and folder.notable is not None:
         run = replace(run, facts=replace(facts, plan=replace(facts.plan, notable=folder.notable)))
     written = _Record(folder.path, folder.created or clock.now().isoformat())
@@ -84,7 +85,16 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     if run.counts is not None and status == "complete":
         run.counts.keep(folder.path, measured)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
-    return FinishedRun(folder=folder.path, interrupted=run.stop.is_set())
+    return _profiled(run, folder.path)
+
+
+def _profiled(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:
+    """What was measured is written by now, whatever becomes of the profile."""
+    if run.perf_profile and not run.stop.is_set():
+        failure = profile_changes(run, folder)
+        if failure is not None:
+            return (failure,)
+    return FinishedRun(folder=folder, interrupted=run.stop.is_set())
 
 
 def _folder_name(facts: RunFacts) -> str:

@@ -58,6 +58,7 @@ class PreparedRun:
     stop: threading.Event
     counting: Mapping[str, Counting] = field(default_factory=dict)
     counts: CountsToKeep | None = None
+    perf_profile: bool = False
 
     @property
     def kernels(self) -> dict[str, ArmKernel]:
@@ -143,6 +144,7 @@ def prepare_run(
         stop=stop,
         counting=counting,
         counts=CountsToKeep(cache=request.cache, trust=request.trust, known=limited.known) if counting else None,
+        perf_profile=request.perf_profile,
     )
 
 

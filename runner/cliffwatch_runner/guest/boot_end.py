@@ -1,0 +1,89 @@
+"""How a start of a guest ended, by what it left, what its watch saw and which limit it met."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cliffwatch.failure import Failure
+from cliffwatch.parsers.splats import Splat, find_splats
+from cliffwatch_runner import process
+from cliffwatch_runner.guest.files import Taken, read_guest_file
+from cliffwatch_runner.guest.watch import GuestWatch
+
+BootStatus = Literal["complete", "refused", "panic", "hang", "lost", "too-much-output", "stopped", "starved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootEnd:
+    """How a start of a guest ended; "starved" is the host's doing, which did not get it run in half a day.
+
+    `last_case` is the case that had begun and not ended. `evidence` is the end of the console or what the guest refused.
+    `unexpected_files` names what the guest left and the agent does not write, or only partly: it was left out.
+    """
+
+    status: BootStatus
+    seconds: float
+    last_case: str | None
+    splats: tuple[Splat, ...]
+    evidence: str
+    unexpected_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftBehind:
+    """What a guest left: what was taken of it, what it made too much of, what could not be removed, and the limit of the host's at
+    which its emulator was ended.
+    """
+
+    taken: Taken
+    too_much: str | None
+    kept: tuple[str, ...]
+    limit: Failure | None
+
+
+def boot_end(folder: Path, ended: process.Finished, watch: GuestWatch, left: LeftBehind) -> BootEnd:
+    console = read_guest_file(folder, "console") or ""
+    dmesg = read_guest_file(folder, "dmesg")
+    splats = find_splats(dmesg or console)
+    refused = read_guest_file(folder, "refused", limit=4096)
+    last_case = read_guest_file(folder, "current", limit=200)
+    status = _status(folder, watch, refused=refused, splats=splats)
+    if left.limit is not None and watch.reason is None:
+        status = "starved" if left.limit.whose == "host" else "too-much-output"
+    elif status == "complete" and (left.too_much is not None or left.taken.cut):
+        status = "too-much-output"
+    return BootEnd(
+        status=status,
+        seconds=ended.seconds,
+        last_case=last_case.strip() if last_case else None,
+        splats=splats,
+        evidence=_evidence(status, refused, splats, console, left),
+        unexpected_files=(*left.taken.left_out, *left.kept),
+    )
+
+
+def _status(folder: Path, watch: GuestWatch, *, refused: str | None, splats: tuple[Splat, ...]) -> BootStatus:
+    if watch.reason is not None:
+        return watch.reason
+    if refused:
+        return "refused"
+    if any(splat.panic for splat in splats):
+        return "panic"
+    return "complete" if read_guest_file(folder, "done") is not None else "lost"
+
+
+def _evidence(
+    status: BootStatus, refused: str | None, splats: tuple[Splat, ...], console: str, left: LeftBehind
+) -> str:
+    if status == "complete":
+        return ""
+    if status == "refused":
+        return refused or ""
+    if left.limit is not None:
+        return "\n".join([left.limit.message, *console.splitlines()[-30:]])
+    if splats:
+        return splats[0].text
+    tail = console.splitlines()[-30:]
+    if status == "too-much-output":
+        return "\n".join([left.too_much or "a file that the guest wrote is larger than it may be", *tail])
+    return "\n".join(tail)

@@ -1,0 +1,73 @@
+"""perf on the host, attached to a guest's emulator for as long as a case runs."""
+
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from cliffwatch_runner.guest.progress import family_of
+
+EVENTS = (
+    *("cycles:G", "cycles:H", "instructions:G", "LLC-loads", "LLC-load-misses", "branch-misses"),
+    *("context-switches", "cpu-migrations", "page-faults"),
+)
+"""Of the guest's own time (:G), of the host's for it (:H), and of both."""
+
+_ENDS_WITHIN_SECONDS = 10
+
+
+class HostCounters:
+    """One perf at a time, ended as a terminal does, upon which it writes its figures to `folder`/CASE.counters."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._process: int | None = None
+        self._perf: subprocess.Popen[bytes] | None = None
+
+    def begin(self, process: int) -> None:
+        """The guest's process, or the sandbox that it is in."""
+        self._process = process
+
+    def case_begins(self, name: str) -> None:
+        """Ends what counts, and counts for this case."""
+        self.end()
+        perf = shutil.which("perf")
+        if self._process is None:
+            return
+        if perf is None:
+            (self.folder / f"{name}.err").write_text("perf is not on this host: install linux-perf\n")
+            return
+        family = ",".join(map(str, sorted(family_of(self._process))))
+        with (self.folder / f"{name}.err").open("wb") as errors:
+            self._perf = subprocess.Popen(
+                [
+                    perf,
+                    "stat",
+                    "-x,",
+                    "-o",
+                    str(self.folder / f"{name}.counters"),
+                    "-e",
+                    ",".join(EVENTS),
+                    "-p",
+                    family,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                start_new_session=True,
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C"},
+            )
+
+    def end(self) -> None:
+        """Ends what counts. Safe where nothing does."""
+        perf, self._perf = self._perf, None
+        if perf is None:
+            return
+        with suppress(ProcessLookupError):
+            perf.send_signal(signal.SIGINT)
+        try:
+            perf.wait(_ENDS_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            perf.kill()
+            perf.wait()

@@ -1,0 +1,94 @@
+"""Boots the cases that changed once more with perf around them: what comes of it explains, and is no measurement."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.comparing.compare_run import compare_all, sides_of_run
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch.formats.code.profile import CaseProfile, ProfileRecord
+from cliffwatch.formats.result_directory import read_run
+from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch_runner.guest.boot import ArmKernel, boot_guest
+from cliffwatch_runner.guest.profiling.host_counters import HostCounters
+from cliffwatch_runner.guest.profiling.recording import Recording
+from cliffwatch_runner.host.lock import host_lock
+from cliffwatch_runner.host.tuning_rights import tuned_as_allowed
+from cliffwatch_runner.results.files import set_aside, write_document
+from cliffwatch_runner.results.outcomes import case_name
+from cliffwatch_runner.results.perf_output import case_profile
+from cliffwatch_runner.run.measure import boot_order
+from cliffwatch_runner.run.prepared_run import PreparedRun
+
+PROFILE = "profile.json"
+_HOME = "profile"
+_MOST_CASES = 8
+"""A guest's boot each shape and arm, and every case as long as it was measured."""
+
+
+def profile_changes(run: PreparedRun, folder: Path) -> Failure | None:
+    """Records base and head of a complete run in the cases that changed most, into `folder`/profile.json. Nothing where none changed, or where it
+    stands there already. A Failure where the host is taken. Raises OSError where the host cannot keep it.
+    """
+    changed = _changed_cases(folder)
+    if (folder / PROFILE).exists() or not changed:
+        return None
+    facts = run.facts
+    with host_lock(
+        facts.mode, what=f"profile of {folder.name}", waiting=run.progress.note, should_stop=run.stop.is_set
+    ) as lock:
+        if isinstance(lock, Failure):
+            return None if run.stop.is_set() else lock
+        tuned = tuned_as_allowed(frozenset(facts.shape.pin), report=run.progress.note)
+        with nullcontext() if facts.mode == "icount" else tuned:
+            _record(run, folder, changed)
+    return None
+
+
+def _record(run: PreparedRun, folder: Path, changed: Sequence[CaseKey]) -> None:
+    chosen = [each for each in enumerate(run.facts.plan.cases) if each[1].key in changed[:_MOST_CASES]]
+    run.progress.begin("profile", f"{counted(len(chosen), 'case')} that changed, by perf")
+    set_aside(folder / _HOME)
+    kernels = {name: kernel for name, kernel in run.kernels.items() if name != CONTROL}
+    profiles = [
+        each for arm, kernel in kernels.items() for each in _of_arm(run, folder / _HOME / arm, arm, kernel, chosen)
+    ]
+    if run.stop.is_set():
+        run.progress.end("interrupted")
+        return
+    left_out = max(0, len(changed) - _MOST_CASES)
+    write_document(folder / PROFILE, ProfileRecord(cases=tuple(profiles), left_out=left_out))
+    run.progress.end(counted(len(profiles), "profile"))
+
+
+def _changed_cases(folder: Path) -> list[CaseKey]:
+    """Planned cases with a row that changed, the largest change first."""
+    run = read_run(folder)
+    compared = () if isinstance(run, Failure) else compare_all(sides_of_run(run))
+    rows = [] if isinstance(compared, Failure) else [row for each in compared for row in each.changed_rows()]
+    return list(dict.fromkeys(row.case.planned for row in sorted(rows, key=lambda row: -abs(row.change or 0.0))))
+
+
+def _of_arm(
+    run: PreparedRun, home: Path, arm: str, kernel: ArmKernel, chosen: Sequence[tuple[int, PlannedCase]]
+) -> Iterator[CaseProfile]:
+    """One guest for each shape that the cases need."""
+    by_shape = sorted(chosen, key=lambda each: str(each[1].guest.params))
+    for number, (_, group) in enumerate(groupby(by_shape, key=lambda each: each[1].guest.params), start=1):
+        if run.stop.is_set():
+            return
+        cases, folder = list(group), home / str(number)
+        names: Mapping[str, PlannedCase] = {case_name(index, case): case for index, case in cases}
+        (folder / "host").mkdir(parents=True)
+        recording = Recording(
+            warmups={name: case.warmup for name, case in names.items()}, host=HostCounters(folder / "host")
+        )
+        order = replace(boot_order(cases, arm, replace(kernel, counting=None), run.guest), recording=recording)
+        end = boot_guest(order, folder, on_case=lambda _: None, should_stop=run.stop.is_set)
+        problem = "" if end.status == "complete" else f"the guest ended as {end.status}: {end.evidence[-500:]}"
+        for name, case in names.items():
+            yield case_profile(folder, name, case.key, arm, problem)
