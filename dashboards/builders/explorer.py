@@ -91,7 +91,7 @@ SELECT at AS time, '<a href="' || url || '/series/' || series || '">' || state |
        || round((100 * size)::numeric, 2) || ' %, ' || left(base, 12) || '..' || left(head, 12)
        || coalesce(' <a href="' || url || '/regressions/' || report || '">report</a>', '') AS text,
        state || ',' || kind AS tags
-FROM dashboard.change, dashboard.site WHERE {_SERIES} AND state <> 'refuted' AND $__timeFilter(at) ORDER BY at""".strip()
+FROM dashboard.change, dashboard.site WHERE {_SERIES} AND state NOT IN ('refuted', 'superseded') AND $__timeFilter(at) ORDER BY at""".strip()
     return annotation("Changes", query, "red")
 
 
