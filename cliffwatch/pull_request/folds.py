@@ -75,8 +75,8 @@ def failures(state: PullRequestState) -> Fold | None:
         lines += [wrapped(f"Next: {code(failure.next_step)}"), ""] if failure.next_step else []
     measured = state.measured()
     for each, progress in measured:
-        for told in progress.context.failures:
-            lines += _failure(f"{word(each.platform)} {each.mode}", f"{told.arm}: {told.message}", told.evidence)
+        for of_arm in progress.context.failures:
+            lines += _failure(f"{word(each.platform)} {each.mode}", f"{of_arm.arm}: {of_arm.message}", of_arm.evidence)
         lines += _failed_rows(progress)
     if not lines:
         return None

@@ -1,4 +1,4 @@
-"""Cases that differ in several parameters: a curve for each combination of the others, and which of them are told."""
+"""Cases that differ in several parameters: a curve for each combination of the others, and which of them are shown."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -125,8 +125,8 @@ def test_many_curves_are_told_with_those_first_that_head_changes() -> None:
     sweeps = sweeps_of(base, with_jump(base, 64, producers=11))
     (chosen, *_) = chosen_curves(each for each in sweeps if each.parameter == "nr_maps")
 
-    assert len(chosen.told) == MOST
-    assert [each.fixed["producers"] for each in chosen.told] == ["11", "1", "2", "3", "4", "5", "6", "7"]
+    assert len(chosen.shown) == MOST
+    assert [each.fixed["producers"] for each in chosen.shown] == ["11", "1", "2", "3", "4", "5", "6", "7"]
     assert chosen.sentence == "4 more curves over nr_maps with a breakpoint and no sure change of it"
 
 

@@ -244,7 +244,7 @@ STORED = [
     {"modes": {"walltime": 1}, "doctor": ["a", 1]},
     {"modes": "walltime", "doctor": {"checks": "none"}},
     {"modes": None, "doctor": None},
-    {"modes": ["walltime"], "doctor": {"checks": [1, None, {"mend": 5}, {"name": {}, "mend": "x"}]}},
+    {"modes": ["walltime"], "doctor": {"checks": [1, None, {"fixes": 5}, {"name": {}, "fixes": "x"}, {"mend": 5}]}},
 ]
 
 

@@ -191,7 +191,7 @@ def test_nothing_is_changed_where_the_journal_has_been_prepared(
     assert not (tmp_path / "absent").exists()
     document = json.loads(answers.getvalue().splitlines()[0])
     assert all(outcome["state"] != "changed" for outcome in document["outcomes"])
-    assert document["told"]
+    assert document["sentences"]
 
 
 def test_a_link_at_the_locks_place_is_not_followed(root: Path, journal: Path, tmp_path: Path) -> None:

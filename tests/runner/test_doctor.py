@@ -141,7 +141,7 @@ def test_items_that_nobody_asked_for_are_shown_without_judgement(good: HostFacts
     assert_golden(shown(facts, "icount"), DATA / "doctor-icount.txt")
 
 
-def test_every_item_can_be_wrong_and_then_says_how_to_mend_it(good: HostFacts, bad: HostFacts) -> None:
+def test_every_item_can_be_wrong_and_then_says_how_to_fix_it(good: HostFacts, bad: HostFacts) -> None:
     wrong = [check for check in checks(bad) if check.status in {"warn", "fail"}]
 
     assert {check.name for check in checks(bad)} - {check.name for check in wrong} == {"processor"}
@@ -235,7 +235,7 @@ def test_programs_read_the_same_as_json(good: HostFacts, monkeypatch: pytest.Mon
 
     assert result.exit_code == 4
     assert document["fit"] is False
-    assert document["to_mend"] == {"icount": 1, "walltime": 1}
+    assert document["to_fix"] == {"icount": 1, "walltime": 1}
     assert [check["name"] for check in document["checks"] if check["status"] == "fail"] == ["udev"]
     assert {check["status"] for check in document["checks"] if check["group"] == "walltime"} == {"skip"}
 
@@ -308,11 +308,11 @@ def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
     document = findings(tuple(checks(bad)), "walltime")
     assert "not fit for walltime runs" in document["verdict"]
     assert {check["status"] for check in document["checks"]} <= {"warn", "fail"}
-    assert all(check["mend"] for check in document["checks"])
+    assert all(check["fixes"] for check in document["checks"])
 
 
 @pytest.mark.parametrize(
-    ("switches", "mend"),
+    ("switches", "fix"),
     [
         ({"kernel/unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"),
         ({"kernel/apparmor_restrict_unprivileged_userns": "1"}, "/etc/apparmor.d/bwrap"),
@@ -321,11 +321,11 @@ def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
     ],
 )
 def test_what_forbids_namespaces_is_named_with_what_allows_them(
-    good: HostFacts, switches: dict[str, str], mend: str
+    good: HostFacts, switches: dict[str, str], fix: str
 ) -> None:
     facts = replace(good, bwrap_refusal="bwrap: No permissions to create a new namespace", namespace_switches=switches)
 
     (check,) = [each for each in checks(facts) if each.name == "isolation"]
 
     assert check.status == "fail"
-    assert any(mend in each for each in check.fixes)
+    assert any(fix in each for each in check.fixes)

@@ -1,1 +1,1 @@
-"""Benchmarks over their parameters: curves and their breakpoints, what is said of them, and which of them are told."""
+"""Benchmarks over their parameters: curves and their breakpoints, what is said of them, and which of them are shown."""

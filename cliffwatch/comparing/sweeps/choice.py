@@ -1,4 +1,4 @@
-"""Which curves of a benchmark are told one by one, and what is said of the others: reports, comments and pages choose alike."""
+"""Which curves of a benchmark are shown one by one, and what is said of the others: reports, comments and pages choose alike."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Sweep
 
 MOST = 8
-"""Curves of a benchmark over one parameter that are told one by one."""
+"""Curves of a benchmark over one parameter that are shown one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenCurves:
-    """The curves of a benchmark over one parameter: those that are told, the ones that head changes first, and the others."""
+    """The curves of a benchmark over one parameter: those that are shown, the ones that head changes first, and the others."""
 
-    told: tuple[Sweep, ...]
+    shown: tuple[Sweep, ...]
     others: tuple[Sweep, ...]
 
     @property
     def all(self) -> tuple[Sweep, ...]:
-        return (*self.told, *self.others)
+        return (*self.shown, *self.others)
 
     @property
     def sentence(self) -> str:
@@ -27,7 +27,7 @@ class ChosenCurves:
         if not self.others:
             return ""
         kinds = [_kind(sweep) for sweep in self.others]
-        more = "more " if self.told else ""
+        more = "more " if self.shown else ""
         count = f"{counted(len(self.others), f'{more}curve')} over {self.others[0].parameter}"
         if len(set(kinds)) == 1:
             return f"{count} {_KINDS[kinds[0]]}"
@@ -54,7 +54,7 @@ _CHANGED, _BROKEN, _QUIET, _NOT_JUDGED = range(4)
 
 
 def chosen_curves(sweeps: Iterable[Sweep]) -> list[ChosenCurves]:
-    """By suite, benchmark, metric and parameter, in the order in which these come. A curve that is the only one is told whatever it shows."""
+    """By suite, benchmark, metric and parameter, in the order in which these come. A curve that is the only one is shown whatever it shows."""
     groups: dict[tuple[str, str, str, str], list[Sweep]] = {}
     for sweep in sweeps:
         groups.setdefault((sweep.suite, sweep.benchmark, sweep.metric, sweep.parameter), []).append(sweep)
@@ -63,13 +63,13 @@ def chosen_curves(sweeps: Iterable[Sweep]) -> list[ChosenCurves]:
 
 def _chosen(group: list[Sweep]) -> ChosenCurves:
     if len(group) == 1:
-        return ChosenCurves(told=tuple(group), others=())
+        return ChosenCurves(shown=tuple(group), others=())
     worth = sorted(
         (sweep for sweep in group if _kind(sweep) <= _BROKEN),
         key=lambda sweep: (_kind(sweep), sweep.base_breakpoint == sweep.head_breakpoint),
     )
-    told = {id(sweep) for sweep in worth[:MOST]}
-    return ChosenCurves(told=tuple(worth[:MOST]), others=tuple(sweep for sweep in group if id(sweep) not in told))
+    shown = {id(sweep) for sweep in worth[:MOST]}
+    return ChosenCurves(shown=tuple(worth[:MOST]), others=tuple(sweep for sweep in group if id(sweep) not in shown))
 
 
 def _kind(sweep: Sweep) -> int:
@@ -81,9 +81,9 @@ def _kind(sweep: Sweep) -> int:
 
 
 def sweep_lines(sweeps: Iterable[Sweep]) -> Iterator[SweepLine]:
-    """A line a curve that is told, and one for all others over the same parameter."""
+    """A line a curve that is shown, and one for all others over the same parameter."""
     for chosen in chosen_curves(sweeps):
-        for sweep in chosen.told:
+        for sweep in chosen.shown:
             yield SweepLine(suite=sweep.suite, name=curve_name(sweep), words=sweep.words)
         if chosen.others:
             first = chosen.others[0]

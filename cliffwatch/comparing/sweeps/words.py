@@ -18,7 +18,7 @@ def words_of(
 
 
 def same_course(base: Breakpoint | NoBreakpoint, head: Breakpoint | NoBreakpoint) -> bool:
-    """Whether both sides take one course, as far as can be told."""
+    """Whether both sides take one course, as far as it is known."""
     if isinstance(base, NoBreakpoint) or isinstance(head, NoBreakpoint):
         return isinstance(base, NoBreakpoint) and isinstance(head, NoBreakpoint) and _alike_courses(base, head)
     return _alike(base, head)

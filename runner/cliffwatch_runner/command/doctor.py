@@ -86,12 +86,12 @@ def doctor(
 
 
 def as_document(results: Sequence[Check], mode: Mode) -> str:
-    """`{mode, fit, verdict, to_mend: {icount, walltime}, checks: [{name, group, status, found, why, mend[]}]}` as JSON."""
+    """`{mode, fit, verdict, to_fix: {icount, walltime}, checks: [{name, group, status, finding, why, fixes[]}]}` as JSON."""
     document = {
         "mode": mode,
         "fit": to_fix(results, mode) == 0,
         "verdict": verdict(results, mode),
-        "to_mend": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
+        "to_fix": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
         "checks": [check.document() for check in for_mode(results, mode)],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)

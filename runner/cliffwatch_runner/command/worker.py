@@ -189,7 +189,7 @@ def findings(results: Sequence[Check], mode: Mode) -> FreeJson:
     return {
         "verdict": verdict(results, mode),
         "checks": [
-            {"name": check.name, "status": check.status, "found": check.finding[:500], "mend": list(check.fixes)}
+            {"name": check.name, "status": check.status, "finding": check.finding[:500], "fixes": list(check.fixes)}
             for check in bad
         ],
     }

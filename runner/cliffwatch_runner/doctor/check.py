@@ -29,7 +29,7 @@ class Check:
             "name": self.name,
             "group": self.group,
             "status": self.status,
-            "found": self.finding,
+            "finding": self.finding,
             "why": self.why,
-            "mend": list(self.fixes),
+            "fixes": list(self.fixes),
         }

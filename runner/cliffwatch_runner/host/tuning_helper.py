@@ -95,7 +95,7 @@ def serve(
 ) -> int:
     """Reads one request, tunes, and puts everything back when `requests` ends.
 
-    Answers in lines of JSON: `{"refused": why}`, or `{"outcomes": […], "told": […]}` and at the end `{"told": […]}`.
+    Answers in lines of JSON: `{"refused": why}`, or `{"outcomes": […], "sentences": […]}` and at the end `{"sentences": […]}`.
     """
     line = requests.readline(_LONGEST)
     plan = _plan(line, root)
@@ -108,11 +108,11 @@ def serve(
             return 4
         sentences: list[str] = []
         with tuned_host(plan, report=sentences.append, root=root, journal=journal, services=services) as tuned:
-            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], told=sentences)
+            _answer(answers, outcomes=[asdict(outcome) for outcome in tuned.outcomes], sentences=sentences)
             sentences.clear()
             while requests.read(_LONGEST):
                 pass
-        _answer(answers, told=sentences)
+        _answer(answers, sentences=sentences)
     return 0
 
 

@@ -81,6 +81,6 @@ def _answer(helper: process.Conversation) -> dict[str, object]:
 
 
 def _report(answer: dict[str, object], report: Callable[[str], None]) -> None:
-    sentences = answer.get("told")
+    sentences = answer.get("sentences")
     for sentence in sentences if isinstance(sentences, list) else ():
         report(str(sentence))

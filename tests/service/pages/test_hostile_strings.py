@@ -90,7 +90,7 @@ def say_hostile(http: Any, report: str) -> Any:
     http.post("/api/v1/offers", json=plain).raise_for_status()
     asked = {"tree": TREE, "base": commit_of("base"), "head": commit_of("head"), "note": EVIL, **target}
     http.post("/api/v1/requests", json=asked, headers={"Idempotency-Key": "one"}).raise_for_status()
-    check = {"name": EVIL, "status": EVIL, "found": EVIL, "mend": [EVIL]}
+    check = {"name": EVIL, "status": EVIL, "finding": EVIL, "fixes": [EVIL]}
     offer = {
         "host": f"worker {EVIL}"[:200],
         "platform": "amd-rome",

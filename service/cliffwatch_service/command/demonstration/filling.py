@@ -219,8 +219,8 @@ def _queue(connection: Connection[Any], now: datetime) -> None:
         {
             "name": "huge pages",
             "status": "warn",
-            "found": "madvise",
-            "mend": ["echo never > /sys/kernel/mm/transparent_hugepage/enabled"],
+            "finding": "madvise",
+            "fixes": ["echo never > /sys/kernel/mm/transparent_hugepage/enabled"],
         }
     ]
     about = {"modes": ["icount"], "doctor": {"verdict": "fit for icount runs", "checks": checks}}

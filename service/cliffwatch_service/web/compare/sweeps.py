@@ -69,7 +69,7 @@ def sweeps_of(
         of_sweep = {id(row) for row in group}
         if not of_sweep & visible:
             continue
-        chosen = list(dict.fromkeys(_fixed(sweep) for each in of_targets.values() for sweep in each.told))
+        chosen = list(dict.fromkeys(_fixed(sweep) for each in of_targets.values() for sweep in each.shown))
         figures = tuple(_figures(group, chosen, of_targets, columns))
         undrawn = tuple(_undrawn(chosen, of_targets, columns))
         if figures or undrawn:
@@ -131,7 +131,7 @@ def _undrawn(
         others = tuple(sweep for sweep in chosen.others if _fixed(sweep) not in drawn)
         if others:
             judged = tuple((fixed_words(sweep.fixed), sweep.words) for sweep in others if sweep.differs is not None)
-            sentence = ChosenCurves(told=chosen.told, others=others).sentence
+            sentence = ChosenCurves(shown=chosen.shown, others=others).sentence
             yield Undrawn(columns[index].target, sentence, judged)
 
 

@@ -38,6 +38,7 @@ class HostSummary:
 
 
 def doctor_summary(about: Any) -> HostSummary:
+    """What a host last said of itself; workers of before 2026-11-24 wrote `found` and `mend`."""
     fields = about if isinstance(about, dict) else {}
     doctor = fields.get("doctor")
     checks = doctor.get("checks") if isinstance(doctor, dict) else None
@@ -45,8 +46,8 @@ def doctor_summary(about: Any) -> HostSummary:
         Finding(
             name=str(check.get("name", "")),
             status=str(check.get("status", "")),
-            value=str(check.get("found", "")),
-            fix="; ".join(_texts(check.get("mend"))),
+            value=str(check.get("finding", check.get("found", ""))),
+            fix="; ".join(_texts(check.get("fixes", check.get("mend")))),
         )
         for check in (checks if isinstance(checks, list) else [])
         if isinstance(check, dict)
