@@ -105,6 +105,13 @@ class World:
             Case("a host's", f"/runs/{self.leased.digest}/boots/1", ("of rome-1", "admin"), bodies[self.leased.digest]),
         ]
 
+    def codes(self) -> list[Case]:
+        code = {"format": "cliffwatch-code", "format_version": 1, "arms": []}
+        return [
+            Case("somebody's", f"/runs/{self.own.digest}/code", ("mine", "admin"), code),
+            Case("a host's", f"/runs/{self.leased.digest}/code", ("of rome-1", "admin"), code),
+        ]
+
     def archives(self) -> list[Case]:
         kind = {"Content-Type": "application/x-tar"}
         return [
@@ -234,6 +241,7 @@ CASES: dict[str, Cases] = {
         for path in (
             "/runs",
             "/runs/{run}",
+            "/runs/{run}/code",
             "/runs/{run}/boots/{number}",
             "/runs/{run}/boots/{number}/raw",
             "/runs/{run}/boots/{number}/raw/{path}",
@@ -288,6 +296,7 @@ CASES: dict[str, Cases] = {
     "POST /follows/{follow}/backfill": admins("/follows/{follow}/backfill", {"base": "a" * 40, "head": "b" * 40}),
     "DELETE /follows/{follow}": admins("/follows/{follow}"),
     "PUT /runs/{run}": World.new_runs,
+    "PUT /runs/{run}/code": World.codes,
     "PUT /runs/{run}/boots/{number}": World.boots,
     "PUT /runs/{run}/boots/{number}/raw": World.archives,
     "POST /imports": lambda world: [Case("", IMPORT, UNBOUND, b"BenchmarkX-1 10 5 ns/op\n")],

@@ -19,6 +19,7 @@ from cliffwatch_runner.upload.answers import StoredBoot, StoredRun
 from cliffwatch_runner.upload.client import Answered, Client, Refused, Reply, Unreached
 
 _FILES = ("boot.json", "environment.json", "samples.json")
+_CODE = "code.json"
 _LARGEST_RAW = 48 << 20
 _MOST_FILES = 10_000
 _LONGEST_NAME = 500
@@ -89,7 +90,11 @@ def upload_run(
     stored = converted(known.body, StoredRun)
     if isinstance(stored, Wrong):
         return Unreached(reason=f"{client.url} answers with what is no run: {stored}")
-    here = {boot.number: boot for boot in stored.boots}
+    return _send_results(client, run, folder, {boot.number: boot for boot in stored.boots})
+
+
+def _send_results(client: Client, run: str, folder: Path, here: Mapping[int, StoredBoot]) -> Uploaded | Unreached:
+    """Boots that are not `here`, and code.json."""
     sent = 0
     refused: list[str] = []
     for boot in sorted((folder / "boots").glob("*/boot.json")):
@@ -100,7 +105,24 @@ def upload_run(
             refused.append(f"{boot.parent.name}: {outcome.detail}")
             continue
         sent += outcome
+    code = _send_code(client, run, folder)
+    if isinstance(code, Unreached):
+        return code
+    if isinstance(code, Refused):
+        refused.append(f"{_CODE}: {code.detail}")
     return Uploaded(run=run, sent=sent, refused=tuple(refused))
+
+
+def _send_code(client: Client, run: str, folder: Path) -> Refused | Unreached | None:
+    """How the code of the kernels differs, which a run has at its end; a service of before 2026-11-24 takes none."""
+    if not (folder / _CODE).exists():
+        return None
+    try:
+        reply = client.put(f"/runs/{run}/code", _content(folder, _CODE))
+    except (OSError, ValueError) as error:
+        return _damaged(_CODE, error)
+    unknown = isinstance(reply, Refused) and reply.status in (404, 405)
+    return None if unknown or isinstance(reply, Answered) else reply
 
 
 def _content(folder: Path, name: str) -> bytes:

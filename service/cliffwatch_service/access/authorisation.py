@@ -36,6 +36,7 @@ _ADMIN = Right(scope="admin")
 RIGHTS: Mapping[str, Right] = {
     "GET /api/v1/runs": _READ,
     "GET /api/v1/runs/{run}": _READ,
+    "GET /api/v1/runs/{run}/code": _READ,
     "GET /api/v1/runs/{run}/boots/{number}": _READ,
     "GET /api/v1/runs/{run}/boots/{number}/raw": _READ,
     "GET /api/v1/runs/{run}/boots/{number}/raw/{path}": _READ,
@@ -66,6 +67,7 @@ RIGHTS: Mapping[str, Right] = {
     "GET /api/v1/suites/{name}": _READ,
     "GET /api/v1/follows": _READ,
     "PUT /api/v1/runs/{run}": Right(scope="upload", whose="own run", bound=True),
+    "PUT /api/v1/runs/{run}/code": Right(scope="upload", whose="own run", bound=True),
     "PUT /api/v1/runs/{run}/boots/{number}": Right(scope="upload", whose="own run", bound=True),
     "PUT /api/v1/runs/{run}/boots/{number}/raw": Right(scope="upload", whose="own run", bound=True),
     "POST /api/v1/imports": Right(scope="upload"),

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.uploads import BootUpload, RunUpload
 from cliffwatch.formats.values import MOST_BOOTS
@@ -15,7 +16,7 @@ from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.api.answers import JSON, answer, answer_bytes, answer_pieces, page
-from cliffwatch_service.api.documents import body_of, checked, described
+from cliffwatch_service.api.documents import answered, body_of, checked, described
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.results import RawListed, RunArm, RunListed, RunWhole, StoredAnswer
 from cliffwatch_service.compare.naming import revision_named
@@ -26,9 +27,10 @@ from cliffwatch_service.http.large import LargeHere
 from cliffwatch_service.ingest.boot_document import unpacked_size, upload_of
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.ingest import Stored, put_boot, put_run
-from cliffwatch_service.ingest.raw import put_raw, raw_file
+from cliffwatch_service.ingest.kernel_code import code_document, put_code
+from cliffwatch_service.ingest.raw_outputs.storing import put_raw, raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
-from cliffwatch_service.ingest.uploads import boot_upload, run_upload
+from cliffwatch_service.ingest.uploads import boot_upload, code_upload, run_upload
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, runs
 from cliffwatch_service.store.runs import RunListedRow, RunsWanted
@@ -114,6 +116,35 @@ def upload_raw(run: RunId, number: BootNumber, request: Request, service: Servic
         keep = partial(put_raw, connection, service.columns, run, number, archive.file, by=caller, now=now)
         stored = within_quota(connection, service.settings, caller, archive.size, now, keep)
     return _stored(request, stored)
+
+
+@router.put(
+    "/runs/{run}/code",
+    summary="Upload code.json: how the code of the run's kernels differs",
+    openapi_extra=described(CodeRecord),
+    responses={200: {"model": StoredAnswer}, 201: {"model": StoredAnswer}},
+)
+async def upload_code(
+    run: RunId, request: Request, body: Body, service: ServiceHere, large: LargeHere, caller: Allowed
+) -> Response:
+    return _stored(request, await large.do(service, len(body), _keep_code, caller, run, body))
+
+
+def _keep_code(service: Service, caller: Caller, run: str, body: bytes) -> Stored:
+    _, upload = checked(code_upload, body)
+    now = service.now()
+    with service.transaction() as connection:
+        keep = partial(put_code, connection, run, upload, by=caller)
+        return within_quota(connection, service.settings, caller, len(body), now, keep)
+
+
+@router.get("/runs/{run}/code", summary="code.json of a run", responses=answered(CodeRecord))
+def read_code(run: RunId, request: Request, service: ServiceHere, _: Allowed) -> Response:
+    with service.transaction() as connection:
+        record = code_document(connection, run)
+    if record is None:
+        raise not_found("code.json", run)
+    return answer(request, as_json(record))
 
 
 @router.get("/runs", summary="Runs, newest first", responses={200: {"model": Page[RunListed]}})

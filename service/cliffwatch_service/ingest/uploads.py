@@ -7,7 +7,8 @@ from typing import TypeVar
 import msgspec
 
 from cliffwatch.formats.boot_record import SampleRecord
-from cliffwatch.formats.reading import Wrong
+from cliffwatch.formats.code.differences import CodeRecord
+from cliffwatch.formats.reading import Wrong, converted
 from cliffwatch.formats.uploads import BootUpload, RunUpload, boot_upload_of, run_upload_of
 from cliffwatch.formats.values import FreeJson, OfCase
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
@@ -40,6 +41,14 @@ def boot_upload(raw: FreeJson) -> BootUpload:
         samples=tuple(map(_in_order, upload.samples)),
         outcomes=tuple(map(_in_order, upload.outcomes)),
     )
+
+
+def code_upload(raw: FreeJson) -> CodeRecord:
+    """Raises Refusal with the place of what is wrong."""
+    record = converted(raw, CodeRecord)
+    if isinstance(record, Wrong):
+        raise refused(record)
+    return record
 
 
 def _in_order(of_case: R) -> R:

@@ -36,7 +36,7 @@ from cliffwatch_service.history.triage import triage
 from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import put_boot, put_run
-from cliffwatch_service.ingest.raw import put_raw
+from cliffwatch_service.ingest.raw_outputs.storing import put_raw
 from cliffwatch_service.ingest.uploads import boot_upload
 from cliffwatch_service.jobs.leases import Offer, add_events, offer
 from cliffwatch_service.jobs.requests import Asked, ask

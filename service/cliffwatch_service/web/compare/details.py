@@ -9,13 +9,15 @@ from urllib.parse import quote
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.blocks import FunctionBlock
+from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.ingest.raw import Transaction
+from cliffwatch_service.ingest.kernel_code import image_of
+from cliffwatch_service.ingest.raw_outputs.storing import Transaction
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.store.series import SeriesRow
@@ -40,7 +42,7 @@ class RawLink:
 class Detail:
     """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
     values are;
-    `series` is its digest, None where it has no history; `command` repeats the run.
+    `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs.
     """
 
     target: Target
@@ -58,6 +60,7 @@ class Detail:
     runs: Sequence[str]
     counted_sides: CountedSides | None
     functions: FunctionBlock | None = None
+    image: ArmCode | None = None
 
 
 def detail_of(
@@ -90,12 +93,13 @@ def detail_of(
         again=again_of(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
         counted_sides=counted_sides(connection, digest, answer),
+        image=image_of(connection, answer.base_arm, answer.head_arm),
     )
 
 
 def with_functions(transaction: Transaction, detail: Detail) -> Detail:
     """With the functions behind the row, which are read from raw outputs, in transactions of their own."""
-    return replace(detail, functions=functions_of(transaction, detail.row, detail.counted_sides))
+    return replace(detail, functions=functions_of(transaction, detail.row, detail.counted_sides, detail.image))
 
 
 def _samples(

@@ -4,17 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.blocks import FunctionBlock, block_of
 from cliffwatch.comparing.attribution.operations import Function, instructions
 from cliffwatch.comparing.attribution.row import row_functions
+from cliffwatch.formats.code.differences import ArmCode, CodeDifference
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.reading import Wrong, read_as
+from cliffwatch.reports.styles import plain
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.ingest.raw import Transaction, raw_file
+from cliffwatch_service.ingest.raw_outputs.storing import Transaction, raw_file
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import boots, series
 
@@ -62,7 +65,7 @@ def _boots(connection: Connection[Any], series_id: int, arm: int, run: str) -> l
 
 
 def functions_of(
-    transaction: Transaction, row: ComparisonRow | None, sides: CountedSides | None
+    transaction: Transaction, row: ComparisonRow | None, sides: CountedSides | None, image: ArmCode | None
 ) -> FunctionBlock | None:
     """What a page shows of a row that was counted. Archives are somebody's upload: what cannot be read of them is as if it were not there."""
     if row is None or sides is None:
@@ -70,7 +73,13 @@ def functions_of(
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     base, head = (list(_instructions(transaction, case, row.unit, each)) for each in (sides.base, sides.head))
     found = row_functions(row, base, head)
-    return None if found is None else block_of(str(case), found, most=_MOST_FUNCTIONS)
+    return None if found is None else block_of(str(case), found, _code(image), most=_MOST_FUNCTIONS)
+
+
+def _code(image: ArmCode | None) -> Mapping[str, CodeDifference]:
+    """By function; what a host sent moves no cursor and turns no line."""
+    shown = [] if image is None else [replace(each, lines=tuple(map(plain, each.lines))) for each in image.functions]
+    return {each.name: each for each in shown}
 
 
 _MOST_FUNCTIONS = 40

@@ -17,9 +17,9 @@ from cliffwatch_service.compare.naming import run_named
 from cliffwatch_service.compare.several import has_other_arms
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
-from cliffwatch_service.ingest.archives import OddArchive
 from cliffwatch_service.ingest.boot_document import BootAccount, account_of
-from cliffwatch_service.ingest.raw import raw_file
+from cliffwatch_service.ingest.raw_outputs.archives import OddArchive
+from cliffwatch_service.ingest.raw_outputs.storing import raw_file
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, overview, run_arms, runs, trees

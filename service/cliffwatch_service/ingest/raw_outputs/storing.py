@@ -15,10 +15,10 @@ import zstandard
 from psycopg import Connection
 
 from cliffwatch_service.access.tokens import Caller
-from cliffwatch_service.ingest.archives import ArchiveMember, OddArchive, members
 from cliffwatch_service.ingest.columns import ColumnsKnown
 from cliffwatch_service.ingest.ingest import Stored, own_run
 from cliffwatch_service.ingest.plan import plan_of, refuse_unplanned
+from cliffwatch_service.ingest.raw_outputs.archives import ArchiveMember, OddArchive, members
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.runtime.memory import give_back
 from cliffwatch_service.store import boots, runs

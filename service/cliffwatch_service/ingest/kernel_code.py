@@ -1,0 +1,60 @@
+"""code.json of a run, which its host makes of the kernels' images: taken once, and read back within limits."""
+
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.formats.code.differences import ArmCode, CodeRecord
+from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.ingest.boot_document import packed, unpacked
+from cliffwatch_service.ingest.ingest import Stored, content_digest, own_run
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import run_code
+
+LARGEST_BYTES = 4 << 20
+"""Of the document: a patch to some functions makes some kilobytes, and one to a header that all include some hundred."""
+
+
+def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by: Caller) -> Stored:
+    """Keeps it. Raises Refusal for another one of this run, or for one that is too large."""
+    run = own_run(connection, digest, by)
+    content = written(upload)
+    if len(content) > LARGEST_BYTES:
+        raise Refusal(
+            413,
+            "too much code differs",
+            f"code.json has {len(content):,} bytes, and {LARGEST_BYTES:,} are taken: the run is complete without it",
+        )
+    own = content_digest(content)
+    if run_code.insert_code(connection, run.id, own, packed(content)):
+        return Stored(digest=own, fresh=True)
+    stored = run_code.code_of_run(connection, digest)
+    assert stored is not None
+    if stored.digest != own:
+        raise Refusal(
+            409,
+            "another code.json is stored",
+            f"run {digest} is stored with code {stored.digest}; what came now is {own}: a run stays what it is",
+        )
+    return Stored(digest=own, fresh=False)
+
+
+def code_document(connection: Connection[Any], run: str) -> CodeRecord | None:
+    """That of a run; None where it has none."""
+    stored = run_code.code_of_run(connection, run)
+    return None if stored is None else _read(stored.content)
+
+
+def image_of(connection: Connection[Any], base: int, head: int) -> ArmCode | None:
+    """How the code of an arm differs from that of its run's first one; None where that is not stored, or the other arm is not the first."""
+    stored = run_code.code_of_arms(connection, base, head)
+    record = None if stored is None else _read(stored.content)
+    if stored is None or record is None or stored.base in {each.arm for each in record.arms}:
+        return None
+    return next((each for each in record.arms if each.arm == stored.head), None)
+
+
+def _read(content: bytes) -> CodeRecord | None:
+    record = read_as(unpacked(bytes(content)), CodeRecord)
+    return None if isinstance(record, Wrong) else record

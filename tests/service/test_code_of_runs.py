@@ -1,0 +1,117 @@
+"""How the code of a run's kernels differs: code.json comes with a run's results, and the page of a case shows it."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
+
+CASE = "local-storage/local-storage-cache-seq-get/nr_maps=16"
+
+
+@pytest.fixture
+def results(data: Path, tmp_path: Path) -> Path:
+    shutil.copytree(data / "runs/uninlined", tmp_path / "results")
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def uploaded(running: Any, results: Path) -> str:
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+    assert isinstance(sent, Uploaded)
+    assert sent.refused == ()
+    return sent.run
+
+
+def page_of(running: Any, run: str) -> str:
+    with running.http(None) as http:
+        answer = http.get(f"/compare/{run}/cases/{CASE}", follow_redirects=True).raise_for_status()
+    return re.sub(r"\s+", " ", answer.text)
+
+
+def code_of(results: Path) -> Any:
+    return json.loads((results / "code.json").read_text())
+
+
+def test_the_page_of_a_case_shows_the_instructions_that_differ(running: Any, uploaded: str) -> None:
+    page = page_of(running, uploaded)
+
+    assert "code 256 to 144 bytes" in page
+    assert page.count("how its code differs") == 2
+    assert "+call bpf_local_storage_lookup" in page
+
+
+def test_what_was_sent_is_read_back(running: Any, results: Path, uploaded: str) -> None:
+    with running.http("read") as http:
+        answer = http.get(f"/api/v1/runs/{uploaded}/code").raise_for_status().json()
+        missing = http.get(f"/api/v1/runs/{32 * '0'}/code")
+
+    assert [each["name"] for each in answer["arms"][0]["functions"]] == [
+        each["name"] for each in code_of(results)["arms"][0]["functions"]
+    ]
+    assert missing.status_code == 404
+
+
+def test_the_same_may_come_twice_and_another_one_may_not(running: Any, results: Path, uploaded: str) -> None:
+    again = upload_run(running.client("upload"), results, "emulator-1")
+    (results / "code.json").write_text(json.dumps({**code_of(results), "arms": []}))
+    other = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(again, Uploaded)
+    assert again.refused == ()
+    assert isinstance(other, Uploaded)
+    assert "a run stays what it is" in other.refused[0]
+
+
+def line(text: str) -> dict[str, Any]:
+    function = {"name": "__bpf_task_storage_get", "base": 1, "head": 2, "lines": [text], "more": 0}
+    return {"format": "cliffwatch-code", "format_version": 1, "arms": [{"arm": "head", "functions": [function]}]}
+
+
+def test_lines_that_are_markup_or_move_a_cursor_stay_text(running: Any, results: Path) -> None:
+    (results / "code.json").write_text(json.dumps(line("+<script>alert(1)</script>\x1b[2J\u202e")))
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    page = page_of(running, sent.run)
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert(1)" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": "cliffwatch-code", "format_version": 1, "arms": 5}',
+        b"\xff" * 100,
+        json.dumps(line("x" * 401)).encode(),
+        json.dumps({**line("x"), "format_version": 2}).encode(),
+    ],
+)
+def test_what_is_no_code_is_refused_and_the_run_stays(running: Any, results: Path, content: bytes) -> None:
+    (results / "code.json").write_bytes(content)
+
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert len(sent.refused) == 1
+    assert "instructions per operation" in page_of(running, sent.run)
+
+
+def test_much_more_than_a_patch_changes_is_refused(running: Any, results: Path) -> None:
+    functions = [{"name": f"f{number}", "base": 1, "head": 2, "lines": ["x" * 400] * 200} for number in range(60)]
+    whole = {"format": "cliffwatch-code", "format_version": 1, "arms": [{"arm": "head", "functions": functions}]}
+    (results / "code.json").write_text(json.dumps(whole))
+
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert "too much" in sent.refused[0] or "are taken" in sent.refused[0]
