@@ -87,14 +87,22 @@ def run_of(
 
 def run_leaving_out(run: MadeRun, measured: int, status: str, reason: str) -> MadeRun:
     """The run with its first cases alone; the others are left out. Without any case it has no boots."""
+    return run_of_cases(run, range(measured), status, reason)
+
+
+def run_of_cases(run: MadeRun, measured: Sequence[int], status: str, reason: str) -> MadeRun:
+    """The run with these cases alone."""
     plan = run.record["plan"]
     left = [
         {**{name: case[name] for name in ("suite", "benchmark", "params")}, "status": status, "reason": reason}
-        for case in plan["cases"][measured:]
+        for index, case in enumerate(plan["cases"])
+        if index not in measured
     ]
-    boots = [{**boot, "cases": boot["cases"][:measured]} for boot in plan["boots"]] if measured else []
-    shorter = {**plan, "cases": plan["cases"][:measured], "boots": boots}
-    return replace(run, record={**run.record, "plan": shorter, "left_out": left}, logs=run.logs[:, :, :measured])
+    kept = list(range(len(measured)))
+    boots = [{**boot, "cases": kept} for boot in plan["boots"]] if kept else []
+    shorter = {**plan, "cases": [plan["cases"][index] for index in measured], "boots": boots}
+    logs = run.logs[:, :, list(measured)]
+    return replace(run, record={**run.record, "plan": shorter, "left_out": left}, logs=logs)
 
 
 def record_digest(record: Mapping[str, Any], host: str) -> str:

@@ -72,6 +72,33 @@ def test_three_steps_one_of_them_inside_a_merge_are_bisected_past_a_broken_build
     assert len(set(host.jobs)) == len(host.jobs) < 22
 
 
+def test_a_step_measures_only_the_cases_that_its_revisions_can_differ_in(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
+    """Of one case's culprit and another's, in revisions of which most change neither."""
+    url, repository = served
+    history = PlantedHistory(repository)
+    number = follow(running, url, tmp_path)
+    history.commits(5)
+    lookup = history.commit("bpf: Slow down the lookup", case=0, slower=0.02)
+    history.commits(5)
+    control = history.commit("bpf: Slow down the control", case=2, slower=0.05)
+    history.commits(5)
+
+    look(running, number, tmp_path)
+    StandInHost(running, history.levels).work_off(100)
+
+    sizes = confirmed(running)
+    assert set(sizes) == {(0, lookup), (2, control)}
+    assert sizes[0, lookup] == pytest.approx(0.02, abs=1e-4)
+    assert sizes[2, control] == pytest.approx(0.05, abs=1e-4)
+    query = "SELECT (SELECT count(*) FROM boot WHERE run_id = run.id) AS boots FROM run"
+    boots = [row["boots"] for row in running.rows(query)]
+    assert 0 in boots
+    series = running.rows("SELECT DISTINCT cardinality(series) AS values FROM columns")
+    assert min(row["values"] for row in series) < max(row["values"] for row in series)
+
+
 def test_both_steps_of_a_merge_are_named_though_they_nearly_cancel(running: Any, served: Any, tmp_path: Path) -> None:
     """3 % slower on one side and 2 % faster on the other, on the same case: 0.94 % in all."""
     url, repository = served

@@ -4,7 +4,7 @@ The search itself is the library's (cliffwatch.stats.history.culprits). What it 
 answer, follows from that alone, so a result that comes late, twice or never changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,22 +13,24 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.setup import NO_SETUP
 from cliffwatch.identities import digest_of
 from cliffwatch.samples import CaseKey
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Found, Judged, Pair, Question, Sought
 from cliffwatch.stats.history.culprits.search import next_pair
 from cliffwatch_service.history.culprits import take_culprits
-from cliffwatch_service.history.follow import ASKER
+from cliffwatch_service.history.follow import ASKER, ONLY_AFFECTED
 from cliffwatch_service.history.git import GitProblem, commit_graph
 from cliffwatch_service.history.judging import Judge, Rows, boots_of
-from cliffwatch_service.history.watching.confirming import Answered, answer_of, rows_by_series
+from cliffwatch_service.history.watching.confirming import Answered, answer_of, rows_by_series, unchanged_cases
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.store import database, series, tokens, trees
 from cliffwatch_service.store.history import bisections
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.bisections import BisectionRow, NewStep, StepRow
 from cliffwatch_service.store.history.changes import WideChangeRow
+from cliffwatch_service.store.series import SeriesRow
 
 MOST_OPEN = 4
 """Comparisons of bisections that are under way at a time; the others wait, the oldest first."""
@@ -154,17 +156,20 @@ def _searches(
 ) -> list[Search]:
     """Counted series first, whose comparisons others share; of each kind those that got worse, then those that got better."""
     measured: dict[Pair, Rows] = {}
+    unchanged: dict[Pair, frozenset[str]] = {}
+    about = series.series_rows(connection, [each.series_id for each in changes])
     for step in steps:
         if step.comparison_id is not None:
-            measured[Pair(step.base, step.head)] = rows_by_series(
-                connection, step.comparison_id, row.platform, row.mode
-            )
+            pair = Pair(step.base, step.head)
+            measured[pair] = rows_by_series(connection, step.comparison_id, row.platform, row.mode)
+            left_out = unchanged_cases(connection, step.comparison_id)
+            unchanged[pair] = frozenset(each.digest for each in about.values() if _case(each) in left_out)
     skipped = frozenset(Pair(step.base, step.head) for step in steps if step.state == "skipped")
-    exact = _exact(connection, changes)
+    exact = _exact(about.values())
     searches = []
     for counts in (True, False):
         sizes = {each.series: each.size for each in changes if (each.series in exact) == counts}
-        judge = Judge(exact=counts, sizes=sizes, measured=measured, skipped=skipped)
+        judge = Judge(exact=counts, sizes=sizes, measured=measured, skipped=skipped, unchanged=unchanged)
         ways: tuple[Sought, ...] = ("regression", "improvement") if sizes else ()
         searches += [
             Search(Question(graph=graph, good=row.base, bad=row.head, sought=way, exact=counts), judge) for way in ways
@@ -172,20 +177,16 @@ def _searches(
     return searches
 
 
-def _exact(connection: Connection[Any], changes: Sequence[WideChangeRow]) -> set[str]:
+def _exact(rows: Iterable[SeriesRow]) -> set[str]:
     """The series of counted values, by digest."""
     catalogue = load_catalogue()
-    rows = series.series_rows(connection, [each.series_id for each in changes])
     return {
-        row.digest
-        for row in rows.values()
-        if catalogue.traits(_case(row.suite, row.benchmark, row.params), row.metric, row.unit, row.mode).assume
-        == "exact"
+        row.digest for row in rows if catalogue.traits(_case(row), row.metric, row.unit, row.mode).assume == "exact"
     }
 
 
-def _case(suite: str, benchmark: str, params: Sequence[Sequence[str]]) -> CaseKey:
-    return CaseKey(suite, benchmark, tuple((name, value) for name, value in params))
+def _case(row: SeriesRow) -> CaseKey:
+    return CaseKey(row.suite, row.benchmark, tuple(sorted((name, value) for name, value in row.params)))
 
 
 def _ask(connection: Connection[Any], row: BisectionRow, pair: Pair, search: Search, now: datetime) -> None:
@@ -204,6 +205,7 @@ def _ask(connection: Connection[Any], row: BisectionRow, pair: Pair, search: Sea
         boots=boots,
         priority="watch",
         note=f"{row.branch}: bisection of {row.base[:12]}..{row.head[:12]}",
+        setup=ONLY_AFFECTED if judge.exact else NO_SETUP,
     )
     asker = tokens.keep_asker(connection, ASKER, now)
     made = ask(connection, asked, key=f"bisect {row.id} {pair.base} {pair.head}", token_id=asker, who=ASKER, now=now)

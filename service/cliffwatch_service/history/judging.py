@@ -18,14 +18,16 @@ Rows = Mapping[str, ComparisonRow]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `series` are the rows that are searched, all of them
-    exact or none. `sizes` are their changes over the whole range, as fractions: a noisy row counts as changed from half of that on.
+    """Answers pairs from the rows of `measured` pairs; `skipped` ones say nothing. `sizes` are the changes of the series that are searched over the whole range, as
+    fractions, all of them exact or none: a noisy row counts as changed from half of that on. `unchanged` are series of measured pairs whose case executes
+    nothing that differs, so that it was not measured.
     """
 
     exact: bool
     sizes: Mapping[str, float]
     measured: Mapping[Pair, Rows]
     skipped: frozenset[Pair] = field(default_factory=frozenset)
+    unchanged: Mapping[Pair, frozenset[str]] = field(default_factory=dict)
 
     def judged(self, pair: Pair) -> Judged | None:
         """What came of a pair; None where it has to be measured. Of counted values any two revisions that were measured are a pair."""
@@ -33,7 +35,9 @@ class Judge:
             return Judged()
         rows = self.measured.get(pair)
         if rows is not None:
-            return Judged({series: self._step(series, rows[series]) for series in self.sizes if series in rows})
+            read = {series: self._step(series, rows[series]) for series in self.sizes if series in rows}
+            same = self.unchanged.get(pair, frozenset()) & self.sizes.keys()
+            return Judged(read | dict.fromkeys(same, RowStep("none")))
         return self._from_values(pair) if self.exact else None
 
     def _step(self, series: str, row: ComparisonRow) -> RowStep:
@@ -59,15 +63,24 @@ class Judge:
     def _values(self, commit: str) -> dict[str, tuple[ComparisonRow, float]]:
         """What the series read at a revision, with a row that says which way is better."""
         read: dict[str, tuple[ComparisonRow, float]] = {}
-        for pair, rows in self.measured.items():
-            for series in self.sizes:
+        for series in self.sizes:
+            alike = self._alike(series, commit)
+            for pair, rows in self.measured.items():
                 row = rows.get(series)
                 if row is None or row.verdict in TROUBLED:
                     continue
-                value = row.base if commit == pair.base else row.head if commit == pair.head else None
+                value = row.base if pair.base in alike else row.head if pair.head in alike else None
                 if value is not None:
                     read.setdefault(series, (row, value))
         return read
+
+    def _alike(self, series: str, commit: str) -> set[str]:
+        """The commits between which nothing that a series' case executes differs."""
+        pairs = [pair for pair, unchanged in self.unchanged.items() if series in unchanged]
+        alike = {commit}
+        while more := {each for pair in pairs if alike & set(pair) for each in pair} - alike:
+            alike |= more
+        return alike
 
 
 def _between(row: ComparisonRow, before: float, after: float) -> RowStep:

@@ -12,9 +12,9 @@ from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.counting import counted
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.identities import series_digest
-from cliffwatch.samples import Mode
+from cliffwatch.samples import CaseKey, Mode
 from cliffwatch_service.compare.analysis import analyse_run
-from cliffwatch_service.compare.stored import stored_rows
+from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.history.changes import change_digest, take_changes
 from cliffwatch_service.history.follow import ASKER
 from cliffwatch_service.history.judging import Rows
@@ -84,6 +84,18 @@ def rows_by_series(connection: Connection[Any], comparison: int, platform: str, 
     assert stored is not None
     rows = stored_rows(connection, comparison, float(stored.summary.get("notable", 0)))
     return {series_digest(row.key, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
+
+
+def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[CaseKey]:
+    """The cases that a stored comparison's run left out, since nothing that they execute differs; parameters in the order of their names."""
+    stored = comparisons.comparison_by_id(connection, comparison)
+    assert stored is not None
+    left_out = stored_summary(stored.summary).left_out
+    return frozenset(
+        CaseKey(each.suite, each.benchmark, tuple(sorted(each.params.items())))
+        for each in left_out
+        if each.status == "unchanged-build"
+    )
 
 
 def _take(connection: Connection[Any], row: ConfirmationRow, answer: Answered | Unanswered, now: datetime) -> None:
