@@ -1,6 +1,7 @@
 """`--perf-profile`: cases that changed are booted once more with perf around them, and the report says what it recorded."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -144,11 +145,12 @@ def test_perf_on_the_host_counts_a_process_while_a_case_runs(tmp_path: Path) -> 
     """Its page faults are counted everywhere; the processor's events where a machine shows them."""
     busy = "import mmap\nwhile True:\n  with mmap.mmap(-1, 1 << 20) as pages: pages.write(bytes(1 << 20))\n  print(flush=True)"
     faults: float | None = None
+    written_by_perf = tmp_path / "001.counters"
     with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        counters, written_by_perf = HostCounters(tmp_path), tmp_path / "001.counters"
-        counters.begin(process.pid)
         for rounds in range(1, 100):
+            counters = HostCounters(tmp_path, ["001"])
+            counters.begin(process.pid)
             counters.case_begins("001")
             for _ in range(5 * rounds):
                 process.stdout.readline()
@@ -162,3 +164,17 @@ def test_perf_on_the_host_counts_a_process_while_a_case_runs(tmp_path: Path) -> 
         process.kill()
 
     assert faults, (tmp_path / "001.err").read_text()
+
+
+def test_a_guest_names_no_file_of_the_host(tmp_path: Path) -> None:
+    """It writes itself which case begins: any line that it likes, as often as it likes."""
+    inside = tmp_path / "host"
+    inside.mkdir()
+    counters = HostCounters(inside, ["001"])
+    counters.begin(os.getpid())
+
+    for name in ("../escaped", "/tmp/escaped", "002", "", "001", "001"):
+        counters.case_begins(name)
+    counters.end()
+
+    assert {path.name for path in tmp_path.rglob("*")} <= {"host", "001.counters", "001.err"}

@@ -85,7 +85,7 @@ def _of_arm(
         names: Mapping[str, PlannedCase] = {case_name(index, case): case for index, case in cases}
         (folder / "host").mkdir(parents=True)
         recording = Recording(
-            warmups={name: case.warmup for name, case in names.items()}, host=HostCounters(folder / "host")
+            warmups={name: case.warmup for name, case in names.items()}, host=HostCounters(folder / "host", names)
         )
         order = replace(boot_order(cases, arm, replace(kernel, counting=None), run.guest), recording=recording)
         end = boot_guest(order, folder, on_case=lambda _: None, should_stop=run.stop.is_set)

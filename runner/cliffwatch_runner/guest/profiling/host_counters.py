@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,10 +19,13 @@ _ENDS_WITHIN_SECONDS = 10
 
 
 class HostCounters:
-    """One perf at a time, ended as a terminal does, upon which it writes its figures to `folder`/CASE.counters."""
+    """One perf at a time, ended as a terminal does, upon which it writes its figures to `folder`/CASE.counters; for each of `cases` once, whatever else a guest says
+    that it begins.
+    """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cases: Collection[str]) -> None:
         self.folder = folder
+        self._left = set(cases)
         self._process: int | None = None
         self._perf: subprocess.Popen[bytes] | None = None
 
@@ -31,10 +35,11 @@ class HostCounters:
 
     def case_begins(self, name: str) -> None:
         """Ends what counts, and counts for this case."""
+        if self._process is None or name not in self._left:
+            return
+        self._left.remove(name)
         self.end()
         perf = shutil.which("perf")
-        if self._process is None:
-            return
         if perf is None:
             (self.folder / f"{name}.err").write_text("perf is not on this host: install linux-perf\n")
             return
