@@ -75,7 +75,7 @@ def made_up(kind: Any) -> Any:
     if origin in (Union, UnionType):
         return made_up(next(each for each in of if each is not NoneType))
     if origin is tuple:
-        return tuple(made_up(each) for each in of)
+        return tuple(made_up(each) for each in of if each is not Ellipsis)
     if origin in (list, Sequence):
         return [made_up(each) for each in of]
     fields_of = {} if origin is not None else get_type_hints(kind)
