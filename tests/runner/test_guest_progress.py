@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cliffwatch_runner.guest.progress import EmulatorMeter, GuestProgress, WallMeter
@@ -36,9 +36,10 @@ def youngest(child: subprocess.Popen[bytes]) -> int:
     """The process that does the work; it is there once it is."""
     while True:
         for entry in Path("/proc").glob("[0-9]*/stat"):
-            fields = entry.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == child.pid:
-                return int(entry.parent.name)
+            with suppress(FileNotFoundError, ProcessLookupError):  # others end meanwhile
+                fields = entry.read_text().rpartition(")")[2].split()
+                if int(fields[1]) == child.pid:
+                    return int(entry.parent.name)
 
 
 def test_work_is_the_processor_time_of_all_that_was_started(tmp_path: Path) -> None:

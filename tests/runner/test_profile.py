@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from cliffwatch_runner.guest.profiling.host_counters import HostCounters
 from cliffwatch_runner.results.perf_output import case_profile, read_counters, read_report
 
 RECORDED = FAKEVNG / "perf"
+_PERF_ENDS_WITHIN_SECONDS = 9
+"""It is killed after ten; hundredths of a second are what it takes."""
 CASE = CaseKey("local-storage", "local-storage-cache-int-get", (("nr_maps", "16"),))
 
 
@@ -141,6 +146,16 @@ def test_a_finished_run_is_profiled_without_measuring_it_again(repository: Path,
     assert min((tmp_path / "results/boots").glob("*/boot.json")).stat().st_mtime_ns == began
 
 
+@pytest.fixture(params=["in the foreground", "in the background"])
+def started(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What a shell starts in the background ignores the signal of a terminal, and so does what it starts in its turn."""
+    handler = signal.SIG_IGN if request.param == "in the background" else signal.default_int_handler
+    before = signal.signal(signal.SIGINT, handler)
+    yield request.param
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("started")
 def test_perf_on_the_host_counts_a_process_while_a_case_runs(tmp_path: Path) -> None:
     """Its page faults are counted everywhere; the processor's events where a machine shows them."""
     busy = "import mmap\nwhile True:\n  with mmap.mmap(-1, 1 << 20) as pages: pages.write(bytes(1 << 20))\n  print(flush=True)"
@@ -164,6 +179,19 @@ def test_perf_on_the_host_counts_a_process_while_a_case_runs(tmp_path: Path) -> 
         process.kill()
 
     assert faults, (tmp_path / "001.err").read_text()
+
+
+@pytest.mark.usefixtures("started")
+def test_perf_ends_also_where_it_has_hardly_begun(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        for _ in range(5):
+            counters = HostCounters(tmp_path, ["001"])
+            counters.begin(process.pid)
+            counters.case_begins("001")
+            began = time.monotonic()
+            counters.end()
+            assert time.monotonic() - began < _PERF_ENDS_WITHIN_SECONDS
+        process.kill()
 
 
 def test_a_guest_names_no_file_of_the_host(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ EVENTS = (
 """Of the guest's own time (:G), of the host's for it (:H), and of both."""
 
 _ENDS_WITHIN_SECONDS = 10
+_SIGNALS = 100
 
 
 class HostCounters:
@@ -47,15 +48,9 @@ class HostCounters:
         with (self.folder / f"{name}.err").open("wb") as errors:
             self._perf = subprocess.Popen(
                 [
-                    perf,
-                    "stat",
-                    "-x,",
-                    "-o",
-                    str(self.folder / f"{name}.counters"),
-                    "-e",
-                    ",".join(EVENTS),
-                    "-p",
-                    family,
+                    *(perf, "stat"),
+                    *("-x,", "-o", str(self.folder / f"{name}.counters")),
+                    *("-e", ",".join(EVENTS), "-p", family),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
@@ -69,10 +64,12 @@ class HostCounters:
         perf, self._perf = self._perf, None
         if perf is None:
             return
-        with suppress(ProcessLookupError):
-            perf.send_signal(signal.SIGINT)
-        try:
-            perf.wait(_ENDS_WITHIN_SECONDS)
-        except subprocess.TimeoutExpired:
-            perf.kill()
-            perf.wait()
+        for _ in range(
+            _SIGNALS
+        ):  # where the host was started in the background, perf ignores it until it has set itself up
+            with suppress(subprocess.TimeoutExpired):
+                perf.send_signal(signal.SIGINT)
+                perf.wait(_ENDS_WITHIN_SECONDS / _SIGNALS)
+                return
+        perf.kill()
+        perf.wait()
