@@ -7,6 +7,7 @@ from msgspec import Meta
 from cliffwatch.formats.values import (
     MOST_READINGS,
     MOST_SAMPLES,
+    CaseName,
     Count,
     Moment,
     Name,
@@ -17,6 +18,8 @@ from cliffwatch.formats.values import (
     Position,
     Stage,
     Text,
+    are_lines,
+    refuse_lines,
 )
 from cliffwatch.samples import CaseKey, Sample
 
@@ -65,11 +68,16 @@ class SampleRecord(OfCase, frozen=True, kw_only=True):
     that the printed digits can show, 0 where it is not known.
     """
 
-    metric: Name
-    unit: Name
+    metric: CaseName
+    unit: CaseName
     value: Number
     readings: Annotated[tuple[Number, ...], Meta(max_length=MOST_READINGS)]
     resolution: Annotated[Number, Meta(ge=0)]
+
+    def __post_init__(self) -> None:
+        OfCase.__post_init__(self)
+        if not are_lines(self.metric, self.unit):
+            refuse_lines((self.metric, self.unit))
 
     def sample(self, case: CaseKey) -> Sample:
         """As comparisons take it; `case` is the key, which samples of a case share."""

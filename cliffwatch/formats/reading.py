@@ -1,6 +1,7 @@
 """Reads documents as their types. What is wrong comes back with its place, in words for whoever wrote the document."""
 
 import re
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +13,9 @@ T = TypeVar("T")
 _AT = re.compile(r"(?P<message>.*?) - at `\$?(?P<path>.*)`", re.DOTALL)
 _INDEX = re.compile(r"\[(\d+)\]")
 _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+_prepared: set[Any] = set()
+_preparing = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def read_json(content: bytes) -> Any | Wrong:
 def read_as(content: bytes, kind: type[T]) -> T | Wrong:
     """A document of a type from its text."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return decode(content, kind)
     except _ODD as error:
         return wrong(error)
 
@@ -55,9 +59,29 @@ def read_as(content: bytes, kind: type[T]) -> T | Wrong:
 def converted(content: Any, kind: type[T]) -> T | Wrong:
     """A document of a type from what `read_json` gives, or a TOML file; texts are paths where the type says so."""
     try:
-        return msgspec.convert(content, kind, dec_hook=_path)
+        return convert(content, kind)
     except _ODD as error:
         return wrong(error)
+
+
+def decode(content: bytes, kind: type[T]) -> T:
+    """A document that was checked before it was stored, from its text. Raises msgspec.MsgspecError."""
+    _prepare(kind)
+    return msgspec.json.decode(content, type=kind)
+
+
+def convert(content: Any, kind: type[T]) -> T:
+    """A document that was checked before it was stored, from what JSON holds. Raises msgspec.MsgspecError."""
+    _prepare(kind)
+    return msgspec.convert(content, kind, dec_hook=_path)
+
+
+def _prepare(kind: type[Any]) -> None:
+    """Msgspec (0.22) notes down how a struct is read when that is done first, and dies of a second thread that reads it meanwhile."""
+    if kind not in _prepared:
+        with _preparing:
+            msgspec.json.Decoder(kind)
+            _prepared.add(kind)
 
 
 def _path(kind: type[Any], content: object) -> Any:

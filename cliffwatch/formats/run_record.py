@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from cliffwatch.formats.declared_metrics import DeclaredMetricRecord
+from cliffwatch.formats.reading import convert
 from cliffwatch.formats.values import (
     LARGEST_PLAN,
     MOST_ARMS,
@@ -154,7 +155,7 @@ class ArmRecord(Part, frozen=True, kw_only=True):
 
     @property
     def toolchain_facts(self) -> "ToolchainFacts | None":
-        return None if self.toolchain is None else msgspec.convert(self.toolchain, ToolchainFacts)
+        return None if self.toolchain is None else convert(self.toolchain, ToolchainFacts)
 
 
 class BenchRecord(Part, rename={"from_": "from"}, omit_defaults=True, frozen=True, kw_only=True):
@@ -260,15 +261,15 @@ class RunRecord(Part, frozen=True, kw_only=True):
 
     @property
     def guest_facts(self) -> GuestFacts:
-        return msgspec.convert(self.guest or {}, GuestFacts)
+        return convert(self.guest or {}, GuestFacts)
 
     @property
     def host_facts(self) -> HostFacts:
-        return msgspec.convert(self.host or {}, HostFacts)
+        return convert(self.host or {}, HostFacts)
 
     @property
     def toolchain_facts(self) -> ToolchainFacts:
-        return msgspec.convert(self.toolchain or {}, ToolchainFacts)
+        return convert(self.toolchain or {}, ToolchainFacts)
 
 
 FREE_PARTS: Mapping[str, type[Part]] = {"guest": GuestFacts, "host": HostFacts, "toolchain": ToolchainFacts}

@@ -1,5 +1,7 @@
 """What texts and numbers of documents may be, and the parts that several documents have."""
 
+import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,6 +26,9 @@ LINE = r"^[^\x00-\x1f\x7f-\x9f]+(?![\s\S])"
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
 """Of a suite, benchmark, parameter, metric, platform or host."""
 
+CaseName = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"pattern": LINE})]
+"""A Name of which a boot has thousands; whether it is one line is asked by `refuse_lines`, once for each name instead of each time."""
+
 Text = Annotated[str, Meta(max_length=4000)]
 LongText = Annotated[str, Meta(max_length=1 << 16)]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{8,64}(?![\s\S])")]
@@ -44,7 +49,7 @@ Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Position = Annotated[int, Meta(ge=1, le=MOST_BOOTS)]
 """Of a boot in its plan."""
 
-Params = Annotated[dict[Name, Annotated[str, Meta(max_length=200)]], Meta(max_length=32)]
+Params = Annotated[dict[CaseName, Annotated[str, Meta(max_length=200)]], Meta(max_length=32)]
 Stage = Literal["screen", "confirm"]
 Party = Literal["usage", "kernel", "host", ""]
 """Whose doing a failure is; empty where an older version did not say."""
@@ -57,12 +62,36 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a document. Every member is there, but those with a default: absence means the default."""
 
 
+_LINE = re.compile(LINE)
+_MOST_KNOWN = 20_000
+_known: set[str] = set()
+
+
+def refuse_lines(names: Iterable[str]) -> None:
+    """Raises ValueError for a name that is not one line."""
+    for name in names:
+        if _LINE.match(name) is None:
+            raise ValueError(f"a name is one line without control characters, not {name!r}")
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known.add(name)
+
+
+def are_lines(*names: str) -> bool:
+    """Whether they are known to be."""
+    return _known.issuperset(names)
+
+
 class OfCase(Part, frozen=True, kw_only=True):
     """The members that name a case."""
 
-    suite: Name
-    benchmark: Name
+    suite: CaseName
+    benchmark: CaseName
     params: Params
+
+    def __post_init__(self) -> None:
+        if not (self.suite in _known and self.benchmark in _known and _known.issuperset(self.params)):
+            refuse_lines((self.suite, self.benchmark, *self.params))
 
     @property
     def key(self) -> CaseKey:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\x00]")
+_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL = bytes({*range(32), 127} - set(b"\t\n"))
 _QUOTE = re.compile(r"^(?:\s?>)+ ?")
 _KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
 _STARTS = re.compile(r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:")
@@ -53,8 +54,12 @@ def clean_lines(text: str) -> list[Line]:
 
 def is_plain(text: str) -> bool:
     """Whether nothing asks for cleaning, as in most files; asked of the whole text at once, which is quick."""
-    odd = any(sign in text for sign in ("\r", "\x1b", "\x00", "\n>", "\n >")) or text.startswith((">", " >"))
-    return not odd and text.isascii() and ("[" not in text or not _KERNEL_STAMP.search(text))
+    if not text.isascii() or "\n>" in text or "\n >" in text or text.startswith((">", " >")):
+        return False
+    content = text.encode()
+    if len(content.translate(None, _CONTROL)) < len(content):
+        return False
+    return "[" not in text or not _KERNEL_STAMP.search(text)
 
 
 def _plain(raw: str) -> str:

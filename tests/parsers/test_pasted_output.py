@@ -25,6 +25,7 @@ DECORATIONS = {
     "a kernel message within": lambda text: text.replace(
         "5.900M/s (  ", "5.900M/s ([   12.345678] random: crng init done\n  "
     ),
+    "control characters": lambda text: text.replace("hits", "h\x07i\x7fts"),
     "byte order mark": lambda text: "\ufeff" + text,
 }
 

@@ -1,7 +1,6 @@
 """`cliffwatch serve`: the service, with everything that it needs, in one command."""
 
 import asyncio
-import gc
 import resource
 import signal
 import socket
@@ -29,7 +28,7 @@ from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.postgres.server import Postgres, postgres
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.runtime.memory import few_pools
+from cliffwatch_service.runtime.memory import collect_seldom, few_pools
 from cliffwatch_service.runtime.settings import Settings, read_settings
 from cliffwatch_service.tasks.process import task_process
 from cliffwatch_service.web.layout.session import session_key
@@ -116,11 +115,8 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
             session_key=session_key(settings),
         )
         config = server_config(create_app(service, large), settings)
-        # An upload makes tens of thousands of objects that are gone with its answer: collecting often only walks them.
-        gc.collect()
-        gc.freeze()
+        collect_seldom()
         sys.setswitchinterval(_SWITCH_SECONDS)
-        gc.set_threshold(100_000, 20, 20)
         with task_process(settings, database.url) if tasks else nullcontext():
             asyncio.run(
                 _Announced(config, database.where, settings.connections + _BESIDE_THE_DATABASE).serve(

@@ -11,6 +11,7 @@ from cliffwatch.comparing.compare_run import Sides, compare_all
 from cliffwatch.comparing.comparison import METHOD_VERSION
 from cliffwatch.failure import Failure
 from cliffwatch.formats.comparison import ComparisonDocument, RunComparison
+from cliffwatch.formats.reading import decode
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
@@ -82,6 +83,6 @@ def arms_comparison(connection: Connection[Any], run: RunRow) -> RunComparison |
     stored = comparisons.run_comparison(connection, run.id)
     if stored is None:
         return None
-    document = msgspec.json.decode(unpacked(stored.document), type=ComparisonDocument)
+    document = decode(unpacked(stored.document), ComparisonDocument)
     members = {name: getattr(document, name) for name in document.__struct_fields__}
     return RunComparison(**members, comparison=stored.digest)

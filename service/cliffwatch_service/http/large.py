@@ -25,7 +25,7 @@ from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.runtime.logs import set_up_logs
-from cliffwatch_service.runtime.memory import few_pools, give_back
+from cliffwatch_service.runtime.memory import collect_seldom, few_pools, give_back
 from cliffwatch_service.runtime.settings import Settings
 
 T = TypeVar("T")
@@ -126,6 +126,7 @@ def _begin(settings: Settings, url: str, parent: int) -> None:
     few_pools()
     set_up_logs(json=True)
     pool = open_pool(url, connections=2, statement_seconds=settings.statement_seconds)
+    collect_seldom()
     _here.append(Service(settings=settings, pool=pool, now=clock.now, rates=Rates(1), session_key=""))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cliffwatch.columns import BootsOfColumns, BootTable, RowKey
 from cliffwatch.columns import Columns as SampleColumns
 from cliffwatch.formats.boot_record import PartRecord, SampleRecord
-from cliffwatch.formats.reading import Wrong, as_json, converted
+from cliffwatch.formats.reading import Wrong, as_json, converted, decode
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.formats.values import FreeJson, OfCase, OutcomeRecord, Part, Stage, outcome_record
 from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
@@ -124,7 +124,7 @@ def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
 
 def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
     """The boot for a comparison, its samples in the plan's order."""
-    stored = msgspec.json.decode(unpacked(document), type=_Stored)
+    stored = decode(unpacked(document), _Stored)
     samples = [
         Sample(
             case=case,
@@ -154,7 +154,7 @@ def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[
     """
     if not arm or any(columns is not arm[0][1] for _, columns, _ in arm):
         return tuple(boot_of(*each) for each in arm)
-    stored = [msgspec.json.decode(unpacked(document), type=_Stored) for document, _, _ in arm]
+    stored = [decode(unpacked(document), _Stored) for document, _, _ in arm]
     columns = arm[0][1]
     measured = _measured(stored, columns, np.array([values for _, _, values in arm], dtype=float))
     good = tuple(columns.measured.values())
@@ -205,7 +205,7 @@ def _outcomes(stored: Sequence[OutcomeRecord], measured: Mapping[CaseKey, CaseOu
 def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> FreeJson:
     """The boot in the form in which it was uploaded; its samples in the order of their columns."""
     text = unpacked(document)
-    stored = msgspec.json.decode(text, type=_Stored)
+    stored = decode(text, _Stored)
     content: FreeJson = orjson.loads(text)
     del content["readings"], content["resolutions"]
     outcomes = _outcomes(stored.outcomes, columns_of(keys, {}).measured)
@@ -242,7 +242,7 @@ class BootAccount:
 
 def account_of(document: bytes) -> BootAccount:
     """Hosts of older versions left parts of it out, or sent what is none of ours: that is passed over."""
-    said = msgspec.json.decode(unpacked(document), type=_Said)
+    said = decode(unpacked(document), _Said)
     return BootAccount(
         arm=said.boot.arm,
         status=said.boot.status,

@@ -6,9 +6,9 @@ Points of history and public reports come from runs of a lease alone, taken by a
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from psycopg import Connection
 
+from cliffwatch.formats.reading import convert
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.uploads import RunUpload
@@ -84,7 +84,7 @@ def _refuse_other_work(upload: RunUpload, job: JobRow) -> None:
 def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | None]]:
     """By arm: the commit that was measured, and the one that was asked for; those of patched arms are known when they are made."""
     commits = {arm.name: arm.facts.commit for arm in record.arms}
-    setup = None if job.setup is None else msgspec.convert(job.setup, Setup)
+    setup = None if job.setup is None else convert(job.setup, Setup)
     if setup is None or not setup.arms:
         return {"base": (commits.get("base"), job.base_commit), "head": (commits.get("head"), job.head_commit)}
     plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}

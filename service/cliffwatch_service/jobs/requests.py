@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args
 from uuid import UUID, uuid5
 
-import msgspec
 from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import ALL, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES
-from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.reading import as_json, convert
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, problem_of
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, AskedWork, Priority
@@ -199,7 +198,7 @@ def _add_job(connection: Connection[Any], request: UUID, platform: str, mode: st
 
 def setup_of(stored: FreeJson | None) -> Setup:
     """The setup of a request as it is stored."""
-    return NO_SETUP if stored is None else msgspec.convert(stored, Setup)
+    return NO_SETUP if stored is None else convert(stored, Setup)
 
 
 def asked_files(connection: Connection[Any], request: UUID) -> AskedFiles:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 import cliffwatch_runner
+from cliffwatch.formats.reading import decode
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped, locked, new_entry
 from cliffwatch_runner.host.programs import guest_programs
@@ -121,7 +122,7 @@ def _read_answer(folder: Path) -> _Answer:
         with os.fdopen(open_below(folder, ["answer"], way=_WAY, end=_END), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise FileNotFoundError
-            return msgspec.json.decode(file.read(_LARGEST_ANSWER), type=_Answer)
+            return decode(file.read(_LARGEST_ANSWER), _Answer)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _Answer(odd="the disassembler's answer cannot be read")
 
