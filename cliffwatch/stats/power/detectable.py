@@ -229,15 +229,18 @@ def _least(powered: Callable[[float], float], power: float) -> float | None:
         if high > _MOST_SPREADS:
             return None
         above = powered(high) - power
+    last = 0.0
     for _ in range(_STEPS):
         between = high - above * (high - low) / (above - below)
         value = powered(between) - power
         if abs(value) < _CLOSE_ENOUGH:
             return between
+        stuck = value * last > 0  # the other end stays for the second time
         if value < 0:
-            low, below, above = between, value, above / 2
+            low, below, above = between, value, above / 2 if stuck else above
         else:
-            high, above, below = between, value, below / 2
+            high, above, below = between, value, below / 2 if stuck else below
+        last = value
     return high
 
 
