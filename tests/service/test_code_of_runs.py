@@ -45,6 +45,27 @@ def test_the_page_of_a_case_shows_the_instructions_that_differ(running: Any, upl
     assert "+call bpf_local_storage_lookup" in page
 
 
+def compared(running: Any, run: str) -> str:
+    with running.http(None) as http:
+        answer = http.get(f"/compare/{run}", follow_redirects=True).raise_for_status()
+    return re.sub(r"\s+", " ", answer.text)
+
+
+def test_the_page_of_a_comparison_says_which_functions_differ(running: Any, uploaded: str) -> None:
+    page = compared(running, uploaded)
+
+    assert "Code of head: " in page
+    assert "__bpf_task_storage_get (256 to 144 bytes)" in page
+
+
+def test_the_page_of_a_comparison_without_code_says_nothing_of_it(running: Any, results: Path) -> None:
+    (results / "code.json").unlink()
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert "Code of head" not in compared(running, sent.run)
+
+
 def test_what_was_sent_is_read_back(running: Any, results: Path, uploaded: str) -> None:
     with running.http("read") as http:
         answer = http.get(f"/api/v1/runs/{uploaded}/code").raise_for_status().json()
@@ -67,8 +88,8 @@ def test_the_same_may_come_twice_and_another_one_may_not(running: Any, results: 
     assert "a run stays what it is" in other.refused[0]
 
 
-def line(text: str) -> dict[str, Any]:
-    function = {"name": "__bpf_task_storage_get", "base": 1, "head": 2, "lines": [text], "more": 0}
+def line(text: str, name: str = "__bpf_task_storage_get") -> dict[str, Any]:
+    function = {"name": name, "base": 1, "head": 2, "lines": [text], "more": 0}
     return {"format": "cliffwatch-code", "format_version": 1, "arms": [{"arm": "head", "functions": [function]}]}
 
 
@@ -81,6 +102,17 @@ def test_lines_that_are_markup_or_move_a_cursor_stay_text(running: Any, results:
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page
     assert "\x1b" not in page
+    assert "\u202e" not in page
+
+
+def test_a_name_that_is_markup_stays_text_in_the_sentence(running: Any, results: Path) -> None:
+    (results / "code.json").write_text(json.dumps(line("+ret", name="<script>alert(1)</script>\u202e")))
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    page = compared(running, sent.run)
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert(1)" not in page
     assert "\u202e" not in page
 
 

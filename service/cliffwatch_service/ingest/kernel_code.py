@@ -1,9 +1,11 @@
 """code.json of a run, which its host makes of the kernels' images: taken once, and read back within limits."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.reading import Wrong, read_as, written
 from cliffwatch_service.access.tokens import Caller
@@ -53,6 +55,12 @@ def image_of(connection: Connection[Any], base: int, head: int) -> ArmCode | Non
     if stored is None or record is None or stored.base in {each.arm for each in record.arms}:
         return None
     return next((each for each in record.arms if each.arm == stored.head), None)
+
+
+def sentences_of(connection: Connection[Any], arms: Sequence[tuple[int, int]]) -> list[tuple[int, str]]:
+    """The same in sentences, of the pairs of arms of which it is stored, with their positions."""
+    images = [image_of(connection, base, head) for base, head in arms]
+    return [(index, f"{code_sentence(image)}.") for index, image in enumerate(images) if image is not None]
 
 
 def _read(content: bytes) -> CodeRecord | None:

@@ -16,6 +16,7 @@ from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.compare.document import comparison_document, document_tag
 from cliffwatch_service.compare.pairing import Answer, Pair, Paired, canonical, compared, known, pair_named
 from cliffwatch_service.http.context import Service, ServiceHere
+from cliffwatch_service.ingest.kernel_code import sentences_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import background, run_arms, runs, trees
@@ -217,6 +218,7 @@ class _Around(TypedDict):
     failures: Sequence[object]
     left_out: Sequence[object]
     means: Sequence[object]
+    code: Sequence[object]
     tree: str
     reported: object
     neighbours: object
@@ -242,6 +244,7 @@ def _around(connection: Connection[Any], ready: Ready, filters: Filters) -> _Aro
         "failures": [(index, failure) for index, each in enumerate(ready.answers) for failure in each.summary.failures],
         "left_out": list(not_measured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
+        "code": sentences_of(connection, [(each.base_arm, each.head_arm) for each in ready.answers]),
         "tree": records[0][1].tree,
         "reported": reports.reports_between(connection, list(bases), ready.head.id),
         "neighbours": ancestry.measured_neighbours(
