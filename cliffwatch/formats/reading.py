@@ -2,6 +2,8 @@
 
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +18,13 @@ _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 _prepared: set[Any] = set()
 _preparing = threading.Lock()
+
+
+class _Thread(threading.local):
+    reads = False
+
+
+_thread = _Thread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +75,33 @@ def converted(content: Any, kind: type[T]) -> T | Wrong:
 
 def decode(content: bytes, kind: type[T]) -> T:
     """A document that was checked before it was stored, from its text. Raises msgspec.MsgspecError."""
-    _prepare(kind)
-    return msgspec.json.decode(content, type=kind)
+    with _reading(kind):
+        return msgspec.json.decode(content, type=kind)
 
 
 def convert(content: Any, kind: type[T]) -> T:
     """A document that was checked before it was stored, from what JSON holds. Raises msgspec.MsgspecError."""
-    _prepare(kind)
-    return msgspec.convert(content, kind, dec_hook=_path)
+    with _reading(kind):
+        return msgspec.convert(content, kind, dec_hook=_path)
 
 
-def _prepare(kind: type[Any]) -> None:
+def is_reading() -> bool:
+    """Whether this thread is making a document of what somebody wrote: what a program makes itself is not refused, but shown."""
+    return _thread.reads
+
+
+@contextmanager
+def _reading(kind: type[Any]) -> Iterator[None]:
     """Msgspec (0.22) notes down how a struct is read when that is done first, and dies of a second thread that reads it meanwhile."""
     if kind not in _prepared:
         with _preparing:
             msgspec.json.Decoder(kind)
             _prepared.add(kind)
+    _thread.reads = True
+    try:
+        yield
+    finally:
+        _thread.reads = False
 
 
 def _path(kind: type[Any], content: object) -> Any:

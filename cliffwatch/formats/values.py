@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from cliffwatch.formats.reading import is_reading
 from cliffwatch.samples import CaseKey, CaseOutcome, CaseStatus
 
 LARGEST_PLAN = 5000
@@ -68,7 +69,9 @@ _known: set[str] = set()
 
 
 def refuse_lines(names: Iterable[str]) -> None:
-    """Raises ValueError for a name that is not one line."""
+    """Raises ValueError for a name that is not one line, where a document is read."""
+    if not is_reading():
+        return
     for name in names:
         if _LINE.match(name) is None:
             raise ValueError(f"a name is one line without control characters, not {name!r}")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from cliffwatch.parsers.cleaning import name_of
 from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
@@ -49,8 +50,14 @@ def _sample(benchmark: str, measure: str, value: float, bounds: tuple[float, ...
     ours = _MEASURE.fullmatch(measure) if benchmark.startswith(OURS) else None
     suite, *parts = benchmark.removeprefix(OURS).split("/")
     if ours is None or not parts or not parts[0].startswith("bench="):
-        unit = _UNITS.get(measure, measure)
-        return Sample(case=CaseKey("bencher", benchmark), metric=measure, unit=unit, value=value, readings=bounds)
+        unit = name_of(_UNITS.get(measure, measure))
+        return Sample(
+            case=CaseKey("bencher", name_of(benchmark)),
+            metric=name_of(measure),
+            unit=unit,
+            value=value,
+            readings=bounds,
+        )
     pairs = (part.partition("=") for part in parts[1:])
     params = {unquote(name): unquote(text) for name, _, text in pairs}
     case = CaseKey(unquote(suite), unquote(parts[0].removeprefix("bench=")), tuple(params.items()))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n"))
 _QUOTE = re.compile(r"^(?:\s?>)+ ?")
 _KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
@@ -60,6 +61,11 @@ def is_plain(text: str) -> bool:
     if len(content.translate(None, _CONTROL)) < len(content):
         return False
     return "[" not in text or not _KERNEL_STAMP.search(text)
+
+
+def name_of(text: str) -> str:
+    """A name that a program gave something, in one line: documents take no other."""
+    return _CONTROL_CHARACTER.sub("?", text)
 
 
 def _plain(raw: str) -> str:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
+from cliffwatch.parsers.cleaning import name_of
 from cliffwatch.parsers.readings import ArmDescription, Found, Parsed, Problem, problem_at
 from cliffwatch.samples import CaseKey, Sample
 
@@ -57,8 +58,8 @@ def _found(test: Mapping[str, object]) -> Iterator[Found]:
                 metric, unit = str(each.get("metric")), str(each.get("unit"))
                 yield Found(Sample(case=case, metric=metric, unit=unit, value=float(value)), arm)
     elif _is_number(number.get("value")):
-        unit = str(number.get("unit") or "number")
-        case = CaseKey("kcidb", str(test.get("path") or test.get("id")))
+        unit = name_of(str(number.get("unit") or "number"))
+        case = CaseKey("kcidb", name_of(str(test.get("path") or test.get("id"))))
         yield Found(Sample(case=case, metric="number", unit=unit, value=float(str(number["value"]))))
 
 

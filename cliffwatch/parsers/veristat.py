@@ -7,7 +7,7 @@ import csv
 import io
 import math
 
-from cliffwatch.parsers.cleaning import clean_lines
+from cliffwatch.parsers.cleaning import clean_lines, name_of
 from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
 from cliffwatch.samples import Assumed, CaseKey, Sample
 
@@ -65,7 +65,7 @@ def _row(row: dict[str, str], found: list[Found], problems: list[Problem], numbe
     benchmark = f"{row.get('file_name', '')}/{row.get('prog_name', '')}"
     if row.get("verdict", "success") not in ("success", ""):
         problems.append(problem_at(number, text, f"failed: the verifier refuses {benchmark}"))
-    case = CaseKey("veristat", benchmark)
+    case = CaseKey("veristat", name_of(benchmark))
     for name, cell in row.items():
         if name in _NAMES or name == "verdict":
             continue

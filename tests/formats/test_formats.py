@@ -380,3 +380,15 @@ def test_whatever_is_read_nothing_is_raised(content: Any, version: int) -> None:
         text = msgspec.json.encode(raw)
         assert isinstance(read_run_record(text), Wrong)
         assert isinstance(read_comparison(text), Wrong)
+
+
+def test_what_is_made_has_any_name_and_what_is_read_has_none_with_control_characters() -> None:
+    """A program shows what it was given; what others wrote is refused with its place."""
+    made = SampleRecord(
+        suite="s", benchmark="b\n", params={}, metric="m", unit="u", value=1.0, readings=(), resolution=0
+    )
+    read = read_as(written(SamplesRecord(samples=(made,), outcomes=())), SamplesRecord)
+
+    assert isinstance(read, Wrong)
+    assert read.where == "samples.0"
+    assert "one line" in read.message

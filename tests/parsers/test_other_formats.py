@@ -2,10 +2,13 @@
 
 import json
 import math
+import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cliffwatch.formats.values import LINE
 from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.go_bench import metric_of, parse_go_bench, unit_of
@@ -96,6 +99,26 @@ def test_bencher_measures_are_values_with_their_bounds() -> None:
 
     assert (sample.case.benchmark, sample.metric, sample.unit, sample.value) == ("adapter::rust", "latency", "ns", 88.0)
     assert sample.readings == (87.0, 89.5)
+
+
+ODD = "a\nb\t\x01\x85"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({ODD: {ODD: {"value": 5}}}),
+        'file_name,prog_name,verdict,total_insns\na.o,"p\tq\x07",success,30\n',
+        "BenchmarkB\x07/p=v\x01 1 5 ns\x02/op\n",
+    ],
+    ids=["bencher", "veristat", "go"],
+)
+def test_names_of_other_programs_are_one_line(text: str) -> None:
+    """Documents take no others."""
+    (sample,) = parse_any(text).samples
+
+    names = [sample.case.benchmark, *(name for name, _ in sample.case.params), sample.metric, sample.unit]
+    assert all(re.fullmatch(LINE, name) for name in names), names
 
 
 def test_hostile_json_is_a_problem_and_no_crash() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from cliffwatch.formats.boot_record import (
     SplatRecord,
     sample_record,
 )
-from cliffwatch.formats.reading import written
-from cliffwatch.formats.values import OutcomeRecord, Part, outcome_record
+from cliffwatch.formats.reading import Wrong, as_json, converted, written
+from cliffwatch.formats.values import OfCase, OutcomeRecord, Part, outcome_record
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.guest.environment import guest_environment
@@ -105,10 +105,25 @@ def _samples(plan: Plan, boot: PlannedBoot, results: Mapping[int, CaseResult], m
         if result is None:
             outcomes.append(outcome_record(CaseOutcome(case=case, status="not-run", reason=missed)))
             continue
-        outcomes += map(outcome_record, (result.outcome, *result.programs))
-        samples += map(sample_record, result.samples)
-        problems += [_problem(case, problem) for problem in result.problems]
+        odd = [Problem(line=0, text=text, reason="a result of this name cannot be stored") for text in _odd(result)]
+        outcomes.append(outcome_record(result.outcome))
+        outcomes += [each for each in map(outcome_record, result.programs) if not _wrong(each)]
+        samples += [each for each in map(sample_record, result.samples) if not _wrong(each)]
+        problems += [_problem(case, problem) for problem in (*result.problems, *odd)]
     return SamplesRecord(samples=tuple(samples), outcomes=tuple(outcomes), problems=tuple(problems))
+
+
+def _odd(result: CaseResult) -> Iterator[str]:
+    """What is wrong with results that could not be read again: a program names what it measures as it likes."""
+    for record in (*map(outcome_record, result.programs), *map(sample_record, result.samples)):
+        wrong = _wrong(record)
+        if wrong:
+            yield str(wrong)
+
+
+def _wrong(record: OfCase) -> Wrong | None:
+    read = converted(as_json(record), type(record))
+    return read if isinstance(read, Wrong) else None
 
 
 def _problem(case: CaseKey, problem: Problem) -> ProblemRecord:
