@@ -74,13 +74,13 @@ def converted(content: Any, kind: type[T]) -> T | Wrong:
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """A document that was checked before it was stored, from its text. Raises msgspec.MsgspecError."""
+    """A document of a type from its text, of those that were checked before they were stored. Raises msgspec.MsgspecError."""
     with _reading(kind):
         return msgspec.json.decode(content, type=kind)
 
 
 def convert(content: Any, kind: type[T]) -> T:
-    """A document that was checked before it was stored, from what JSON holds. Raises msgspec.MsgspecError."""
+    """The same from what JSON holds. Raises msgspec.MsgspecError."""
     with _reading(kind):
         return msgspec.convert(content, kind, dec_hook=_path)
 

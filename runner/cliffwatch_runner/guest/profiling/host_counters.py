@@ -64,9 +64,8 @@ class HostCounters:
         perf, self._perf = self._perf, None
         if perf is None:
             return
-        for _ in range(
-            _SIGNALS
-        ):  # where the host was started in the background, perf ignores it until it has set itself up
+        # Where the host was started in the background, perf ignores it until it has set itself up.
+        for _ in range(_SIGNALS):
             with suppress(subprocess.TimeoutExpired):
                 perf.send_signal(signal.SIGINT)
                 perf.wait(_ENDS_WITHIN_SECONDS / _SIGNALS)
