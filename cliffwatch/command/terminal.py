@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Literal
 
-import rich_click as click
+import click
 
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.reports.styles import visible
@@ -33,7 +33,9 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 def style_help() -> None:
     """Makes help and messages on usage follow the same wish."""
-    click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"
+    import rich_click  # noqa: PLC0415 - a service writes to a terminal too, and has no help
+
+    rich_click.rich_click.COLOR_SYSTEM = None if wants_no_colour() else "auto"
 
 
 def echo_failure(failure: Failure) -> Exit:

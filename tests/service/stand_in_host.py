@@ -15,7 +15,7 @@ NAMES = {"emulated-x86-64": "emulator-1", "amd-rome": "rome-1", "intel-skylake":
 class StandInHost:
     """`levels` says how much slower each case is at a commit, as fractions; commits of `broken` do not build.
 
-    `jobs` are what it measured: base, head and mode.
+    `jobs` are what it measured: base, head and mode. In walltime every arm has `boots`, or as many as a job asks for where that is None.
     """
 
     running: Any
@@ -24,7 +24,7 @@ class StandInHost:
     modes: tuple[str, ...] = ("icount",)
     cases: int = 3
     spread: float = 0.0
-    boots: int = 8
+    boots: int | None = 8
     broken: frozenset[str] = frozenset()
     hung: frozenset[str] = frozenset()
     jobs: list[tuple[str, str, str]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class StandInHost:
         seed = int(hashlib.sha256(what.encode()).hexdigest()[:8], 16)
         self.measured += 1
         made = run_of(
-            boots=2 if work["mode"] == "icount" else self.boots,
+            boots=2 if work["mode"] == "icount" else self.boots or int(work["boots"]),
             cases=self.cases,
             mode=work["mode"],
             platform=self.platform,

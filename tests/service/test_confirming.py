@@ -67,6 +67,52 @@ def test_a_step_that_fresh_boots_do_not_show_is_refuted_with_their_figures(runni
     assert len(host.jobs) == 1
 
 
+def test_what_a_first_comparison_leaves_open_is_asked_again_with_more_boots(running: Any) -> None:
+    measured_history(running)
+    host = rome(running, 0.03, cases=1, boots=None)
+    host.spread = 0.05
+    host.do(host.take() or {})
+    running.do_tasks()
+    asked = [each for each in running.get("/requests")["items"] if each["priority"] == "watch"]
+    first, second = sorted((each["boots"] for each in asked), key=int)
+    assert (first, int(second) > 21) == ("21", True)
+    (change,) = running.get("/changes")["items"]
+    assert (change["state"], change["waits_for"]) == ("candidate", "asked")
+    assert running.rows("SELECT reason FROM confirmation") == [
+        {"reason": f"1 candidate left open by the first comparison: again with {second} boots"}
+    ]
+
+    host.spread = 0.002
+    assert host.work_off() == 1
+    (change,) = running.get("/changes")["items"]
+    assert (change["state"], change["kind"]) == ("confirmed", "regression")
+
+
+def test_a_second_comparison_leaves_nothing_open(running: Any) -> None:
+    measured_history(running)
+    host = rome(running, 0.03, cases=1, boots=None)
+    host.spread = 0.05
+    host.do(host.take() or {})
+    running.do_tasks()
+    host.levels = lambda _: {}
+    assert host.work_off() == 1
+    (change,) = running.get("/changes")["items"]
+    assert change["state"] == "refuted"
+    assert change["fresh_low"] < change["fresh_change"] < change["fresh_high"]
+
+
+def test_a_candidate_is_judged_by_itself_and_not_by_what_is_notable_among_all_rows(running: Any) -> None:
+    measured_history(running, shift=0.0085)
+    rome(running, 0.0085, cases=1).work_off()
+    (change,) = running.get("/changes")["items"]
+    assert (change["state"], change["kind"]) == ("confirmed", "regression")
+    assert change["size"] == pytest.approx(0.0085, abs=0.002)
+    (report,) = running.get("/reports")["items"]
+    assert (report["base"], report["head"]) == (change["base"], change["head"])
+    compared = running.get(f"/comparisons/{change['base']}...{change['head']}")
+    assert [row["verdict"] for row in compared["comparisons"]] == ["unchanged"]
+
+
 def test_series_that_step_together_ask_once(running: Any) -> None:
     measured_history(running, cases=3)
     assert len(running.get("/changes", state="candidate")["items"]) == 3

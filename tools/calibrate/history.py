@@ -8,16 +8,15 @@ from functools import partial
 
 import numpy as np
 
+from calibrate.confirming import confirmed
 from calibrate.figures import Figure, share
 from calibrate.noise import NOISES, SHAPES, Shape, Values
 from cliffwatch.stats.history.events import blamed, machine_events
 from cliffwatch.stats.history.steps import steps
 from cliffwatch.stats.history.watch import Watch
-from cliffwatch.stats.ranks import two_samples
 
 SIZES = (0.01, 0.02, 0.03, 0.05)
 SYNTHETIC_SIZES = (*SIZES, 0.10)
-_CONFIRMING = 42
 NEAR = 5
 _SPREAD = 0.015
 
@@ -145,8 +144,7 @@ def _synthetic(
     for index, size in truth:
         level[index:] += np.log1p(size)
     reported = watched(noise + level)
-    confirmed = [each for each in reported if _confirmed(each, level, shape, generator)]
-    return truth, reported, confirmed
+    return truth, reported, [each for each in reported if _confirmed(each, level, shape, generator)]
 
 
 def _walk(generator: np.random.Generator, count: int) -> Values:
@@ -155,11 +153,13 @@ def _walk(generator: np.random.Generator, count: int) -> Values:
 
 
 def _confirmed(step: Report, level: Values, shape: Shape | None, generator: np.random.Generator) -> bool:
-    """Fresh boots of the revisions before and after: the host's drift is not in them."""
-    noise = NOISES[shape or "gauss"]
-    before, after = level[max(0, step.index - 6)], level[min(len(level) - 1, step.index + 5)]
-    base, head = (level_at + noise(generator, (_CONFIRMING,), _SPREAD) for level_at in (before, after))
-    return float(two_samples(base, head).p()) <= 0.001
+    """By fresh boots of the revisions before and after: the host's drift is not in them."""
+
+    def boots_at(index: int, boots: int) -> Values:
+        return level[index] + NOISES[shape or "gauss"](generator, (boots,), _SPREAD)
+
+    before, after = max(0, step.index - 6), min(len(level) - 1, step.index + 5)
+    return confirmed(step.size, partial(boots_at, before), partial(boots_at, after))[0]
 
 
 def synthetic(series: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:

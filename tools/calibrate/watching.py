@@ -1,8 +1,8 @@
 """B14: what watching made-up histories of eight kinds of noise raises, what a fresh comparison leaves of it, and where it puts steps.
 
-Candidates come from `Watch`, point by point, as the service has them. A candidate's comparison is of the revision before its range
-and the last one in it, 21 boots each, one-sided in the candidate's direction, confirmed at p <= 0.001; it is right where a step of
-its direction lies in its range, each step once. Bisection takes 21 boots a revision and goes to the side whose median is nearer.
+Candidates come from `Watch`, point by point, as the service has them. A candidate's comparisons are of the revision before its range
+and the last one in it, decided by `cliffwatch.stats.history.fresh`; a confirmed one is right where a step of its direction lies in its
+range, each step once. Bisection takes 21 boots a revision and goes to the side whose median is nearer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,15 +12,16 @@ from functools import partial
 
 import numpy as np
 
+from calibrate.confirming import confirmed
 from calibrate.figures import Figure
 from calibrate.histories import FIVE, HISTORY_KINDS, POINTS, History, HistoryKind, fresh, made_up
 from calibrate.neighbours import other_steps
 from cliffwatch.stats.history.steps import Step
 from cliffwatch.stats.history.watch import Watch
-from cliffwatch.stats.ranks import two_samples
 
 BOOTS = 21
-SURE = 0.001
+"""Of each revision that a bisection looks at."""
+
 _NEAR = 5
 _APART = 15
 """A candidate so far from a step is not a candidate of that step, whatever its range says."""
@@ -28,10 +29,11 @@ _APART = 15
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A candidate: whether its comparison confirmed it, and where bisection ended."""
+    """A candidate: whether its comparisons confirmed it, with how many boots of each revision, and where bisection ended."""
 
     step: Step
     confirmed: bool
+    boots: int
     culprit: int
 
 
@@ -54,21 +56,19 @@ def watched_history(seed: int, kind: HistoryKind, steps: int, between: bool) -> 
         for when, value in enumerate(history.logs)
         for step in watch.append(float(value))
     ]
-    known = sum(_sure(generator, history, index - 1, index, size) for index, size in history.steps)
+    known = sum(_sure(generator, history, index - 1, index, size)[0] for index, size in history.steps)
     return Watched(history, raised, known)
 
 
 def _followed(generator: np.random.Generator, history: History, step: Step, when: int) -> Raised:
     base, head = max(0, step.first - 1), min(when, step.last)
-    confirmed = _sure(generator, history, base, head, step.size)
-    return Raised(step, confirmed, _bisected(generator, history, base, head) if confirmed else step.index)
+    sure, boots = _sure(generator, history, base, head, step.size)
+    return Raised(step, sure, boots, _bisected(generator, history, base, head) if sure else step.index)
 
 
-def _sure(generator: np.random.Generator, history: History, base: int, head: int, direction: float) -> bool:
-    before, after = (fresh(generator, history, index, BOOTS) for index in (base, head))
-    ranks = two_samples(before, after)
-    same_way = (float(np.median(after)) - float(np.median(before))) * direction > 0
-    return same_way and float(ranks.p()) / 2 <= SURE
+def _sure(generator: np.random.Generator, history: History, base: int, head: int, size: float) -> tuple[bool, int]:
+    before, after = (partial(fresh, generator, history, index) for index in (base, head))
+    return confirmed(size, before, after)
 
 
 def _bisected(generator: np.random.Generator, history: History, good: int, bad: int) -> int:
@@ -178,15 +178,21 @@ def _quiet_figures(quiet: dict[HistoryKind, list[Watched]]) -> Iterator[Figure]:
     )
     for kind, rate in rates.items():
         yield _figure(f"without a step, {kind}: candidates in 1000 points", f"{rate:.2f}", "reported", None)
-    confirmed = sum(raised.confirmed for watched in quiet.values() for each in watched for raised in each.raised)
-    yield _figure(f"{points:,} points without a step: confirmed", str(confirmed), "reported", None)
+    raised = [every for watched in quiet.values() for each in watched for every in each.raised]
+    boots = float(np.mean([each.boots for each in raised])) if raised else 0.0
+    yield _figure(
+        f"{points:,} points without a step: confirmed; boots of each revision a candidate",
+        f"{sum(each.confirmed for each in raised)}; {boots:.0f}",
+        "reported",
+        None,
+    )
 
 
 def _step_figures(what: str, watched: Sequence[Watched]) -> Iterator[Figure]:
     by_range, near = tally(watched), tally(watched, by_range=False)
     ceiling = sum(each.known_confirmed for each in watched) / by_range.made
     yield _figure(
-        f"{by_range.made} steps, {what}, after 21 boots each at 0.001: precision; recall",
+        f"{by_range.made} steps, {what}, after fresh comparisons: precision; recall",
         f"{by_range.precision:.3f}; {by_range.recall:.3f}",
         "at least 0.99; at least 0.83",
         by_range.precision >= 0.99 and by_range.recall >= 0.83,

@@ -19,7 +19,7 @@ from cliffwatch.stats.history.backgrounds import Judged, judge, likelihoods
 from cliffwatch.stats.history.winsorize import winsorized
 from cliffwatch.stats.rank_tables import Values
 
-WINDOW = 100
+WINDOW = 200
 SURE = 3e-5
 LEAST = 0.0075
 """The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to decide."""
@@ -30,7 +30,10 @@ EVIDENCE = 12.0
 RANGE = 8.0
 """A step may lie where twice the logarithm of its likelihood is at most so much less than at its best place; set by calibration."""
 
-HORIZON = 150
+MARGIN = 1
+"""Points by which a range is wider on either side than its likelihood says, which is that of normal noise."""
+
+HORIZON = 250
 """Points in which a step is judged; of a watched series the newest so many are looked at."""
 
 NEAR = 5
@@ -238,8 +241,8 @@ def _step(
         index=index,
         size=sums.size(left, cut, right),
         p=_student(sums.strength(left, cut, right), right - left),
-        first=min(int(near[0]), index),
-        last=max(int(near[-1]), index),
+        first=max(1, min(int(near[0]), index) - MARGIN),
+        last=min(len(logs) - 1, max(int(near[-1]), index) + MARGIN),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cliffwatch.stats.history.steps import HORIZON, LEAST, NEAR, Step, candidates, placed
+from cliffwatch.stats.history.steps import HORIZON, LEAST, MARGIN, NEAR, Step, candidates, placed
 from cliffwatch.stats.history.winsorize import OUTLIER, TO_SIGMA, median_of
 from cliffwatch.stats.rank_tables import Values
 
@@ -72,4 +72,5 @@ def _sudden(recent: Values) -> list[Step]:
         return []
     index = placed(recent[-FAST - _SETTLED :], _SETTLED) + len(recent) - FAST - _SETTLED
     size = float(np.expm1(median_of(newest) - centre))
-    return [Step(index=index, size=size, p=0.0, first=index - 1, last=index)]
+    first, last = max(1, index - 1 - MARGIN), min(len(recent) - 1, index + MARGIN)
+    return [Step(index=index, size=size, p=0.0, first=first, last=last)]

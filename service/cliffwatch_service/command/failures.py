@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
 import psycopg
-import rich_click as click
 
 from cliffwatch.failure import Exit
 from cliffwatch_service.refusal import Refusal

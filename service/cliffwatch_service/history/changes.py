@@ -7,6 +7,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.identities import digest_of
 from cliffwatch_service.store import comparisons, run_arms, runs, trees
@@ -44,6 +45,44 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     if report is not None:
         stored_changes.gather_changes(connection, base, head, report)
     return len(published)
+
+
+def keep_confirmed(
+    connection: Connection[Any],
+    series_id: int,
+    pair: tuple[int, int],
+    row: ComparisonRow,
+    comparison: int,
+    now: datetime,
+) -> None:
+    """A change of a series between two revisions that was asked about by itself, with what a comparison's row read of it, under the report of
+    its range.
+    """
+    assert row.change is not None
+    kind = _kind_of(row, row.change)
+    report = report_between(connection, *pair, now) if kind == "regression" else None
+    facts = ChangeFacts(
+        digest=change_digest(series_id, *pair),
+        series_id=series_id,
+        base_revision_id=pair[0],
+        head_revision_id=pair[1],
+        state="confirmed",
+        kind=kind,
+        size=row.change,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        comparison_id=comparison,
+        report_id=report,
+    )
+    stored_changes.keep_changes(connection, [facts], now)
+    if report is not None:
+        stored_changes.gather_changes(connection, *pair, report)
+
+
+def _kind_of(row: ComparisonRow, change: float) -> ChangeKind:
+    if row.better is None:
+        return "changed"
+    return "regression" if (change < 0) == (row.better == "higher") else "improvement"
 
 
 def answers_watching(connection: Connection[Any], run: str) -> bool:

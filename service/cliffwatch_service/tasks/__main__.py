@@ -3,13 +3,11 @@
 import pickle
 import sys
 
+from cliffwatch_service.runtime.plain_structlog import load_structlog
+
 
 def main() -> None:
-    # structlog takes rich along where it is there, to draw tracebacks on a terminal: 5 MB that a process without one does not need.
-    sys.modules["rich"] = None  # type: ignore[assignment]
-    import structlog  # noqa: F401, PLC0415
-
-    del sys.modules["rich"]
+    load_structlog()
     from cliffwatch_service.tasks.process import work_for  # noqa: PLC0415
 
     work_for(*pickle.load(sys.stdin.buffer))  # noqa: S301 - of the parent process alone

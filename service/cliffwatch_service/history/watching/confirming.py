@@ -1,5 +1,6 @@
 """Has the revisions around candidates compared afresh, and takes what the comparisons show: confirmed, refuted, or asked again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -13,11 +14,12 @@ from cliffwatch.counting import counted
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.identities import series_digest
 from cliffwatch.samples import CaseKey, Mode
+from cliffwatch.stats.history.fresh import FIRST_BOOTS, FreshAnswer
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
-from cliffwatch_service.history.changes import change_digest, take_changes
+from cliffwatch_service.history.changes import change_digest, keep_confirmed, take_changes
 from cliffwatch_service.history.follow import ASKER
-from cliffwatch_service.history.judging import Rows
+from cliffwatch_service.history.judging import Rows, boots_of_second, judged_candidate
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
@@ -107,15 +109,22 @@ def _take(connection: Connection[Any], row: ConfirmationRow, answer: Answered | 
     if waiting and not read:
         _again(connection, row, "no boot measured any of the series", answer.comparison_id, now)
         return
-    borne_out = [each for each in waiting if each.id in read and read[each.id].verdict in CHANGES]
-    for each in borne_out:
+    reported = [each for each in waiting if each.id in read and read[each.id].verdict in CHANGES]
+    for each in reported:
         _move(connection, each, row)
-    for each in waiting:
-        if each.id in read and each not in borne_out:
-            fresh = read[each.id]
-            figures = FreshFigures(change=fresh.change, low=fresh.ci_low, high=fresh.ci_high, mde=fresh.mde)
-            candidates.refute_candidate(connection, each.id, figures)
     take_changes(connection, answer.comparison_id, now)
+    judged = {
+        each: judged_candidate(each.size, read[each.id], _number(row))
+        for each in waiting
+        if each.id in read and each not in reported
+    }
+    for each, said in judged.items():
+        _end(connection, row, each, read[each.id], said, answer.comparison_id, now)
+    still_open = [each for each, said in judged.items() if said == "open"]
+    if still_open:
+        boots = max(boots_of_second(each.size, read[each.id]) for each in still_open)
+        confirmations.set_waiting(connection, row.id, _left_open(still_open, boots), boots)
+        return
     left = len(waiting) - len(read)
     reason = f"{counted(left, 'series', 'series')} read nothing" if left else None
     confirmations.end_confirmation(
@@ -123,35 +132,66 @@ def _take(connection: Connection[Any], row: ConfirmationRow, answer: Answered | 
     )
 
 
+def _end(
+    connection: Connection[Any],
+    row: ConfirmationRow,
+    candidate: CandidateRow,
+    fresh: ComparisonRow,
+    said: FreshAnswer,
+    comparison: int,
+    now: datetime,
+) -> None:
+    """What becomes of a candidate whose row the comparison does not report: its family is all rows, the candidate's is itself."""
+    if said == "refuted":
+        figures = FreshFigures(change=fresh.change, low=fresh.ci_low, high=fresh.ci_high, mde=fresh.mde)
+        candidates.refute_candidate(connection, candidate.id, figures)
+    elif said == "confirmed" and _move(connection, candidate, row):
+        pair = row.base_revision_id, row.head_revision_id
+        keep_confirmed(connection, candidate.series_id, pair, fresh, comparison, now)
+
+
+def _number(row: ConfirmationRow) -> int:
+    """Which comparison of its candidates a confirmation is at, from 1."""
+    return 1 if row.boots is None else 2
+
+
+def _left_open(candidates_left: Sequence[CandidateRow], boots: int) -> str:
+    return f"{counted(len(candidates_left), 'candidate')} left open by the first comparison: again with {boots} boots"
+
+
 def _says(row: ComparisonRow | None) -> bool:
     return row is not None and row.verdict not in TROUBLED and row.change is not None
 
 
-def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> None:
-    """A confirmed step lies between the revisions that were compared."""
+def _move(connection: Connection[Any], candidate: CandidateRow, row: ConfirmationRow) -> bool:
+    """A confirmed step lies between the revisions that were compared. False where that very change is known already."""
     base, head = row.base_revision_id, row.head_revision_id
     digest = change_digest(candidate.series_id, base, head)
-    if not candidates.move_change(connection, candidate.id, digest, base, head):
+    moved = candidates.move_change(connection, candidate.id, digest, base, head)
+    if not moved:
         stored_changes.supersede_changes(connection, [candidate.id])
+    return moved
 
 
 def _again(
     connection: Connection[Any], row: ConfirmationRow, reason: str, comparison: int | None, now: datetime
 ) -> None:
     if row.attempts < MOST_ATTEMPTS:
-        confirmations.set_waiting(connection, row.id, reason)
+        confirmations.set_waiting(connection, row.id, reason, row.boots)
         return
     confirmations.end_confirmation(connection, row.id, "unanswered", comparison_id=comparison, reason=reason, now=now)
 
 
 def _ask(connection: Connection[Any], now: datetime) -> int:
-    """One request for each range, of all platforms that wait for it, while none of that range is open. A demonstration has no hosts."""
+    """One request for each range and number of boots, of all platforms that wait for it, while none of that range is open. A demonstration has
+    no hosts.
+    """
     if database.is_demonstration(connection):
         return 0
     rows = confirmations.open_confirmations(connection)
     asked = {_range(row) for row in rows if row.state == "asked"}
-    waiting = sorted((row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_range)
-    by_range = [list(group) for _, group in groupby(waiting, key=_range)]
+    waiting = sorted((row for row in rows if row.state == "waiting" and _range(row) not in asked), key=_asked_alike)
+    by_range = [list(group) for _, group in groupby(waiting, key=_asked_alike)]
     due = sorted(by_range, key=lambda group: min((row.made, row.id) for row in group))[: max(0, MOST_OPEN - len(asked))]
     asker = tokens.keep_asker(connection, ASKER, now)
     for group in due:
@@ -163,7 +203,7 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
             targets=[(row.platform, row.mode) for row in group],
             suites=sorted({suite for row in group for suite in row.suites}),
             profile=first.profile,
-            boots="auto",
+            boots=_boots(first),
             priority="watch",
             note=f"{first.branch}: fresh comparison of {counted(sum(row.candidates for row in group), 'candidate')}",
         )
@@ -175,3 +215,12 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
 
 def _range(row: ConfirmationRow) -> tuple[int, int, int]:
     return row.branch_id, row.base_revision_id, row.head_revision_id
+
+
+def _asked_alike(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
+    return _range(row), _boots(row)
+
+
+def _boots(row: ConfirmationRow) -> str:
+    """Counted values take as few as their profile says."""
+    return "auto" if row.mode == "icount" else str(row.boots or FIRST_BOOTS)

@@ -12,12 +12,13 @@ from cliffwatch_service.store.history.changes import ChangeFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRow:
-    """A change of a series that a fresh comparison was made for."""
+    """A change of a series that a fresh comparison was made for; `size` is that of the step in its history, a fraction."""
 
     id: int
     digest: str
     series_id: int
     series: str
+    size: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ def keep_candidate(connection: Connection[Any], change: ChangeFacts, confirmatio
 
 def candidates_of(connection: Connection[Any], confirmation_id: int) -> list[CandidateRow]:
     query = (
-        "SELECT change.id, change.digest, series_id, series.digest AS series FROM change JOIN series ON series.id = series_id"
+        "SELECT change.id, change.digest, series_id, series.digest AS series, size FROM change JOIN series ON series.id = series_id"
         " WHERE confirmation_id = %s AND state = 'candidate' ORDER BY change.id"
     )
     return typed(connection, CandidateRow).execute(query, [confirmation_id]).fetchall()

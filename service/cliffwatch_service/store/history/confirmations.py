@@ -18,7 +18,8 @@ ConfirmationState = Literal["waiting", "asked", "answered", "unanswered"]
 class ConfirmationRow:
     """A fresh comparison on one platform in one mode; `base_ordinal` and `head_ordinal` are where its revisions lie on the branch.
 
-    `candidates` are how many changes wait for it.
+    `candidates` are how many changes wait for it. `boots` of each arm are what a second comparison is asked for, where a first one left
+    some of them open.
     """
 
     id: int
@@ -37,6 +38,7 @@ class ConfirmationRow:
     suites: list[str]
     state: ConfirmationState
     attempts: int
+    boots: int | None
     request_id: UUID | None
     reason: str | None
     made: datetime
@@ -59,7 +61,7 @@ _OPEN = """
 SELECT confirmation.id, confirmation.branch_id, tree.url AS tree, branch.name AS branch, followed.profile, confirmation.platform,
        confirmation.mode, base_revision_id, head_revision_id, base.commit AS base, head.commit AS head,
        before.ordinal AS base_ordinal, after.ordinal AS head_ordinal, confirmation.suites, confirmation.state, attempts,
-       request_id, reason, made,
+       confirmation.boots, request_id, reason, made,
        (SELECT count(*) FROM change WHERE confirmation_id = confirmation.id AND change.state = 'candidate') AS candidates
 FROM confirmation
 JOIN branch ON branch.id = confirmation.branch_id JOIN tree ON tree.id = tree_id
@@ -114,9 +116,11 @@ def set_asked(connection: Connection[Any], ids: Sequence[int], request: UUID) ->
     )
 
 
-def set_waiting(connection: Connection[Any], identity: int, reason: str) -> None:
-    """To be asked for again."""
-    connection.execute("UPDATE confirmation SET state = 'waiting', reason = %s WHERE id = %s", [reason, identity])
+def set_waiting(connection: Connection[Any], identity: int, reason: str, boots: int | None) -> None:
+    """To be asked for again; with so many boots, where a first comparison left something open."""
+    connection.execute(
+        "UPDATE confirmation SET state = 'waiting', reason = %s, boots = %s WHERE id = %s", [reason, boots, identity]
+    )
 
 
 def end_confirmation(

@@ -1,0 +1,20 @@
+"""What `cliffwatch serve` becomes: the service without the libraries of the command line."""
+
+import json
+import sys
+from pathlib import Path
+
+from cliffwatch_service.runtime.plain_structlog import load_structlog
+
+
+def main() -> None:
+    asked = json.loads(sys.argv[1])
+    load_structlog()
+    from cliffwatch_service.command.serving import serve_at  # noqa: PLC0415
+
+    folder = asked["data_dir"]
+    serve_at(asked["host"], asked["port"], None if folder is None else Path(folder), tasks=asked["tasks"])
+
+
+if __name__ == "__main__":
+    main()
