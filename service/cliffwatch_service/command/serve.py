@@ -30,4 +30,4 @@ def serve(host: str, port: int, data_dir: Path | None, *, no_tasks: bool) -> NoR
     """
     asked = json.dumps({"host": host, "port": port, "data_dir": data_dir and str(data_dir), "tasks": not no_tasks})
     # A fresh Python in the place of this one: what the command line has loaded to read its options is 5 MB that a service would keep for ever.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "cliffwatch_service.command.serve_process", asked])  # noqa: S606 - our own interpreter
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "cliffwatch_service.command.serving", asked])  # noqa: S606 - our own interpreter

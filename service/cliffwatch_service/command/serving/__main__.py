@@ -1,4 +1,4 @@
-"""What `cliffwatch serve` becomes: the service without the libraries of the command line."""
+"""Begins a service with the options that `cliffwatch serve` read."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from cliffwatch_service.runtime.plain_structlog import load_structlog
 def main() -> None:
     asked = json.loads(sys.argv[1])
     load_structlog()
-    from cliffwatch_service.command.serving import serve_at  # noqa: PLC0415
+    from cliffwatch_service.command.serving.server import serve_at  # noqa: PLC0415
 
     folder = asked["data_dir"]
     serve_at(asked["host"], asked["port"], None if folder is None else Path(folder), tasks=asked["tasks"])

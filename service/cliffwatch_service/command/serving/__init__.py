@@ -1,0 +1,1 @@
+"""What `cliffwatch serve` becomes once its options are read: a process without the libraries of the command line."""
