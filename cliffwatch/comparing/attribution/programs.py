@@ -57,13 +57,21 @@ def program_lines(blocks: Sequence[ProgramBlock], indent: str = "  ") -> Iterato
 
 def _block(different: "ProgramDifference") -> ProgramBlock:
     left = (f"and {counted(different.more, 'more line')}, in the boots' bpf-programs.json",) if different.more else ()
-    instructions = f"{different.base_instructions} to {different.head_instructions} instructions"
     return ProgramBlock(
         name=different.name,
-        sentence=f"{different.base} to {different.head} bytes, {instructions}",
+        sentence=", ".join(
+            (
+                _from_to(different.base, different.head, "byte"),
+                _from_to(different.base_instructions, different.head_instructions, "instruction"),
+            )
+        ),
         cases=tuple(str(each.key) for each in different.cases),
         lines=(*different.lines, *left),
     )
+
+
+def _from_to(base: int, head: int, unit: str) -> str:
+    return counted(base, unit) if base == head else f"{base} to {counted(head, unit)}"
 
 
 def _sizes(different: "Sequence[ProgramDifference]") -> str:
