@@ -181,6 +181,17 @@ def test_a_boot_that_did_not_end_is_left_out(tmp_path: Path, recorded: Path) -> 
     assert programs_of(tmp_path, "base", recorded / "kernel-base") == {}
 
 
+def test_boots_whose_jit_hides_constants_are_not_compared(tmp_path: Path, recorded: Path, data: Path) -> None:
+    """It draws the numbers behind which it hides them anew, so that two boots of one kernel would differ."""
+    boot(tmp_path, "base", record(piece(RET)))
+    environment = json.loads((data / "runs/uninlined/boots/001-base/environment.json").read_text())
+    (tmp_path / "boots/001-base/environment.json").write_text(json.dumps(environment))
+    assert CASE in programs_of(tmp_path, "base", recorded / "kernel-base")
+
+    (tmp_path / "boots/001-base/environment.json").write_text(json.dumps({**environment, "bpf_jit_harden": "2"}))
+    assert programs_of(tmp_path, "base", recorded / "kernel-base") == {}
+
+
 def test_a_kernel_without_a_map_has_no_listing(tmp_path: Path, recorded: Path) -> None:
     boot(tmp_path, "base", record(piece(RET)))
     (tmp_path / "kernel").mkdir()

@@ -147,8 +147,8 @@ def test_jumps_that_only_go_farther_are_no_difference(change: str) -> None:
 
 
 def test_long_programs_that_have_nothing_in_common_are_listed_in_no_time() -> None:
-    base = [f"mov eax, {number % 7}" for number in range(60_000)]
-    head = [f"mov eax, {number % 5}" for number in range(60_000)]
+    base = [f"mov eax, {number % 101}" for number in range(60_000)]
+    head = [f"mov eax, {number * 7 % 101}" for number in range(60_000)]
     began = time.monotonic()
 
     lines = instruction_difference(base, head)

@@ -1,6 +1,7 @@
 """The BPF code of a case: names by address for its function counts, and the programs' own code for bpf-programs.json."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -24,11 +25,14 @@ class BpfCodes:
             if all(each.end <= other.start or other.end <= each.start for other in self._code):
                 self._code.append(each)
         self._code.sort(key=lambda each: each.start)
+        self._starts = [each.start for each in self._code]
         names = told_apart(plain_name(each.name) for each in self._code)
         self.names: Mapping[BpfCode, str] = dict(zip(self._code, names, strict=True))
 
     def at(self, address: int) -> BpfCode | None:
-        return next((code for code in self._code if code.start <= address < code.end), None)
+        before = bisect_right(self._starts, address)
+        code = self._code[before - 1] if before else None
+        return code if code is not None and address < code.end else None
 
 
 def plain_name(name: str) -> str:

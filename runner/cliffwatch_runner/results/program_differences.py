@@ -5,19 +5,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from cliffwatch.formats.boot_record import BootRecord
+from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord
 from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.differences import MOST_LINES, CasePrograms, ProgramDifference
 from cliffwatch.formats.reading import Wrong, read_as
-from cliffwatch.formats.values import OfCase
+from cliffwatch.formats.values import OfCase, Part
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.code.functions import JitProgram, program_listings
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, plain_name
 from cliffwatch_runner.results.instruction_difference import instruction_difference
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
+D = TypeVar("D", bound=Part)
+
 _LARGEST_RECORD = 64 << 20
+_BLINDS_CONSTANTS = "2"
+"""Of net.core.bpf_jit_harden: the JIT hides constants behind numbers that it draws anew at each loading."""
+
 _MOST_OF_ONE_NAME = 4
 """Of a case and an arm: several boots, or several programs of one name."""
 
@@ -93,14 +99,21 @@ def program_differences(base: ArmPrograms, head: ArmPrograms) -> ProgramDifferen
 
 def _of_arm(folder: Path, arm: str) -> Iterator[CaseBpfPrograms]:
     for path in sorted((folder / "boots").glob(f"*/{BPF_PROGRAMS}")):
-        try:
-            about = read_as((path.parent / "boot.json").read_bytes(), BootRecord)
-            with path.open("rb") as file:
-                record = read_as(file.read(_LARGEST_RECORD), BpfProgramsRecord)
-        except OSError:
-            continue
-        if not isinstance(about, Wrong) and not isinstance(record, Wrong) and about.arm == arm:
+        about = _read(path.with_name("boot.json"), BootRecord)
+        environment = _read(path.with_name("environment.json"), EnvironmentRecord)
+        record = _read(path, BpfProgramsRecord)
+        blinded = environment is not None and environment.bpf_jit_harden == _BLINDS_CONSTANTS
+        if about is not None and about.arm == arm and record is not None and not blinded:
             yield from record.cases
+
+
+def _read(path: Path, kind: type[D]) -> D | None:
+    try:
+        with path.open("rb") as file:
+            document = read_as(file.read(_LARGEST_RECORD), kind)
+    except OSError:
+        return None
+    return None if isinstance(document, Wrong) else document
 
 
 def _executed(case: CaseBpfPrograms) -> Iterator[tuple[str, JitProgram]]:
