@@ -9,6 +9,7 @@ import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
 from cliffwatch.formats.code.affected import AffectedDocument
+from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord
 from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.code.profile import ProfileRecord
@@ -23,6 +24,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "samples": SamplesRecord,
     "environment": EnvironmentRecord,
     "function-counts": FunctionCountsRecord,
+    "bpf-programs": BpfProgramsRecord,
     "affected": AffectedDocument,
     "code": CodeRecord,
     "profile": ProfileRecord,

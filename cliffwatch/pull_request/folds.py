@@ -17,7 +17,7 @@ from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, Pull
 from cliffwatch.pull_request.table import cell_text
 from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import NO_CONTEXT, SIGHT, trials
+from cliffwatch.reports.context import NO_CONTEXT, SIGHT, code_sentences, trials
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import WIDTH, block, code, length, word, wrapped
 from cliffwatch.reports.several.across import Across, across
@@ -126,13 +126,15 @@ def _more(left: int, what: str) -> list[str]:
 
 
 def environments(state: PullRequestState) -> Fold | None:
-    """What was measured with, target by target, and what differed between base and head besides the kernel."""
+    """What was measured with, target by target, what differed between base and head besides the kernel, and how the kernels' code differs."""
     lines: list[str] = []
     for each, progress in state.measured():
         compared = progress.compared
         facts = ", ".join([trials(compared), *(code(fact) for fact in progress.context.setting)])
         lines += [wrapped(f"{word(each.platform)} {each.mode}: {facts}", first="- ", then="  ")]
         lines += [wrapped(f"differs: {text}", first="  - ", then="    ") for text in _differences(progress)]
+        sentences = code_sentences(compared, progress.context)
+        lines += [wrapped(code(sentence, 600), first="  - ", then="    ") for sentence in sentences]
         lines += [wrapped(code(note, 300), first="  - ", then="    ") for note in progress.context.notes[:_LISTED]]
     return Fold(title="Environment", lines=tuple(lines)) if lines else None
 

@@ -14,7 +14,7 @@ from cliffwatch.comparing.ordering import listed
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import ReportContext, trials
+from cliffwatch.reports.context import ReportContext, code_sentences, trials
 from cliffwatch.reports.legend import legend, own_terms
 from cliffwatch.reports.styles import visible
 
@@ -43,7 +43,7 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
         lines += [cut(f"| {shown.others}")] if shown.others else []
     lines += ["", *_means(compared), *_functions(compared, context)]
     lines += [""] if context.functions else []
-    for sentence in legend(compared.rows, compared.means):
+    for sentence in (*code_sentences(compared, context), *legend(compared.rows, compared.means)):
         lines += _wrapped(sentence)
     return visible("\n".join(line.rstrip() for line in lines) + "\n")
 

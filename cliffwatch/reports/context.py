@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cliffwatch.comparing.attribution.blocks import code_of_arm
 from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.attribution.profiles import profile_lines
 from cliffwatch.comparing.comparison import ComparisonSet
@@ -12,9 +13,10 @@ from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, Mode
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
+    from cliffwatch.comparing.attribution.blocks import CodeOfArm
     from cliffwatch.comparing.attribution.changes import CaseFunctions
     from cliffwatch.comparing.attribution.run import RowKey
-    from cliffwatch.formats.code.differences import ArmCode, CodeDifference
+    from cliffwatch.formats.code.differences import ArmCode
     from cliffwatch.formats.code.profile import ProfileRecord
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
@@ -50,9 +52,9 @@ class ReportContext:
     profile: "ProfileRecord | None" = None
 
     @property
-    def code(self) -> "Mapping[str, Mapping[str, CodeDifference]]":
-        """How the code of functions differs, by arm and name."""
-        return {arm: {each.name: each for each in image.functions} for arm, image in self.images.items()}
+    def code(self) -> "Mapping[str, CodeOfArm]":
+        """How the code of functions and BPF programs differs, by arm."""
+        return {arm: code_of_arm(image) for arm, image in self.images.items()}
 
 
 NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)

@@ -4,6 +4,7 @@ import fnmatch
 from collections.abc import Iterator
 
 from cliffwatch.comparing.attribution.blocks import block_of, of_row, text_lines
+from cliffwatch.comparing.attribution.programs import program_blocks, program_lines
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.styles import visible
@@ -15,7 +16,10 @@ def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext
     chosen = [row for row in compared.rows if matches(row.case, pattern)]
     if not chosen:
         return None
-    blocks = ["\n".join([*_explained(row), *_functions(compared, context, row)]) for row in chosen]
+    blocks = [
+        "\n".join([*_explained(row), *_functions(compared, context, row), *_programs(compared, context, row)])
+        for row in chosen
+    ]
     return visible("\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n")
 
 
@@ -29,7 +33,7 @@ def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison)
     found = of_row(compared, context.functions, row) if context.functions else None
     if found is None:
         return
-    block = block_of(str(row.case), found, context.code.get(compared.head.name))
+    block = block_of(row.case, found, context.code.get(compared.head.name))
     title, *rest = text_lines(block)
     yield f"  functions, in instructions per operation: {title.rpartition(': ')[2]}"
     yield from rest
@@ -37,6 +41,12 @@ def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison)
         if each.difference:
             yield f"  code of {each.name}, base against head:"
             yield from (f"    {line}" for line in each.difference)
+
+
+def _programs(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
+    """The BPF programs of the case that differ, below its primary metric: whether or not that moved."""
+    if row.primary:
+        yield from program_lines(program_blocks(context.images.get(compared.head.name), row.case))
 
 
 def _explained(row: Comparison) -> list[str]:

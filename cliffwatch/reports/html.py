@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
+from cliffwatch.comparing.attribution.programs import program_blocks
 from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
@@ -57,6 +58,7 @@ def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> s
 
 def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
     rows = compared.table_rows()
+    image = context.images.get(compared.head.name)
     return {
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
@@ -70,6 +72,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         ],
         "profiles": profiles(compared, context),
         "code": code_sentences(compared, context),
-        "image": context.images.get(compared.head.name),
+        "image": image,
+        "programs": program_blocks(image),
         "sight": SIGHT[compared.mode] if compared.mode else "",
     }

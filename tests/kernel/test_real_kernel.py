@@ -94,6 +94,17 @@ def test_programs_are_counted_by_their_names(results: Path) -> None:
         assert names.get("run-time code without a name", 0) < 0.001 * sum(names.values()), case["benchmark"]
 
 
+def test_the_code_of_programs_was_read_and_is_the_same_in_both_kernels(results: Path) -> None:
+    """The patch changes a helper, and nothing of what the JIT makes."""
+    (arm,) = json.loads((results / "code.json").read_text())["arms"]
+
+    assert arm["programs"] == []
+    assert len(arm["case_programs"]) == 7
+    for case in arm["case_programs"]:
+        assert case["names"] >= 2, case
+        assert case["base"] == case["head"], case
+
+
 def test_the_control_does_not_move(results: Path) -> None:
     for keys in (10, 1000):
         row = rows(results)[f"local-storage-cache-hashmap-control/{keys}"]

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from github_html import prose, shown
 from golden import assert_golden
-from states import BASE, CONTROL, INT, REPEAT, SEQ, calm, compared, measured, regressed, row, state, states
+from states import BASE, CONTEXT, CONTROL, INT, REPEAT, SEQ, calm, compared, measured, regressed, row, state, states
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
+from cliffwatch.formats.code.differences import ArmCode, CasePrograms, ProgramDifference
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
@@ -340,3 +341,23 @@ def test_the_functions_behind_the_changes_are_folded_away(data: Path) -> None:
 
 def test_without_counts_there_is_no_such_fold() -> None:
     assert "Functions behind" not in sticky_comment(state(("emulated-x86-64", "icount", measured(*regressed()))))
+
+
+def test_how_the_code_of_the_kernels_differs_stands_with_what_was_measured() -> None:
+    """Whether or not anything changed; names are of the kernel's making."""
+    program = ProgramDifference(
+        name="get_`@somebody`", cases=(), base=412, head=436, base_instructions=96, head_instructions=97, lines=()
+    )
+    digest = CasePrograms(suite="s", benchmark="b", params={}, names=1, base=8 * "0", head=8 * "1")
+    image = ArmCode(arm="head", functions=(), programs=(program,), case_programs=(digest,))
+
+    unchanged = measured(row(SEQ, 0.0, "unchanged"))
+    context = replace(CONTEXT, images={unchanged.compared.head.name: image})
+    comment = sticky_comment(state(replace(unchanged, context=context)))
+
+    fold = re.search(r"<summary>Environment[^\n]*\n(.*?)</details>", comment, re.DOTALL)
+    assert fold is not None
+    assert (
+        "`Code of head: no function that cases executed differs; BPF programs: get_'@somebody' 412 to 436 bytes.`"
+        in fold[1]
+    )

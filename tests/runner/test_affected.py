@@ -1,6 +1,7 @@
 """Which cases a change can touch: by the functions that differ and those that cases execute."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -201,3 +202,20 @@ def test_a_kernel_that_did_not_build_has_no_functions() -> None:
     arms = cast("Any", {"base": SimpleNamespace(kernel=failed), "head": SimpleNamespace(kernel=failed)})
 
     assert changed_functions(arms, Path("cache"), PLAIN, lambda: False) == failed
+
+
+def test_a_change_of_the_jit_touches_every_case_that_loads_a_program(data: Path, tmp_path: Path) -> None:
+    """What is measured executes code that the JIT made and nothing of the JIT itself, which ran as the case was set up: that counts."""
+    shutil.copytree(data / "runs/uninlined", tmp_path / "run")
+    for counted in (tmp_path / "run").glob("boots/*/functions.json"):
+        shutil.copyfile(data / "bpf-programs/functions.json", counted)
+    executed = read_executed(tmp_path / "run")
+    assert isinstance(executed, Executed)
+
+    document = affected_cases(ARMS, planned(*executed.cases), Differences(functions=frozenset({"do_jit"})), executed)
+
+    measured = json.loads((data / "bpf-programs/functions.json").read_text())
+    jit = [each["name"] for each in measured["functions"]].index("do_jit")
+    assert len(document.affected) == len(measured["cases"]) == 7
+    assert not any(place == jit for case in measured["cases"] for place, _ in case["counts"])
+    assert document.at_start == ()

@@ -1,11 +1,14 @@
 """code.json of a run: how the functions that its cases executed differ between two kernels that were really compiled."""
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
 from test_code_digests import HEADER, PLAIN, SOURCE, build
 
+from cliffwatch.formats.boot_record import BootRecord
+from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, CountedFunction, FunctionCountsRecord
 from cliffwatch.formats.reading import read_as, written
@@ -102,3 +105,60 @@ def test_nothing_is_written_of_one_kernel_or_without_images(run: Path, tmp_path:
 )
 def test_a_map_without_bounds_says_nothing_of_sizes(system_map: bytes) -> None:
     assert section_sizes(system_map) == {}
+
+
+JIT = 0xFFFFFFFFA0000100
+
+
+def with_program(run: Path, number: int, arm: str, kernel: Path, before: bytes) -> None:
+    """A boot in which a case executed a program that calls a function of its kernel's."""
+    (helper,) = [line for line in (kernel / "System.map").read_text().splitlines() if line.endswith(" helper")]
+    code = before + b"\xe8" + struct.pack("<i", int(helper.split()[0], 16) - (JIT + len(before) + 5)) + b"\xc3"
+    piece = BpfPiece(
+        address=f"{JIT:016x}",
+        bytes=len(code),
+        name=f"bpf_prog_{16 * 'a'}_get",
+        function="get",
+        executed=True,
+        code=code,
+    )
+    case = CaseBpfPrograms(suite="s", benchmark="b", params={}, pieces=(piece,))
+    home = run / "boots" / f"{number:03d}-{arm}"
+    home.mkdir(exist_ok=True)
+    about = BootRecord(index=number, block=0, arm=arm, began="2026-11-24T21:00", ended="2026-11-24T21:01", status="ok")
+    (home / "boot.json").write_bytes(written(about))
+    (home / "bpf-programs.json").write_bytes(written(BpfProgramsRecord(cases=(case,))))
+
+
+def test_programs_of_cases_stand_beside_the_kernels_functions(run: Path, tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+    head = build(
+        tmp_path / "head", SOURCE.replace("APART int say(", "APART int added(int x) { return x; }\nAPART int say(")
+    )
+    with_program(run, 1, "base", base, b"")
+    with_program(run, 2, "head", head, b"\x90")
+
+    write_code(run, {"base": base, "head": head, "control": base}, PLAIN, tmp_path / "cache")
+
+    record = read_as((run / "code.json").read_bytes(), CodeRecord)
+    assert isinstance(record, CodeRecord)
+    (arm,) = record.arms
+    (program,) = arm.programs
+    assert (program.name, program.base, program.head, program.lines) == ("get", 6, 7, ("@@ -0,0 +1 @@", "+nop"))
+    assert [case.names for case in arm.case_programs] == [1]
+
+
+def test_programs_that_call_what_lies_elsewhere_are_the_same(run: Path, tmp_path: Path) -> None:
+    base = build(tmp_path / "base")
+    head = build(
+        tmp_path / "head", SOURCE.replace("APART int say(", "APART int added(int x) { return x; }\nAPART int say(")
+    )
+    with_program(run, 1, "base", base, b"")
+    with_program(run, 2, "head", head, b"")
+
+    write_code(run, {"base": base, "head": head}, PLAIN, tmp_path / "cache")
+
+    (arm,) = json.loads((run / "code.json").read_text())["arms"]
+    (case,) = arm["case_programs"]
+    assert arm["programs"] == []
+    assert case["base"] == case["head"]

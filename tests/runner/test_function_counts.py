@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.reading import read_as, written
 from cliffwatch.samples import CaseOutcome
 from cliffwatch_runner.guest.boot_end import BootEnd
+from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.selection import select_cases
-from cliffwatch_runner.results.function_counts import counts_of_boot
+from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS
+from cliffwatch_runner.results.function_counts import counts_of_boot, programs_of_boot, write_function_counts
 from cliffwatch_runner.results.outcomes import CaseResult, PartEnd, case_name
 
 MAP = """ffffffff81000000 T _stext
@@ -158,3 +161,65 @@ def test_code_that_made_room_for_other_code_has_no_part_in_its_counts(tmp_path: 
 
     assert document is not None
     assert functions_of(document, document.cases[0])["bpf:now"] == 60
+
+
+GET, STALE, TRAMPOLINE = (
+    (JIT - 16, JIT + 16, "bpf_prog_0123456789abcdef_get"),
+    (JIT + 0x100, JIT + 0x110, "bpf_prog_fedcba9876543210_probe"),
+    (JIT + 0x200, JIT + 0x240, "bpf_trampoline_6442467083"),
+)
+
+
+def with_code(home: Path) -> None:
+    name = case_name(0, CASES[0])
+    (home / "1" / "bpf-code").write_text(json.dumps({name: [GET, STALE, TRAMPOLINE]}))
+    read = [[*GET, "90" * 32], [*STALE, "c3" * 16]]
+    (home / "1" / "bpf-bytes").write_text(json.dumps({name: read}))
+
+
+def test_the_code_of_programs_is_kept_with_what_of_it_was_measured(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", WHOLE)
+    with_code(tmp_path / "boot")
+
+    (case,) = programs_of_boot(tmp_path / "boot", CASES, [part], kernel)
+
+    assert case.key == CASES[0].key
+    assert [(each.function, each.executed, each.bytes, each.code) for each in case.pieces] == [
+        ("get", True, 32, b"\x90" * 32),
+        ("probe", False, 16, b"\xc3" * 16),
+        ("bpf_trampoline", False, 64, None),
+    ]
+    assert case.pieces[0].address == f"{JIT - 16:016x}"
+
+
+def test_programs_of_a_boot_whose_counts_cannot_be_believed_are_kept(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", WHOLE[: -len(words(0, 0, 0))])
+    with_code(tmp_path / "boot")
+
+    (case,) = programs_of_boot(tmp_path / "boot", CASES, [part], kernel)
+
+    assert [each.executed for each in case.pieces] == [None, None, None]
+    assert case.pieces[0].code == b"\x90" * 32
+
+
+def test_a_boots_files_are_made_of_what_was_read_and_take_its_place(tmp_path: Path, kernel: Path) -> None:
+    home = tmp_path / "boot"
+    part = part_of(home, WHOLE)
+    with_code(home)
+    plan = Plan(cases=CASES, boots=(), seed=1, notable=None)
+
+    write_function_counts(home, plan, [part], kernel, "QEMU 7.2")
+
+    assert isinstance(read_as((home / BPF_PROGRAMS).read_bytes(), BpfProgramsRecord), BpfProgramsRecord)
+    assert isinstance(read_as((home / "functions.json").read_bytes(), FunctionCountsRecord), FunctionCountsRecord)
+    assert sorted(path.name for path in (home / "1").iterdir()) == []
+
+
+def test_a_boot_in_which_nothing_was_read_has_no_such_file(tmp_path: Path, kernel: Path) -> None:
+    home = tmp_path / "boot"
+    part = part_of(home, WHOLE)
+    (home / "1" / "bpf-code").unlink()
+
+    write_function_counts(home, Plan(cases=CASES, boots=(), seed=1, notable=None), [part], kernel, "")
+
+    assert not (home / BPF_PROGRAMS).exists()

@@ -147,3 +147,68 @@ def test_much_more_than_a_patch_changes_is_refused(running: Any, results: Path) 
 
     assert isinstance(sent, Uploaded)
     assert "too much" in sent.refused[0] or "are taken" in sent.refused[0]
+
+
+def program(text: str = "+nop dword ptr [rax]", name: str = "get_local", **more: Any) -> dict[str, Any]:
+    """code.json of a run in whose case a BPF program differs."""
+    case = {"suite": "local-storage", "benchmark": "local-storage-cache-seq-get", "params": {"nr_maps": "16"}}
+    sizes = {"base": 412, "head": 436, "base_instructions": 96, "head_instructions": 97}
+    different = {"name": name, "cases": [case], **sizes, "lines": ["@@ -5,0 +6 @@", text], **more}
+    digests = {**case, "names": 2, "base": 8 * "0", "head": 8 * "1"}
+    arm = {"arm": "head", "functions": [], "programs": [different], "case_programs": [digests]}
+    return {"format": "cliffwatch-code", "format_version": 1, "arms": [arm]}
+
+
+def test_bpf_programs_that_differ_stand_on_the_page_of_their_case(running: Any, results: Path) -> None:
+    (results / "code.json").write_text(json.dumps(program()))
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    page = page_of(running, sent.run)
+    assert "BPF programs that differ" in page
+    assert "<code>get_local</code>: 412 to 436 bytes, 96 to 97 instructions" in page
+    assert "+nop dword ptr [rax]" in page
+    assert "BPF programs: get_local 412 to 436 bytes." in compared(running, sent.run)
+
+
+def test_a_case_whose_programs_are_the_same_says_nothing_of_them(running: Any, results: Path) -> None:
+    document = program()
+    document["arms"][0]["programs"][0]["cases"][0]["params"] = {"nr_maps": "17"}
+    (results / "code.json").write_text(json.dumps(document))
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert "BPF programs that differ" not in page_of(running, sent.run)
+
+
+def test_programs_that_are_markup_or_move_a_cursor_stay_text(running: Any, results: Path) -> None:
+    hostile = "<script>alert(1)</script>\u202e"
+    (results / "code.json").write_text(json.dumps(program(f"+{hostile}\x1b[2J", hostile)))
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    for page in (page_of(running, sent.run), compared(running, sent.run)):
+        assert "&lt;script&gt;alert(1)" in page
+        assert "<script>alert(1)" not in page
+        assert "\x1b" not in page
+        assert "\u202e" not in page
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "\x1b[2J"},
+        {"name": ""},
+        {"base": -1},
+        {"lines": ["x" * 401]},
+        {"lines": ["x"] * 201},
+        {"cases": [{"suite": "s"}]},
+    ],
+)
+def test_programs_that_are_none_are_refused(running: Any, results: Path, wrong: dict[str, Any]) -> None:
+    (results / "code.json").write_text(json.dumps(program(**{"name": "get", **wrong})))
+
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert len(sent.refused) == 1

@@ -9,8 +9,10 @@ from cliffwatch.counting import counted
 
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
     from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange
+    from cliffwatch.comparing.attribution.operations import Function
     from cliffwatch.comparing.attribution.run import RowKey
-    from cliffwatch.formats.code.differences import CodeDifference
+    from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
+    from cliffwatch.samples import CaseKey
 
 TITLE = "Functions behind the changes, in instructions per operation"
 _MOST_CASES = 4
@@ -18,11 +20,30 @@ _MOST_FUNCTIONS = 4
 Functions = Mapping[tuple[str, "RowKey"], "CaseFunctions"]
 """By the name of the head's arm, case and metric."""
 
-CodeOfArm = Mapping[str, "CodeDifference"]
-"""By the name of the function."""
+
+@dataclass(frozen=True, slots=True)
+class CodeOfArm:
+    """How the code of an arm's kernel differs: functions by name, BPF programs by case and name."""
+
+    functions: "Mapping[str, CodeDifference]"
+    programs: "Mapping[tuple[CaseKey, str], ProgramDifference]"
+
+    def of(self, function: "Function", case: "CaseKey") -> "CodeDifference | ProgramDifference | None":
+        if function.object == "kernel":
+            return self.functions.get(function.name)
+        return self.programs.get((case.planned, function.name)) if function.object == "bpf" else None
+
 
 Code = Mapping[str, CodeOfArm]
 """By the name of the arm."""
+
+
+def code_of_arm(image: "ArmCode") -> CodeOfArm:
+    return CodeOfArm(
+        functions={each.name: each for each in image.functions},
+        programs={(case.key, each.name): each for each in image.programs for case in each.cases},
+    )
+
 
 _OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
 
@@ -30,7 +51,8 @@ _OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRow:
     """A function as reports show it: numbers as texts, what else is to say of it, and for bars both numbers as shares of the largest.
-    `difference` are the lines in which its code differs, addresses replaced by names; empty where that is not known, or nothing differs.
+    `difference` are the lines in which its code differs, addresses replaced by names; empty where that is not known, or nothing differs, and of
+    BPF programs, of which ProgramBlock has them.
     """
 
     name: str
@@ -65,8 +87,8 @@ def function_blocks(
     """The rows that changed, largest change first, and how many more there are."""
     rows = sorted(compared.changed_rows(), key=lambda row: -abs(row.change or 0.0))
     known = [(row, found) for row in rows if (found := of_row(compared, functions, row)) is not None]
-    of_head = (code or {}).get(compared.head.name, {})
-    blocks = tuple(block_of(str(row.case), found, of_head, most=each) for row, found in known[:most])
+    of_head = (code or {}).get(compared.head.name)
+    blocks = tuple(block_of(row.case, found, of_head, most=each) for row, found in known[:most])
     return blocks, len(known) - len(blocks)
 
 
@@ -86,16 +108,18 @@ def text_lines(block: FunctionBlock, indent: str = "  ") -> Iterator[str]:
 
 
 def block_of(
-    case: str, found: "CaseFunctions", code: "CodeOfArm | None" = None, *, most: int | None = None
+    case: "CaseKey", found: "CaseFunctions", code: CodeOfArm | None = None, *, most: int | None = None
 ) -> FunctionBlock:
     """What was counted for a case, of at most so many functions, with how their `code` differs."""
     shown = found.changes[:most]
     left = len(found.changes) - len(shown)
     largest = max((max(each.base, each.head) for each in shown), default=0.0) or 1.0
     return FunctionBlock(
-        case=case,
+        case=str(case),
         sentence=_sentence(found),
-        rows=tuple(_row(each, found, largest, code or {}) for each in shown),
+        rows=tuple(
+            _row(each, found, largest, None if code is None else code.of(each.function, case)) for each in shown
+        ),
         rest=f"and {counted(left, 'function', 'functions')} with smaller changes" if left else "",
     )
 
@@ -109,8 +133,12 @@ def _sentence(found: "CaseFunctions") -> str:
     return f"{measured}, and only {found.summed:+.2f} in functions: the rest is not attributed"
 
 
-def _row(change: "FunctionChange", found: "CaseFunctions", largest: float, code: "CodeOfArm") -> FunctionRow:
-    different = code.get(change.function.name) if change.function.object == "kernel" else None
+def _row(
+    change: "FunctionChange",
+    found: "CaseFunctions",
+    largest: float,
+    different: "CodeDifference | ProgramDifference | None",
+) -> FunctionRow:
     return FunctionRow(
         name=change.function.name,
         base="-" if change.new else f"{change.base:.2f}",
@@ -120,7 +148,7 @@ def _row(change: "FunctionChange", found: "CaseFunctions", largest: float, code:
         base_share=change.base / largest,
         head_share=change.head / largest,
         worse=change.change > 0,
-        difference=() if different is None else different.lines,
+        difference=different.lines if different is not None and change.function.object == "kernel" else (),
     )
 
 
@@ -138,7 +166,7 @@ def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
             yield f"code now in {move.target.name}: {move.change:+.2f} together"
 
 
-def _sizes(different: "CodeDifference | None") -> Iterator[str]:
+def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[str]:
     """How many bytes of code a function has where both kernels have it."""
     if different is not None and different.base is not None and different.head is not None:
         yield f"code {different.base} to {different.head} bytes"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cliffwatch.comparing.attribution.programs import programs_sentence
 from cliffwatch.counting import counted
 
 if TYPE_CHECKING:  # reports that know no code load nothing of it
@@ -12,9 +13,10 @@ _MOST_FUNCTIONS = 4
 
 
 def code_sentence(image: "ArmCode") -> str:
-    """`Code of head: text +96 bytes; 2 of the functions that cases executed differ: jit (only in head, 96 bytes), …`"""
+    """`Code of head: text +96 bytes; 2 of the functions that cases executed differ: jit (only in head, 96 bytes), …; BPF programs: loop 412 to 436 bytes`"""
     sizes = ", ".join(_changed(image.sections))
-    return f"Code of {image.arm}: {'; '.join(part for part in (sizes, _functions(image)) if part)}"
+    parts = (sizes, _functions(image), programs_sentence(image))
+    return f"Code of {image.arm}: {'; '.join(part for part in parts if part)}"
 
 
 def _functions(image: "ArmCode") -> str:

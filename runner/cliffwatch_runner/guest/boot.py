@@ -16,6 +16,7 @@ from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot_end import BootEnd, LeftBehind, boot_end
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
 from cliffwatch_runner.guest.counting.files import put_into, take_counts
+from cliffwatch_runner.guest.counting.guest_memory import GuestMemory
 from cliffwatch_runner.guest.counting.name_watch import NameWatch
 from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.guest.files import beyond_limits, take_guest_files
@@ -150,8 +151,9 @@ def boot_guest(
 
 def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
     counting = order.kernel.counting
-    symbol = None if counting is None else counting.names
-    return NameWatch(None if symbol is None else BpfNames(monitor, symbol), written)
+    if counting is None or counting.names is None:
+        return NameWatch(None, written)
+    return NameWatch(BpfNames(GuestMemory(monitor), counting.names, counting.tables), written)
 
 
 def _not_removed(written: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Writes code.json: how the functions of the arms' kernels differ, those that the cases executed where that was counted."""
+"""Writes code.json: how the functions of the arms' kernels differ, those that the cases executed where that was counted, and the code of their BPF programs."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 from cliffwatch.formats.code.differences import (
     MOST_DIFFERENT,
     MOST_LINES,
+    MOST_PROGRAMS,
     ArmCode,
     CodeDifference,
     CodeRecord,
@@ -20,6 +21,7 @@ from cliffwatch_runner.build.code.sections import SectionName, section_sizes
 from cliffwatch_runner.guest.counting.kernel_symbols import read_system_map
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
+from cliffwatch_runner.results.program_differences import ProgramDifferences, arm_programs, program_differences
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 CODE = "code.json"
@@ -48,8 +50,16 @@ def write_code(
     (first, base), *others = listings.items()
     if isinstance(base, str):
         return
+    programs = {name: arm_programs(folder, name, kernel, sandbox, should_stop) for name, kernel in arms}
     differences = [
-        _arm(name, base, listing, executed=bool(executed), sections=_sections(sizes[first], sizes[name]))
+        _arm(
+            name,
+            base,
+            listing,
+            executed=bool(executed),
+            sections=_sections(sizes[first], sizes[name]),
+            programs=program_differences(programs[first], programs[name]),
+        )
         for name, listing in others
         if not isinstance(listing, str)
     ]
@@ -73,7 +83,15 @@ def _sections(base: Mapping[SectionName, int], head: Mapping[SectionName, int]) 
     return tuple(SectionSize(name=name, base=base.get(name), head=head.get(name)) for name in names)
 
 
-def _arm(name: str, base: Listings, head: Listings, *, executed: bool, sections: tuple[SectionSize, ...]) -> ArmCode:
+def _arm(
+    name: str,
+    base: Listings,
+    head: Listings,
+    *,
+    executed: bool,
+    sections: tuple[SectionSize, ...],
+    programs: ProgramDifferences,
+) -> ArmCode:
     names = sorted(base.keys() | head.keys())
     different = [each for function in names if (each := _difference(function, base, head)) is not None]
     return ArmCode(
@@ -82,6 +100,9 @@ def _arm(name: str, base: Listings, head: Listings, *, executed: bool, sections:
         more=max(0, len(different) - MOST_DIFFERENT),
         executed=executed,
         sections=sections,
+        programs=programs.programs[:MOST_PROGRAMS],
+        more_programs=max(0, len(programs.programs) - MOST_PROGRAMS),
+        case_programs=programs.cases,
     )
 
 

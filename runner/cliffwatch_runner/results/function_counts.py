@@ -1,8 +1,7 @@
 """The function counts of a boot, put together from what the plugin counted, the kernel's symbols and the names of BPF code."""
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,13 +10,15 @@ from numpy.typing import NDArray
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import counted
+from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, CountedFunction, FunctionCountsRecord
 from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.kernel_symbols import kernel_functions, read_system_map
-from cliffwatch_runner.guest.counting.name_watch import BPF_CODE, read_bpf_code
+from cliffwatch_runner.guest.counting.name_watch import BPF_BYTES, BPF_CODE, read_bpf_bytes, read_bpf_code
 from cliffwatch_runner.guest.counting.plugin import COUNTS
 from cliffwatch_runner.guest.counting.records import BOOTED, STARTED, WITHIN, GuestCounts, Stretch, read_counts
 from cliffwatch_runner.plan.plan import Plan
+from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, BpfCodes, case_programs
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.outcomes import PartEnd, case_name
 
@@ -27,19 +28,20 @@ _LIBRARIES = 0x7F0000000000
 """Linux places programs below it and what it maps above, shared libraries and the vDSO among that."""
 
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
-_TAG = re.compile(r"^bpf_prog_[0-9a-f]{16}_?")
-_IDENTITY = re.compile(r"^(bpf_trampoline|bpf_dispatcher)_\d+")
 UNNAMED_AT_RUN_TIME = "run-time code without a name"
 UNNAMED_KERNEL = "kernel code without a name"
 
 
 def write_function_counts(home: Path, plan: Plan, parts: Sequence[PartEnd], kernel: Path, counter: str) -> None:
-    """Writes functions.json of a boot and removes what it is made of: counts by block take megabytes a boot."""
-    document = counts_of_boot(home, plan.cases, parts, kernel, counter)
+    """Writes functions.json and bpf-programs.json of a boot and removes what they are made of: counts by block take megabytes a boot."""
+    made = _made(home, plan.cases, parts, kernel)
+    document = made.document(counter)
     if document is not None:
         write_document(home / FUNCTION_COUNTS, document)
+    if made.programs:
+        write_document(home / BPF_PROGRAMS, BpfProgramsRecord(cases=tuple(made.programs)))
     for part in range(1, len(parts) + 1):
-        for name in (COUNTS, BPF_CODE):
+        for name in (COUNTS, BPF_CODE, BPF_BYTES):
             (home / str(part) / name).unlink(missing_ok=True)
 
 
@@ -50,20 +52,22 @@ def counts_of_boot(
 
     Raises OSError where the counts cannot be read.
     """
+    return _made(home, planned, parts, kernel).document(counter)
+
+
+def programs_of_boot(
+    home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path
+) -> tuple[CaseBpfPrograms, ...]:
+    """The BPF programs of each case that began, of the same boot. Raises OSError as well."""
+    return tuple(_made(home, planned, parts, kernel).programs)
+
+
+def _made(home: Path, planned: Sequence[PlannedCase], parts: Sequence[PartEnd], kernel: Path) -> "_Making":
     made = _Making(_KernelText(kernel))
     for number, part in enumerate(parts, 1):
         if (home / str(number) / COUNTS).exists():
             made.take(home / str(number), part, planned)
-    if not made.cases and not made.notes:
-        return None
-    return FunctionCountsRecord(
-        counter=counter,
-        functions=tuple(CountedFunction(name=name, object=kind) for kind, name in made.places),
-        started=tuple(sorted(made.started)),
-        booted=tuple(sorted(made.booted)),
-        cases=tuple(made.cases),
-        notes=tuple(made.notes),
-    )
+    return made
 
 
 class _KernelText:
@@ -95,16 +99,31 @@ class _Making:
     started: set[int] = field(default_factory=set)
     booted: set[int] = field(default_factory=set)
     cases: list[CaseCounts] = field(default_factory=list)
+    programs: list[CaseBpfPrograms] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def document(self, counter: str) -> FunctionCountsRecord | None:
+        """None where nothing was counted."""
+        if not self.cases and not self.notes:
+            return None
+        return FunctionCountsRecord(
+            counter=counter,
+            functions=tuple(CountedFunction(name=name, object=kind) for kind, name in self.places),
+            started=tuple(sorted(self.started)),
+            booted=tuple(sorted(self.booted)),
+            cases=tuple(self.cases),
+            notes=tuple(self.notes),
+        )
 
     def take(self, folder: Path, part: PartEnd, planned: Sequence[PlannedCase]) -> None:
         counts = read_counts(folder / COUNTS)
         self.notes += counts.notes
         odd = _odd_marks(counts, part)
+        code = read_bpf_code(folder)
+        self._take_programs(folder, part, planned, code, counts if odd is None else None)
         if odd is not None:
             self.notes.append(odd)
             return
-        code = read_bpf_code(folder)
         self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), ())}
         self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), ())}
         for number, index in enumerate(part.cases, 1):
@@ -113,9 +132,27 @@ class _Making:
                 names = code.get(case_name(index, planned[index]), ())
                 self.cases.append(self._case(planned[index], counts, number, names))
 
+    def _take_programs(
+        self,
+        folder: Path,
+        part: PartEnd,
+        planned: Sequence[PlannedCase],
+        code: Mapping[str, Sequence[BpfCode]],
+        counts: GuestCounts | None,
+    ) -> None:
+        """`counts` is None where they cannot be believed: what was read is kept all the same."""
+        read = read_bpf_bytes(folder)
+        for number, index in enumerate(part.cases, 1):
+            name = case_name(index, planned[index])
+            pieces = code.get(name)
+            if pieces:
+                measured = () if counts is None else _measured(planned[index], counts, number)
+                executed = [int(address) for stretch in measured for address in stretch.addresses]
+                self.programs.append(case_programs(planned[index], pieces, read.get(name, {}), executed or None))
+
     def _case(self, case: PlannedCase, counts: GuestCounts, number: int, names: Sequence[BpfCode]) -> CaseCounts:
         stretches = {part: counts.stretches.get((number, part)) for part in range(3)}
-        windowed = case.program is None and stretches[WITHIN] is not None
+        windowed = _windowed(case, counts, number)
         executed: dict[_Function, None] = {}
         total: Counter[_Function] = Counter()
         for part, stretch in stretches.items():
@@ -150,10 +187,21 @@ class _Making:
         for name, there in (("programs", user & ~library), ("shared libraries", user & library)):
             if there.any():
                 totals["user", name] += int(stretch.instructions[there].sum())
-        names, rest = _BpfCodes(code), ~kernel & ~user
+        names, rest = BpfCodes(code), ~kernel & ~user
         for address, count in zip(stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True):
             totals[_elsewhere(address, names)] += count
         return dict(totals)
+
+
+def _windowed(case: PlannedCase, counts: GuestCounts, number: int) -> bool:
+    """Whether what a case measured is a part of it; of others it is all, set-up included."""
+    return case.program is None and (number, WITHIN) in counts.stretches
+
+
+def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[Stretch]:
+    """The stretches of what a case measured."""
+    parts = (WITHIN,) if _windowed(case, counts, number) else range(3)
+    return [stretch for part in parts if (stretch := counts.stretches.get((number, part))) is not None]
 
 
 def _sums(numbers: NDArray[np.int64], counts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
@@ -172,41 +220,8 @@ def _odd_marks(counts: GuestCounts, part: PartEnd) -> str | None:
     return None
 
 
-class _BpfCodes:
-    """The names of a case's BPF code by address. Code that made room for other code while the case was set up was seen less often than
-    that, and comes after it in `code`.
-    """
-
-    def __init__(self, code: Sequence[BpfCode]) -> None:
-        self._code: list[BpfCode] = []
-        for each in code:
-            if all(each.end <= other.start or other.end <= each.start for other in self._code):
-                self._code.append(each)
-        self._code.sort(key=lambda each: each.start)
-        self._names = list(_told_apart(_plain(each.name) for each in self._code))
-
-    def name(self, address: int) -> str | None:
-        for code, name in zip(self._code, self._names, strict=True):
-            if code.start <= address < code.end:
-                return name
-        return None
-
-
-def _plain(name: str) -> str:
-    """A name as it is in every kernel: without the digest of the program's instructions, or the number of what a trampoline is for."""
-    without = _TAG.sub("", name)
-    return _IDENTITY.sub(r"\1", without) or "BPF program without a name"
-
-
-def _told_apart(names: Iterable[str]) -> Iterator[str]:
-    ordinals: Counter[str] = Counter()
-    for name in names:
-        ordinals[name] += 1
-        yield name if ordinals[name] == 1 else f"{name}@{ordinals[name]}"
-
-
-def _elsewhere(address: int, bpf: _BpfCodes) -> _Function:
+def _elsewhere(address: int, bpf: BpfCodes) -> _Function:
     if address in _JIT:
-        name = bpf.name(address)
-        return ("kernel", UNNAMED_AT_RUN_TIME) if name is None else ("bpf", name)
+        code = bpf.at(address)
+        return ("kernel", UNNAMED_AT_RUN_TIME) if code is None else ("bpf", bpf.names[code])
     return "kernel", UNNAMED_KERNEL

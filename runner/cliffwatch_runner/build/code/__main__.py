@@ -1,8 +1,8 @@
 """Lists a kernel in a process of its own: `python -m cliffwatch_runner.build.code REQUEST ANSWER`.
 
 The kernel is somebody else's, and the disassembler a library in C: both stay inside the sandbox in which guests are emulated. REQUEST is JSON with
-`kernel`, a folder with bzImage and System.map, and `functions`, names or null for all; ANSWER gets `digests` by name, or for names `functions` with their bytes and lines,
-or what is `odd` about the kernel.
+`kernel`, a folder with bzImage and System.map, and `functions`, names or null for all; ANSWER gets `digests` by name, or for names `functions` with their bytes and lines.
+Or with `programs`, BPF programs that the JIT of this kernel made, each with its start, its code in hex and its neighbours; ANSWER gets the lines of each. Else it gets what is `odd` about the kernel.
 """
 
 import json
@@ -11,20 +11,34 @@ from pathlib import Path
 
 from cliffwatch_runner.build.code.image import read_image
 from cliffwatch_runner.build.code.listing import Listing
-from cliffwatch_runner.build.code.symbols import LARGEST_MAP_BYTES, read_names
+from cliffwatch_runner.build.code.program_listing import Neighbour, ProgramListing
+from cliffwatch_runner.build.code.symbols import LARGEST_MAP_BYTES, Names, read_names
+
+_Program = tuple[int, str, list[Neighbour]]
+"""Where it began, its code in hex, and what lay beside it."""
 
 
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text())
-    Path(sys.argv[2]).write_text(json.dumps(_answer(Path(request["kernel"]), request["functions"])))
+    answer = _answer(Path(request["kernel"]), request.get("functions"), request.get("programs"))
+    Path(sys.argv[2]).write_text(json.dumps(answer))
 
 
-def _answer(kernel: Path, wanted: list[str] | None) -> dict[str, object]:
+def _answer(kernel: Path, wanted: list[str] | None, programs: list[_Program] | None) -> dict[str, object]:
     try:
         with (kernel / "System.map").open("rb") as file:
             names = read_names(file.read(LARGEST_MAP_BYTES))
     except OSError:
         return {"odd": "it came without a System.map, which says where its functions lie"}
+    if programs is not None:
+        listing = ProgramListing(names)
+        return {
+            "programs": [listing.lines(start, bytes.fromhex(code), neighbours) for start, code, neighbours in programs]
+        }
+    return _functions(kernel, names, wanted)
+
+
+def _functions(kernel: Path, names: Names, wanted: list[str] | None) -> dict[str, object]:
     image = read_image(kernel / "bzImage")
     if isinstance(image, str):
         return {"odd": image}

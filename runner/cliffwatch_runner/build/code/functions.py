@@ -1,12 +1,13 @@
-"""Digests and listings of a kernel's functions, made in the sandbox of its guests: the kernel is somebody else's."""
+"""Digests and listings of a kernel's functions, and of what its JIT made, made in the sandbox of its guests: the kernel is somebody else's."""
 
 import json
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,8 @@ _LARGEST_ANSWER = 256 << 20
 _WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _END = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _INSIDE = Path("/cliffwatch")
+_NO_ANSWER = "the disassembler ended without an answer"
+_MOST_NEIGHBOURS = 1000
 
 Digests = Mapping[str, str]
 """By the name of a function; those of one name have `@` and their ordinal, but for the first."""
@@ -37,11 +40,21 @@ Listings = Mapping[str, tuple[int, tuple[str, ...]]]
 """Bytes and instructions of functions by name, addresses replaced by names."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JitProgram:
+    """A BPF program as it lay in a guest: from where on, its code, and the other code that the JIT had made there (begin, end, name)."""
+
+    start: int
+    code: bytes
+    neighbours: tuple[tuple[int, int, str], ...]
+
+
 class _Answer(msgspec.Struct, frozen=True):
     """What the process answers."""
 
     digests: dict[str, str] | None = None
     functions: dict[str, tuple[int, tuple[str, ...]]] | None = None
+    programs: tuple[tuple[str, ...], ...] | None = None
     odd: str | None = None
 
 
@@ -59,9 +72,9 @@ def function_digests(
         known = _read(folder)
         if known is not None:
             return known
-        answer = _asked(kernel, None, sandbox, should_stop)
+        answer = _asked(kernel, {"functions": None}, sandbox, should_stop)
         if answer.digests is None:
-            return answer.odd or "the disassembler ended without an answer"
+            return answer.odd or _NO_ANSWER
         with new_entry(folder) as entry:
             (entry / _DIGESTS).write_text(json.dumps(answer.digests))
         return answer.digests
@@ -71,11 +84,22 @@ def function_listings(
     kernel: Path, names: Collection[str], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
 ) -> Listings | str:
     """The listings of those of the named functions that a kernel has; a sentence where there are none. Raises Stopped."""
-    answer = _asked(kernel, sorted(names), sandbox, should_stop)
-    return answer.odd or "the disassembler ended without an answer" if answer.functions is None else answer.functions
+    answer = _asked(kernel, {"functions": sorted(names)}, sandbox, should_stop)
+    return answer.odd or _NO_ANSWER if answer.functions is None else answer.functions
 
 
-def _asked(kernel: Path, names: list[str] | None, sandbox: Sandbox, should_stop: Callable[[], bool]) -> _Answer:
+def program_listings(
+    kernel: Path, programs: Sequence[JitProgram], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
+) -> tuple[tuple[str, ...], ...] | str:
+    """The instructions of BPF programs that a kernel made, in their order; a sentence where there are none. Raises Stopped."""
+    asked = [(each.start, each.code.hex(), each.neighbours[:_MOST_NEIGHBOURS]) for each in programs]
+    answer = _asked(kernel, {"programs": asked}, sandbox, should_stop)
+    if answer.programs is None or len(answer.programs) != len(programs):
+        return answer.odd or _NO_ANSWER
+    return answer.programs
+
+
+def _asked(kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should_stop: Callable[[], bool]) -> _Answer:
     """Has the process list the kernel. What it answers is as hostile as the kernel, and read within limits."""
     package = Path(cliffwatch_runner.__file__).parent
     with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:
@@ -90,7 +114,7 @@ def _asked(kernel: Path, names: list[str] | None, sandbox: Sandbox, should_stop:
         mounts += [Mount(source=shown[name], target=inside[name]) for name in ("kernel", "given")]
         mounts += [Mount(source=package, target=_INSIDE / "modules" / package.name)]
         mounts += [Mount(source=written, target=inside["written"], writable=True)]
-        (given / "request").write_text(json.dumps({"kernel": str(inside["kernel"]), "functions": names}))
+        (given / "request").write_text(json.dumps({"kernel": str(inside["kernel"]), **request}))
         sandbox.give(written)
         python = [sys.executable, "-P", "-m", "cliffwatch_runner.build.code"]
         command = [*python, str(inside["given"] / "request"), str(inside["written"] / "answer")]

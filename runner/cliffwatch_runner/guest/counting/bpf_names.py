@@ -1,32 +1,21 @@
-"""Reads the names of BPF code out of a running guest: the kernel's own list of what its JIT made, in the guest's memory.
+"""Reads the names of BPF code, and the code of BPF programs, out of a running guest: the kernel's own list of what its JIT made, in the guest's memory.
 
-The emulator shows physical memory to who asks (QMP's `human-monitor-command` with `xp`, QEMU's documentation of its monitor),
-which the guest does not notice. The list is `bpf_kallsyms` (kernel/bpf/core.c); its entries are `struct bpf_ksym` (include/linux/bpf.h):
-start, end, a name of KSYM_NAME_LEN bytes, and the list's node. A guest may have taken its emulator over: whatever comes from there is
-read within limits and need not make sense.
+The list is `bpf_kallsyms` (kernel/bpf/core.c); its entries are `struct bpf_ksym` (include/linux/bpf.h): start, end, a name of KSYM_NAME_LEN bytes, and
+the list's node. What a guest's memory holds is of the guest's making: it is read within limits and need not make sense.
 """
 
-import json
 import re
-import socket
 import struct
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from cliffwatch_runner import clock
-from cliffwatch_runner.guest.qemu_clock import connect_to
+from cliffwatch_runner.guest.counting.guest_memory import KERNEL_MAP, GuestMemory, KernelPages
 
-SOCKET = "names"
-"""The socket's name in the folder that host and emulator share."""
+LIST, TABLES = "bpf_kallsyms", "init_top_pgt"
+"""The kernel's symbols for its list of BPF code and for its page tables."""
 
-LIST = "bpf_kallsyms"
-_KERNEL_MAP = 0xFFFFFFFF80000000
-"""Where the kernel's image is mapped; without randomisation what lies there is at the same place of physical memory."""
-
-_DIRECT_MAPS = (0xFFFF888000000000, 0xFF11000000000000)
-"""Where all physical memory is mapped, with page tables of four and five levels (Documentation/arch/x86/x86_64/mm.rst)."""
+_DIRECT_MAPS = {0xFFFF888000000000: 4, 0xFF11000000000000: 5}
+"""Where all physical memory is mapped, by how many levels page tables have there (Documentation/arch/x86/x86_64/mm.rst)."""
 
 _DIRECT_BYTES = 1 << 46
 _NAME_BYTES = (512, 128)
@@ -35,10 +24,12 @@ _NAME_BYTES = (512, 128)
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
 _SHOWN_WORDS = 18
 _MOST_ENTRIES = 4000
-_LONGEST_LINE = 1 << 16
-_ANSWER_SECONDS = 2.0
-_WORD = re.compile(r"0x([0-9a-f]{16})")
 _TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.:\[\]]{0,127}")
+_PROGRAM = "bpf_prog_"
+"""What names of programs begin with. Trampolines and dispatchers have other names, and code that is made anew at each boot for whoever is attached."""
+
+LARGEST_PROGRAM_BYTES = 256 << 10
+_MOST_BYTES_A_LOOK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +42,15 @@ class BpfCode:
 
 
 class BpfNames:
-    """Asks the emulator that listens in `folder` for the BPF code of its guest, whose list lies at `symbol`, an address of the kernel's."""
+    """Asks for the BPF code of a guest whose list lies at `symbol`, an address of the kernel's, and its page tables at `tables`; None where the kernel does
+    not say where, and no code is read.
+    """
 
-    def __init__(self, folder: Path, symbol: int) -> None:
-        self._folder = folder
+    def __init__(self, memory: GuestMemory, symbol: int, tables: int | None = None) -> None:
+        self._memory = memory
         self._symbol = symbol
-        self._socket: socket.socket | None = None
-        self._received = b""
+        self._tables = tables
+        self._levels = 4
 
     def now(self) -> tuple[BpfCode, ...]:
         """What the guest has at this moment, as far as the emulator shows it; nothing where it does not answer."""
@@ -67,14 +60,37 @@ class BpfNames:
             self.close()
             return ()
 
+    def programs(self, pieces: Collection[BpfCode]) -> Mapping[BpfCode, bytes]:
+        """The bytes of those pieces that are programs, as far as the emulator shows them: of 256 KiB at most each, and a MiB in all."""
+        read: dict[BpfCode, bytes] = {}
+        left = _MOST_BYTES_A_LOOK
+        try:
+            for code, content in self._contents(pieces):
+                read[code] = content
+                left -= len(content)
+                if left < LARGEST_PROGRAM_BYTES:
+                    break
+        except (OSError, ValueError):
+            self.close()
+        return read
+
     def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-        self._socket, self._received = None, b""
+        self._memory.close()
+
+    def _contents(self, pieces: Collection[BpfCode]) -> Iterator[tuple[BpfCode, bytes]]:
+        if self._tables is None:
+            return
+        pages = KernelPages(self._memory, self._tables, self._levels)
+        for code in pieces:
+            size = code.end - code.start
+            if code.name.startswith(_PROGRAM) and 0 < size <= LARGEST_PROGRAM_BYTES:
+                content = pages.read(code.start, size)
+                if content is not None:
+                    yield code, content
 
     def _walk(self) -> Iterator[BpfCode]:
-        physical = self._symbol - _KERNEL_MAP
-        (node,) = self._words(physical, 1)
+        physical = self._symbol - KERNEL_MAP
+        (node,) = self._memory.words(physical, 1)
         for _ in range(_MOST_ENTRIES):
             entry = None if node == self._symbol else self._entry(node)
             if entry is None:
@@ -87,51 +103,11 @@ class BpfNames:
         base = next((base for base in _DIRECT_MAPS if base <= node < base + _DIRECT_BYTES), None)
         if base is None:
             return None
-        (following,) = self._words(node - base, 1)
+        self._levels = _DIRECT_MAPS[base]
+        (following,) = self._memory.words(node - base, 1)
         for size in _NAME_BYTES:
-            start, end, *name = self._words(node - base - size - 16, _SHOWN_WORDS)
+            start, end, *name = self._memory.words(node - base - size - 16, _SHOWN_WORDS)
             text = struct.pack(f"<{len(name)}Q", *name).split(b"\0")[0].decode(errors="replace")
             if start in _JIT and start < end in _JIT and _TEXT.fullmatch(text):
                 return BpfCode(start, end, text), following
         return None
-
-    def _words(self, physical: int, count: int) -> list[int]:
-        """Words of eight bytes at a physical address. Raises ValueError for an answer that is none, OSError for an emulator that is gone."""
-        shown = self._ask("human-monitor-command", {"command-line": f"xp /{count}gx {physical:#x}"})
-        words = [int(word, 16) for word in _WORD.findall(re.sub(r"(?m)^\S+:", "", shown))]
-        if len(words) != count:
-            raise ValueError(shown[:200])
-        return words
-
-    def _ask(self, command: str, arguments: dict[str, str]) -> str:
-        if self._socket is None:
-            self._socket = connect_to(self._folder, SOCKET)
-            self._send({"execute": "qmp_capabilities"})
-            self._answer()
-        self._send({"execute": command, "arguments": arguments})
-        return self._answer()
-
-    def _send(self, request: dict[str, object]) -> None:
-        assert self._socket is not None
-        self._socket.settimeout(_ANSWER_SECONDS)
-        self._socket.sendall(json.dumps(request).encode() + b"\n")
-
-    def _answer(self) -> str:
-        assert self._socket is not None
-        until = clock.monotonic() + _ANSWER_SECONDS
-        while clock.monotonic() < until:
-            line, newline, rest = self._received.partition(b"\n")
-            if not newline:
-                if len(self._received) > _LONGEST_LINE:
-                    break
-                piece = self._socket.recv(_LONGEST_LINE)
-                if not piece:
-                    raise ConnectionResetError
-                self._received += piece
-                continue
-            self._received = rest
-            with suppress(RecursionError):
-                answer = json.loads(line)
-                if isinstance(answer, dict) and ("return" in answer or "error" in answer):
-                    return str(answer.get("return", ""))
-        raise ValueError("the emulator does not answer")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import locked, new_entry
-from cliffwatch_runner.guest.counting.bpf_names import LIST, SOCKET
+from cliffwatch_runner.guest.counting.bpf_names import LIST, TABLES
+from cliffwatch_runner.guest.counting.guest_memory import SOCKET
 from cliffwatch_runner.guest.counting.kernel_symbols import MARK, TICK, address_of, read_system_map
 from cliffwatch_runner.host.programs import parse_version, program_versions
 
@@ -36,14 +37,15 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counting:
-    """What counts in the guests of one kernel: the plugin, the addresses of the two functions by which it knows when, and that of the
-    list of BPF code, None of a kernel that has none.
+    """What counts in the guests of one kernel: the plugin, the addresses of the two functions by which it knows when, of the
+    list of BPF code and of the page tables; None of a kernel that has none.
     """
 
     plugin: Plugin
     mark: int
     tick: int
     names: int | None = None
+    tables: int | None = None
 
     def option(self, given: Path, to: Path) -> str:
         """The emulator's options, with the folders of what it is given and of what it writes."""
@@ -60,7 +62,9 @@ def counting_of(kernel: Path, plugin: Plugin) -> Counting | str:
     mark, tick = address_of(symbols, MARK), address_of(symbols, TICK)
     if mark is None or tick is None:
         return f"its System.map has no {MARK if mark is None else TICK}, by which cases are distinguished"
-    return Counting(plugin=plugin, mark=mark, tick=tick, names=address_of(symbols, LIST))
+    return Counting(
+        plugin=plugin, mark=mark, tick=tick, names=address_of(symbols, LIST), tables=address_of(symbols, TABLES)
+    )
 
 
 def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False) -> Plugin | str:

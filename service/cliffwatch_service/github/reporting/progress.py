@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -31,6 +32,7 @@ from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.samples import Mode
 from cliffwatch_service.compare.analysis import load_arms, stored_comparison
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
+from cliffwatch_service.ingest.kernel_code import image_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, expectations
 from cliffwatch_service.store import boots, run_arms, runs
@@ -123,9 +125,11 @@ def _measured(connection: Connection[Any], job: JobRow) -> Progress:
         return Booting(done=done, planned=done)
     wanted = [(run, arms[name]) for name in ("base", "head")] if compared.changed_rows() else []
     loaded = [stored.arm for stored in load_arms(connection, wanted)]
+    image = image_of(connection, arms["base"].id, arms["head"].id)
+    context = context_of_record(stored_record(run), None)
     return Measured(
         compared=compared,
-        context=context_of_record(stored_record(run), None),
+        context=context if image is None else replace(context, images={image.arm: image}),
         confirmed=confirmed_rows(compared, *loaded) if loaded else frozenset(),
     )
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.blocks import FunctionBlock
+from cliffwatch.comparing.attribution.programs import ProgramBlock
 from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
@@ -22,7 +23,7 @@ from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.store.trees import RevisionRow
-from cliffwatch_service.web.compare.functions import CountedSides, counted_sides, functions_of
+from cliffwatch_service.web.compare.functions import CountedSides, counted_sides, functions_of, programs_of
 from cliffwatch_service.web.layout.drawing import Strip, strips
 from cliffwatch_service.web.layout.intervals import interval_words
 from cliffwatch_service.web.work.requests import Again, again_of
@@ -42,7 +43,8 @@ class RawLink:
 class Detail:
     """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
     values are;
-    `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs.
+    `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs, `programs` are the
+    BPF programs of the case that do.
     """
 
     target: Target
@@ -61,6 +63,7 @@ class Detail:
     counted_sides: CountedSides | None
     functions: FunctionBlock | None = None
     image: ArmCode | None = None
+    programs: Sequence[ProgramBlock] = ()
 
 
 def detail_of(
@@ -74,6 +77,7 @@ def detail_of(
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     digest = series_digest(case, row.metric, row.unit, target.platform, target.mode)
     series_row = series.series_by_digest(connection, digest)
+    image = image_of(connection, answer.base_arm, answer.head_arm)
     threshold, level = (answer.summary.notable, None) if cell is None else (cell.threshold, cell.interval_level)
     record = _record(connection, answer.runs[-1])
     samples = [] if series_row is None else _samples(connection, series_row, answer)
@@ -93,7 +97,8 @@ def detail_of(
         again=again_of(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
         counted_sides=counted_sides(connection, digest, answer),
-        image=image_of(connection, answer.base_arm, answer.head_arm),
+        image=image,
+        programs=programs_of(cell, image),
     )
 
 

@@ -1,5 +1,6 @@
 """The functions behind one row, from the function counts among the raw outputs of its boots."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 from psycopg import Connection
 
-from cliffwatch.comparing.attribution.blocks import FunctionBlock, block_of
+from cliffwatch.comparing.attribution.blocks import CodeOfArm, FunctionBlock, block_of, code_of_arm
 from cliffwatch.comparing.attribution.operations import Function, instructions
+from cliffwatch.comparing.attribution.programs import ProgramBlock, program_blocks
 from cliffwatch.comparing.attribution.row import row_functions
-from cliffwatch.formats.code.differences import ArmCode, CodeDifference
+from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.reading import Wrong, read_as
@@ -73,13 +75,25 @@ def functions_of(
     case = CaseKey(row.suite, row.benchmark, tuple(row.params.items()))
     base, head = (list(_instructions(transaction, case, row.unit, each)) for each in (sides.base, sides.head))
     found = row_functions(row, base, head)
-    return None if found is None else block_of(str(case), found, _code(image), most=_MOST_FUNCTIONS)
+    return None if found is None else block_of(case, found, _code(image), most=_MOST_FUNCTIONS)
 
 
-def _code(image: ArmCode | None) -> Mapping[str, CodeDifference]:
-    """By function; what a host sent moves no cursor and turns no line."""
-    shown = [] if image is None else [replace(each, lines=tuple(map(plain, each.lines))) for each in image.functions]
-    return {each.name: each for each in shown}
+def programs_of(row: ComparisonRow | None, image: ArmCode | None) -> tuple[ProgramBlock, ...]:
+    """The BPF programs of a row's case that differ; what a host sent moves no cursor and turns no line."""
+    if row is None:
+        return ()
+    blocks = program_blocks(image, CaseKey(row.suite, row.benchmark, tuple(row.params.items())))
+    return tuple(
+        dataclasses.replace(each, name=plain(each.name), lines=tuple(map(plain, each.lines))) for each in blocks
+    )
+
+
+def _code(image: ArmCode | None) -> CodeOfArm | None:
+    """What a host sent moves no cursor and turns no line."""
+    if image is None:
+        return None
+    functions = tuple(replace(each, lines=tuple(map(plain, each.lines))) for each in image.functions)
+    return code_of_arm(replace(image, functions=functions))
 
 
 _MOST_FUNCTIONS = 40

@@ -1,0 +1,66 @@
+"""The instructions in which two listings of a BPF program differ, without the jumps that only go farther because something came between."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+
+_PLACE = re.compile(r"#(\d+)\b")
+_LONGEST_LINE = 400
+_MOST_COMPARED = 2000
+"""Instructions between the first and the last that differ: beyond, all of them are listed as other ones, since comparing takes the square of their number."""
+
+
+def instruction_difference(base: Sequence[str], head: Sequence[str]) -> list[str]:
+    """A unified difference without context. Places (`#14`, an instruction's number) are base's; `#+14` is an instruction of head that is not
+    in base. Empty where the programs do the same.
+    """
+    same = _same(base, head)
+
+    def place(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"#{same[number]}" if number in same else f"#+{number}"
+
+    moved = [_PLACE.sub(place, line) for line in head]
+    start, end = _alike(base, moved)
+    middle = (base[start : len(base) - end], moved[start : len(moved) - end])
+    whole = (
+        difflib.unified_diff(*middle, n=0, lineterm="") if max(map(len, middle)) <= _MOST_COMPARED else _all(*middle)
+    )
+    return [_header(line, start)[:_LONGEST_LINE] for line in whole if not line.startswith(("---", "+++"))]
+
+
+def _same(base: Sequence[str], head: Sequence[str]) -> Mapping[int, int]:
+    """The instructions of head that are in base too, wherever they jump to: numbers in base by numbers in head."""
+    old, new = ([_PLACE.sub("#", line) for line in lines] for lines in (base, head))
+    start, end = _alike(old, new)
+    same = {number: number for number in range(start)}
+    same |= {len(new) - back: len(old) - back for back in range(1, end + 1)}
+    middle = (old[start : len(old) - end], new[start : len(new) - end])
+    if max(map(len, middle)) <= _MOST_COMPARED:
+        for first, second, length in difflib.SequenceMatcher(None, *middle, autojunk=False).get_matching_blocks():
+            same |= {start + second + step: start + first + step for step in range(length)}
+    return same
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many lines are the same at the start, and how many at the end of the rest."""
+    start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    behind = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
+    return start, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], behind))
+
+
+def _all(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    return [
+        f"@@ -1,{len(old)} +1,{len(new)} @@",
+        *(f"-{line}" for line in old),
+        *(f"+{line}" for line in new),
+    ]
+
+
+_HEADER = re.compile(r"(?<=[-+])\d+")
+
+
+def _header(line: str, skipped: int) -> str:
+    """A stretch's numbers, with the lines that were left out in front."""
+    return _HEADER.sub(lambda match: str(int(match[0]) + skipped), line) if line.startswith("@@") else line
