@@ -6,14 +6,12 @@ from statistics import NormalDist
 
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, TROUBLED
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.stats.history.culprits.boots import boots_per_step, steps_of
+from cliffwatch.stats.history.culprits.boots import boots_per_step
 from cliffwatch.stats.history.culprits.question import Judged, Pair, RowStep, Way
+from cliffwatch_service.history.watching.confirming import Rows
 
 ERROR = 0.01
 """The probability, at most, that noise leads a bisection astray: of all its comparisons together."""
-
-Rows = Mapping[str, ComparisonRow]
-"""The rows of a comparison by the digest of their series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +93,11 @@ def direction(row: ComparisonRow, change: float) -> Way:
     return "regression" if worse else "improvement"
 
 
-def boots_of(ends: Sequence[ComparisonRow], exact: bool, commits: int) -> str:
-    """What the next comparison is asked for: boots for which noise misleads the whole search at most with probability `ERROR`."""
+def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> str:
+    """What the next comparison is asked for: boots for which noise misleads any of all `comparisons` at most with probability `ERROR`."""
     if exact:
         return "auto"
-    needed = [
-        boots_per_step(row.change, _spread(row), ERROR, steps_of(commits)) for row in ends if row.change is not None
-    ]
+    needed = [boots_per_step(row.change, _spread(row), ERROR, comparisons) for row in ends if row.change is not None]
     return str(max(needed, default=boots_per_step(0, 0, ERROR, 1)))
 
 
