@@ -138,6 +138,42 @@ def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(running: Any
     assert why(running) == "in walltime: icount on emulated-x86-64 shows less than 50 % of the change, or none"
 
 
+def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_in_walltime(
+    running: Any, served: Any, tmp_path: Path
+) -> None:
+    """Of three cases that get slower one executes more; another does so at the same commit, and the third at a later one, inside a merge."""
+    url, repository = served
+    history = PlantedHistory(repository)
+    number = follow(running, url, tmp_path)
+    first = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
+    history.commits(2)
+    history.branch("topic", first)
+    history.commits(1)
+    second = history.commit("bpf: Move the control", case=2, slower=0.08)
+    history.merge("topic")
+
+    def timed(commit: str) -> dict[int, float]:
+        levels = history.levels(commit)
+        return levels | ({1: 0.07} if 0 in levels else {})
+
+    def counted(commit: str) -> dict[int, float]:
+        return {case: slower for case, slower in history.levels(commit).items() if case == 0}
+
+    counting = emulator(running, counted)
+    look(running, number, tmp_path)
+    timing = rome(running, timed)
+    work_off(timing, counting)
+
+    walltime = [each for each in running.get("/changes", state="confirmed")["items"] if each["mode"] == "walltime"]
+    assert {(int(next(iter(each["params"].values()))), each["head"], each["located_in"]) for each in walltime} == {
+        (0, first, "icount"),
+        (1, first, "icount"),
+        (2, second, None),
+    }
+    assert timing.jobs[1] == (parent(repository, first), first, "walltime")
+    assert {each["head"]: each["changes"] for each in running.get("/reports")["items"]} == {first: 3, second: 1}
+
+
 def test_a_commit_that_walltime_does_not_bear_out_is_not_named(running: Any, served: Any, tmp_path: Path) -> None:
     """More instructions in one commit, more time in another: the commit with more instructions is a change in icount alone."""
     url, repository = served
