@@ -28,7 +28,7 @@ from cliffwatch_service.history.follow import ASKER, ONLY_AFFECTED
 from cliffwatch_service.history.git import GitProblem, commit_graph
 from cliffwatch_service.history.watching.confirming import Answered, Unanswered, answer_of
 from cliffwatch_service.jobs.requests import Asked, ask
-from cliffwatch_service.store import background, database, tokens, trees
+from cliffwatch_service.store import database, tokens, trees
 from cliffwatch_service.store.history import bisections, locating
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.bisections import BisectionRow, NewStep, StepRow
@@ -116,7 +116,7 @@ def _go_on(connection: Connection[Any], row: BisectionRow, steps: list[StepRow],
         connection, row.base_revision_id, row.head_revision_id, row.platform, row.mode
     )
     if not changes:
-        _end(connection, row, "its changes were refuted or superseded meanwhile", now)
+        bisections.end_bisection(connection, row.id, "its changes were refuted or superseded meanwhile", now)
         return False
     if row.reason is not None and row.looked is not None and now - row.looked < SOONEST:
         return False
@@ -194,7 +194,7 @@ def _search(connection: Connection[Any], known: Known, course: Course, now: date
     named = {commit for _, end in ends for each in end.steps for commit in (*each.pair, *each.commits)}
     trees.keep_known_revisions(connection, [known.commits[commit] for commit in sorted(named & known.commits.keys())])
     reason = take_culprits(connection, known.row, known.changes, ends, course.located.keys(), known.graph, now)
-    _end(connection, known.row, reason, now)
+    bisections.end_bisection(connection, known.row.id, reason, now)
     return None
 
 
@@ -205,13 +205,6 @@ def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str)
     changed = [ends[series] for series in judge.sizes if series in ends]
     boots = boots_of(changed, judge.exact, steps_of(len(known.graph.parents)) + course.verified)
     return NextStep(pair=pair, platform=row.platform, mode=row.mode, boots=boots, exact=judge.exact, what=what)
-
-
-def _end(connection: Connection[Any], row: BisectionRow, reason: str | None, now: datetime) -> None:
-    """Looks again where one in icount ended: one in walltime may wait for it."""
-    bisections.end_bisection(connection, row.id, reason, now)
-    if row.mode == "icount":
-        background.ask_advance(connection)
 
 
 def _ask(connection: Connection[Any], known: Known, step: NextStep, now: datetime) -> None:
