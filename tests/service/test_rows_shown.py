@@ -133,6 +133,7 @@ def change(metric: str, size: float, kind: ChangeKind, state: ChangeState = "con
         fresh_high=None,
         fresh_mde=None,
         waits_for=None,
+        located_in=None,
     )
 
 

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0023"
-down_revision = "0019"
+down_revision = "0021"
 
 SQL = """
 ALTER TABLE confirmation ADD COLUMN boots integer CHECK (boots > 0);

@@ -52,6 +52,12 @@ def offered(connection: Connection[Any]) -> Offered:
     return seen
 
 
+def platforms_seen(connection: Connection[Any], mode: str, needs: Needs, since: datetime) -> set[str]:
+    """The platforms of which a host that offers this mode and can do this was seen since then."""
+    rows = [row for row in hosts.offered_targets(connection) if row.mode == mode and row.last_seen >= since]
+    return {row.platform for row in rows if needs.unmet(row) is None}
+
+
 def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs = NO_NEEDS) -> None:
     """Raises Refusal where no host has ever offered to do one of these; one that is quiet at present may come back."""
     rows = hosts.offered_targets(connection)

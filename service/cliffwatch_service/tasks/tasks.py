@@ -19,7 +19,7 @@ from cliffwatch_service.compare.analysis import analyse_run, keep_compared
 from cliffwatch_service.compare.several import compare_own_arms
 from cliffwatch_service.github.actions.job_tokens import forget_job_tokens
 from cliffwatch_service.github.parts import GitHubParts
-from cliffwatch_service.history.bisecting import bisect_changes
+from cliffwatch_service.history.bisection.bisecting import bisect_changes
 from cliffwatch_service.history.changes import answers_watching, branches_with, take_changes
 from cliffwatch_service.history.follow import poll
 from cliffwatch_service.history.news.writing import write_news

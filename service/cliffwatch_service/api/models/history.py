@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from cliffwatch.samples import Mode
+
 
 class Series(BaseModel):
     series: str
@@ -104,7 +106,8 @@ class RevisionWhole(BaseModel):
 
 class Change(Series):
     """A step of a series, as fractions. `fresh_change`, its bounds and the change that could have been detected are of the comparison that
-    did not bear a candidate out; `waits_for` is the state of the comparison that a candidate waits for.
+    did not bear a candidate out; `waits_for` is the state of the comparison that a candidate waits for. `located_in` is the mode in which a bisection
+    located its commit, where that is another than its own.
     """
 
     change: str
@@ -123,6 +126,7 @@ class Change(Series):
     fresh_high: float | None
     fresh_mde: float | None
     waits_for: Literal["waiting", "asked", "answered", "unanswered"] | None
+    located_in: Mode | None
 
 
 class ReportFacts(BaseModel):

@@ -87,6 +87,7 @@ def _change(row: ChangeRow) -> Change:
         fresh_high=row.fresh_high,
         fresh_mde=row.fresh_mde,
         waits_for=row.waits_for,
+        located_in=row.located_in,
     )
 
 

@@ -1,6 +1,6 @@
 """Has the revisions around candidates compared afresh, and takes what the comparisons show: confirmed, refuted, or asked again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -19,7 +19,7 @@ from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.history.changes import change_digest, keep_confirmed, take_changes
 from cliffwatch_service.history.follow import ASKER
-from cliffwatch_service.history.judging import Rows, boots_of_second, judged_candidate
+from cliffwatch_service.history.watching.fresh_rows import boots_of_second, judged_candidate
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
@@ -27,6 +27,9 @@ from cliffwatch_service.store.history import candidates, confirmations
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.candidates import CandidateRow, FreshFigures
 from cliffwatch_service.store.history.confirmations import ConfirmationRow
+
+Rows = Mapping[str, ComparisonRow]
+"""The rows of a comparison by the digest of their series."""
 
 MOST_OPEN = 8
 """Ranges that are compared afresh at a time; the others wait, the oldest first."""

@@ -48,9 +48,11 @@ class BisectionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """A pair of revisions that a bisection had compared."""
+    """A pair of revisions that a bisection had compared, on which platform and in which mode."""
 
     id: int
+    platform: str
+    mode: Mode
     base: str
     head: str
     state: StepState
@@ -58,6 +60,7 @@ class StepRow:
     request_id: UUID | None
     comparison_id: int | None
     reason: str | None
+    asked: datetime
 
 
 _RANGES = """
@@ -116,8 +119,8 @@ def open_bisections(connection: Connection[Any]) -> list[BisectionRow]:
 def steps_of(connection: Connection[Any], bisection_id: int) -> list[StepRow]:
     """In the order in which they were asked for."""
     query = (
-        "SELECT bisection_step.id, base.commit AS base, head.commit AS head, state, boots, request_id, comparison_id, reason"
-        " FROM bisection_step JOIN revision AS base ON base.id = base_revision_id"
+        "SELECT bisection_step.id, platform, mode, base.commit AS base, head.commit AS head, state, boots, request_id, comparison_id,"
+        " reason, asked FROM bisection_step JOIN revision AS base ON base.id = base_revision_id"
         " JOIN revision AS head ON head.id = head_revision_id WHERE bisection_id = %s ORDER BY bisection_step.id"
     )
     return typed(connection, StepRow).execute(query, [bisection_id]).fetchall()
@@ -125,8 +128,10 @@ def steps_of(connection: Connection[Any], bisection_id: int) -> list[StepRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStep:
-    """A pair of revisions to compare, or that was compared."""
+    """A pair of revisions to compare, or that was compared, on a platform in a mode."""
 
+    platform: str
+    mode: Mode
     base_revision_id: int
     head_revision_id: int
     state: StepState
@@ -137,10 +142,12 @@ class NewStep:
 
 def insert_step(connection: Connection[Any], bisection_id: int, step: NewStep, now: datetime) -> None:
     connection.execute(
-        "INSERT INTO bisection_step (bisection_id, base_revision_id, head_revision_id, state, boots, request_id, comparison_id,"
-        " asked) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        "INSERT INTO bisection_step (bisection_id, platform, mode, base_revision_id, head_revision_id, state, boots, request_id,"
+        " comparison_id, asked) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
             bisection_id,
+            step.platform,
+            step.mode,
             step.base_revision_id,
             step.head_revision_id,
             step.state,
@@ -188,6 +195,30 @@ def asks_for(connection: Connection[Any], request: UUID) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportBisectionRow:
+    """A bisection of the changes of a report: where it goes on, and why in that mode; None of one in icount."""
+
+    platform: str
+    mode: Mode
+    state: str
+    why: str | None
+
+
+_OF_REPORT = """
+SELECT platform, mode, bisection.state, why FROM bisection
+WHERE EXISTS (SELECT FROM change WHERE bisection_id = bisection.id AND report_id = %(report)s AND change.state = 'confirmed')
+   OR EXISTS (SELECT FROM regression_report AS report WHERE report.id = %(report)s AND bisection.state = 'open'
+              AND report.base_revision_id = bisection.base_revision_id AND report.head_revision_id = bisection.head_revision_id)
+ORDER BY bisection.id
+"""
+
+
+def bisections_of_report(connection: Connection[Any], report_id: int) -> list[ReportBisectionRow]:
+    """Those that named its commits, and those that are open between its revisions."""
+    return typed(connection, ReportBisectionRow).execute(_OF_REPORT, {"report": report_id}).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionShownRow:
     """A bisection with how many pairs it asked for, `skipped` ones among them. `waiting` is the request that it waits for, `named` are the
     commits that it named.
@@ -200,6 +231,7 @@ class BisectionShownRow:
     base: str
     head: str
     state: str
+    why: str | None
     reason: str | None
     made: datetime
     ended: datetime | None
@@ -210,8 +242,8 @@ class BisectionShownRow:
 
 
 _SHOWN = """
-SELECT bisection.id, branch.name AS branch, platform, mode, base.commit AS base, head.commit AS head, bisection.state, reason, made, ended,
-       (SELECT count(*) FROM bisection_step WHERE bisection_id = bisection.id) AS steps,
+SELECT bisection.id, branch.name AS branch, platform, mode, base.commit AS base, head.commit AS head, bisection.state, why, reason, made,
+       ended, (SELECT count(*) FROM bisection_step WHERE bisection_id = bisection.id) AS steps,
        (SELECT count(*) FROM bisection_step AS step WHERE bisection_id = bisection.id AND step.state = 'skipped') AS skipped,
        (SELECT request_id FROM bisection_step AS step WHERE bisection_id = bisection.id AND step.state = 'asked') AS waiting,
        ARRAY(SELECT DISTINCT culprit.commit FROM change JOIN revision AS culprit ON culprit.id = change.head_revision_id

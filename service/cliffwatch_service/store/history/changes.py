@@ -39,7 +39,7 @@ class ChangeRow:
     """A change as it is told: of which series, between which commits, and the digest of its report.
 
     The `fresh` figures are those of the comparison that did not bear a candidate out; None for every other change. `waits_for` is the state of the comparison that
-    a candidate waits for.
+    a candidate waits for. `located_in` is the mode in which its commit was located, where that is another than its own.
     """
 
     id: int
@@ -67,6 +67,7 @@ class ChangeRow:
     fresh_high: float | None
     fresh_mde: float | None
     waits_for: ConfirmationState | None
+    located_in: Mode | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +186,7 @@ _CHANGES = """
 SELECT change.id, change.digest, change.state, kind, size, ci_low, ci_high, found, series.digest AS series, suite, benchmark,
        params, metric, unit, series.platform, series.mode, base.commit AS base, head.commit AS head, head.subject AS head_subject,
        regression_report.digest AS report, fresh_change, fresh_low, fresh_high, fresh_mde,
-       CASE change.state WHEN 'candidate' THEN confirmation.state END AS waits_for
+       CASE change.state WHEN 'candidate' THEN confirmation.state END AS waits_for, located_in
 FROM change
 LEFT JOIN confirmation ON confirmation.id = confirmation_id
 JOIN series ON series.id = series_id JOIN benchmark_case ON benchmark_case.id = case_id

@@ -15,8 +15,8 @@ from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
 from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store.history import bisections, reports
 from cliffwatch_service.store.history import changes as stored_changes
-from cliffwatch_service.store.history import reports
 from cliffwatch_service.store.history.news import fixes, outbox
 from cliffwatch_service.store.history.reports import ReportState, ReportsWanted
 from cliffwatch_service.web.layout.render import page
@@ -77,6 +77,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         row = report_named(connection, report)
         changes = stored_changes.changes_of_report(connection, row.id)
         said = reports.triage_of(connection, row.id)
+        searches = bisections.bisections_of_report(connection, row.id)
         fix = fixes.fix_of(connection, row.id)
         news, deliveries = outbox.news_of(connection, row.id), outbox.deliveries_of(connection, row.id)
     return page(
@@ -86,6 +87,7 @@ def show_report(report: ReportId, request: Request, service: ServiceHere, visito
         report=row,
         tally=tally(changes),
         changes=changes,
+        bisections=searches,
         triage=said,
         fix=fix,
         news=news,

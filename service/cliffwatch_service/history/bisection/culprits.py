@@ -1,6 +1,6 @@
 """Takes what a bisection ended with: changes of the revisions that it named, under the reports of these."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,11 +9,11 @@ from psycopg import Connection
 from cliffwatch.counting import counted
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Found, Pair, Step
+from cliffwatch_service.history.bisection.judging import Judge
 from cliffwatch_service.history.changes import change_digest, report_between
-from cliffwatch_service.history.judging import Judge
 from cliffwatch_service.store import trees
 from cliffwatch_service.store.history import changes as stored_changes
-from cliffwatch_service.store.history import reports
+from cliffwatch_service.store.history import locating, reports
 from cliffwatch_service.store.history.bisections import BisectionRow
 from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind, WideChangeRow
 
@@ -23,10 +23,13 @@ def take_culprits(
     row: BisectionRow,
     changes: Sequence[WideChangeRow],
     ends: Sequence[tuple[Judge, Found]],
+    located: Container[str],
     graph: Graph,
     now: datetime,
 ) -> str | None:
-    """Replaces the changes of a range by those of the commits in it that made them. Answers what stays open, if anything."""
+    """Replaces the changes of a range by those of the commits in it that made them; those of the series in `located` were located in icount.
+    Answers what stays open, if anything.
+    """
     whole = Pair(row.base, row.head)
     wide = {each.series: each for each in changes}
     steps = [(judge, step) for judge, found in ends for step in found.steps if step.pair != whole and step.row in wide]
@@ -37,6 +40,8 @@ def take_culprits(
     shown = stored_changes.in_state(connection, [each.digest for each in facts], "confirmed")
     stored_changes.keep_changes(connection, [each for each in facts if each.digest not in shown], now)
     stored_changes.set_bisection(connection, [each.digest for each in facts], row.id)
+    counted = {each.series_id for series, each in wide.items() if series in located}
+    locating.set_located(connection, [each.digest for each in facts if each.series_id in counted], "icount")
     _keep_landings(connection, graph.line(row.base, row.head), graph, {step.pair.head for _, step in steps})
     left = [each.digest for series, each in wide.items() if series not in narrowed]
     stored_changes.set_bisection(connection, left, row.id)

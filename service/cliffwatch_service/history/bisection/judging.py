@@ -1,21 +1,17 @@
-"""What comparisons say to watching: whether a candidate is confirmed, how each row of a pair of revisions goes, and how many boots the next one needs."""
+"""What comparisons say to a bisection: how each row of a pair of revisions goes, and how many boots the next pair needs."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, TROUBLED
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.stats.history.culprits.boots import boots_per_step, steps_of
+from cliffwatch.stats.history.culprits.boots import boots_per_step
 from cliffwatch.stats.history.culprits.question import Judged, Pair, RowStep, Way
-from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judged_fresh, next_boots
+from cliffwatch_service.history.watching.confirming import Rows
 
 ERROR = 0.01
 """The probability, at most, that noise leads a bisection astray: of all its comparisons together."""
-
-Rows = Mapping[str, ComparisonRow]
-"""The rows of a comparison by the digest of their series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +93,11 @@ def direction(row: ComparisonRow, change: float) -> Way:
     return "regression" if worse else "improvement"
 
 
-def boots_of(ends: Sequence[ComparisonRow], exact: bool, commits: int) -> str:
-    """What the next comparison is asked for: boots for which noise misleads the whole search at most with probability `ERROR`."""
+def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> str:
+    """What the next comparison is asked for: boots for which noise misleads any of all `comparisons` at most with probability `ERROR`."""
     if exact:
         return "auto"
-    needed = [
-        boots_per_step(row.change, _spread(row), ERROR, steps_of(commits)) for row in ends if row.change is not None
-    ]
+    needed = [boots_per_step(row.change, _spread(row), ERROR, comparisons) for row in ends if row.change is not None]
     return str(max(needed, default=boots_per_step(0, 0, ERROR, 1)))
 
 
@@ -113,31 +107,3 @@ def _spread(row: ComparisonRow) -> float:
         return abs(row.change or 0.0)
     z = NormalDist().inv_cdf(0.5 + (row.interval_level or 0.95) / 2)
     return float((row.ci_high - row.ci_low) / 2 / z / (1 / row.n_base + 1 / row.n_head) ** 0.5)
-
-
-def judged_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
-    """What the `number`-th fresh comparison says of a candidate of a size whose row it does not report. Of counted values a row is decided
-    by its verdict.
-    """
-    fresh = _fresh(row)
-    return "refuted" if fresh is None else judged_fresh(size, fresh, number)
-
-
-def boots_of_second(size: float, row: ComparisonRow) -> int:
-    """Of each arm, for a second comparison of a candidate that this row left open."""
-    fresh = _fresh(row)
-    assert fresh is not None
-    return next_boots(size, fresh)
-
-
-def _fresh(row: ComparisonRow) -> Fresh | None:
-    if row.mode == "icount" or row.change is None or row.p is None or not row.n_base or not row.n_head:
-        return None
-    return Fresh(
-        change=row.change,
-        low=-math.inf if row.ci_low is None else row.ci_low,
-        high=math.inf if row.ci_high is None else row.ci_high,
-        level=row.interval_level or 0.95,
-        p=row.p,
-        boots=min(row.n_base, row.n_head),
-    )

@@ -1,0 +1,240 @@
+"""Narrows confirmed changes to the commits that made them: asks for one comparison after another, and takes what the search says.
+
+The search itself is the library's (cliffwatch.stats.history.culprits). What it has measured lies in the database; the next question, or the
+answer, follows from that alone, so a result that comes late, twice or never changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.formats.setup import NO_SETUP
+from cliffwatch.identities import digest_of
+from cliffwatch.samples import Mode
+from cliffwatch.stats.history.culprits.boots import steps_of
+from cliffwatch.stats.history.culprits.graph import Graph
+from cliffwatch.stats.history.culprits.question import Found, Pair
+from cliffwatch_service.history.bisection.culprits import take_culprits
+from cliffwatch_service.history.bisection.judging import Judge, boots_of
+from cliffwatch_service.history.bisection.locating import PATIENCE, Course, course_of, located_end
+from cliffwatch_service.history.bisection.searches import Judges, judges_of, searches_of
+from cliffwatch_service.history.changes import take_changes
+from cliffwatch_service.history.follow import ASKER, ONLY_AFFECTED
+from cliffwatch_service.history.git import GitProblem, commit_graph
+from cliffwatch_service.history.watching.confirming import Answered, Unanswered, answer_of
+from cliffwatch_service.jobs.requests import Asked, ask
+from cliffwatch_service.store import database, tokens, trees
+from cliffwatch_service.store.history import bisections, locating
+from cliffwatch_service.store.history import changes as stored_changes
+from cliffwatch_service.store.history.bisections import BisectionRow, NewStep, StepRow
+from cliffwatch_service.store.history.changes import WideChangeRow
+from cliffwatch_service.store.trees import RevisionFacts
+
+MOST_OPEN = 4
+"""Comparisons of bisections that are under way at a time; the others wait, the oldest first."""
+
+SOONEST = timedelta(hours=1)
+"""Until the graph is looked for again where git could not fetch it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What a bisection is of, what its steps answer, and the commits of its range with what git says of them."""
+
+    row: BisectionRow
+    changes: Sequence[WideChangeRow]
+    steps: Sequence[StepRow]
+    judges: Judges
+    commits: Mapping[str, RevisionFacts]
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph({commit: tuple(each.parents) for commit, each in self.commits.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """A pair to compare on a platform in a mode; `exact` where one comparison decides, of the cases that can differ. `what` is what it says of it besides the range."""
+
+    pair: Pair
+    platform: str
+    mode: Mode
+    boots: str
+    exact: bool
+    what: str
+
+
+def bisect_changes(connection: Connection[Any], git_dir: Path, now: datetime) -> int:
+    """Takes the results that came, starts what is to be bisected, and asks for the next ones; how many requests it made."""
+    if database.is_demonstration(connection):
+        return 0
+    for row in bisections.open_bisections(connection):
+        _settle(connection, row, now)
+    for each in bisections.unbisected_ranges(connection):
+        bisections.insert_bisection(connection, each, now)
+    rows = bisections.open_bisections(connection)
+    steps = {row.id: bisections.steps_of(connection, row.id) for row in rows}
+    room = MOST_OPEN - sum(_open(own) for own in steps.values())
+    asked = 0
+    for row in rows:
+        if asked < room and not _open(steps[row.id]):
+            asked += _go_on(connection, row, steps[row.id], git_dir, now)
+    return asked
+
+
+def _open(steps: Sequence[StepRow]) -> bool:
+    return any(step.state == "asked" for step in steps)
+
+
+def _settle(connection: Connection[Any], row: BisectionRow, now: datetime) -> None:
+    """Takes the answer to the open step if it is there. What icount shows of the ends of a bisection in walltime are changes of their own."""
+    for step in bisections.steps_of(connection, row.id):
+        if step.state != "asked" or step.request_id is None:
+            continue
+        elsewhere = step.mode != row.mode
+        answer = answer_of(connection, step.request_id, step.platform, step.mode, now)
+        if answer is None and elsewhere and now - step.asked > PATIENCE:
+            answer = Unanswered(f"not done within {PATIENCE.days} days")
+        if isinstance(answer, Answered):
+            bisections.end_step(
+                connection, step.id, "measured", comparison_id=answer.comparison_id, reason=None, now=now
+            )
+            if elsewhere:
+                take_changes(connection, answer.comparison_id, now)
+        elif answer is not None:
+            bisections.end_step(connection, step.id, "skipped", comparison_id=None, reason=answer.reason, now=now)
+
+
+def _go_on(connection: Connection[Any], row: BisectionRow, steps: list[StepRow], git_dir: Path, now: datetime) -> bool:
+    """Asks for the next pair, or takes the end; whether it asked."""
+    changes = stored_changes.confirmed_between(
+        connection, row.base_revision_id, row.head_revision_id, row.platform, row.mode
+    )
+    if not changes:
+        bisections.end_bisection(connection, row.id, "its changes were refuted or superseded meanwhile", now)
+        return False
+    if row.reason is not None and row.looked is not None and now - row.looked < SOONEST:
+        return False
+    facts = commit_graph(git_dir / f"{digest_of(row.tree)}.git", row.tree, row.branch, row.base, row.head)
+    problem = facts.message if isinstance(facts, GitProblem) else None
+    bisections.set_looked(connection, row.id, problem, now)
+    if isinstance(facts, GitProblem):
+        return False
+    if not steps:
+        steps = _begin(connection, row, changes, now)
+    known = Known(
+        row=row,
+        changes=changes,
+        steps=steps,
+        judges=judges_of(connection, row, changes, steps),
+        commits={each.commit: each for each in facts},
+    )
+    step = _next(connection, known, now)
+    if step is not None:
+        _ask(connection, known, step, now)
+    return step is not None
+
+
+def _begin(
+    connection: Connection[Any], row: BisectionRow, changes: Sequence[WideChangeRow], now: datetime
+) -> list[StepRow]:
+    """The ends were compared by whatever confirmed the changes."""
+    comparison = next((each.comparison_id for each in changes if each.comparison_id is not None), None)
+    if comparison is None:
+        return []
+    ends = NewStep(
+        platform=row.platform,
+        mode=row.mode,
+        base_revision_id=row.base_revision_id,
+        head_revision_id=row.head_revision_id,
+        state="measured",
+        boots="auto",
+        request_id=None,
+        comparison_id=comparison,
+    )
+    bisections.insert_step(connection, row.id, ends, now)
+    return bisections.steps_of(connection, row.id)
+
+
+def _next(connection: Connection[Any], known: Known, now: datetime) -> NextStep | None:
+    """What to compare next; None where the bisection ended, or waits for one in icount."""
+    row, judges = known.row, known.judges
+    course = Course(why=None)
+    if row.mode == "walltime" and judges.noisy.sizes:
+        course = course_of(connection, row, known.steps, judges.noisy, judges.about, known.graph, now)
+    if course.why is not None:
+        locating.set_why(connection, row.id, course.why)
+    if course.waits:
+        return None
+    if course.platform is not None:
+        ends, platform = Pair(row.base, row.head), course.platform
+        what = ", both ends in icount"
+        return NextStep(pair=ends, platform=platform, mode="icount", boots="auto", exact=True, what=what)
+    if course.pair is not None:
+        return _own_step(known, judges.noisy, course, course.pair, ", the commit that icount named")
+    return _search(connection, known, course, now)
+
+
+def _search(connection: Connection[Any], known: Known, course: Course, now: datetime) -> NextStep | None:
+    """The next pair of the searches in the bisection's own mode; None after their end was taken."""
+    judges = known.judges
+    left = {series: size for series, size in judges.noisy.sizes.items() if series not in course.located}
+    ends: list[tuple[Judge, Found]] = []
+    for search in searches_of(known.row, known.graph, [judges.counted, replace(judges.noisy, sizes=left)]):
+        step = search.next()
+        if isinstance(step, Pair):
+            return _own_step(known, search.judge, course, step, "")
+        ends.append((search.judge, step))
+    ends.append((judges.noisy, located_end(course, judges.noisy, known.graph)))
+    named = {commit for _, end in ends for each in end.steps for commit in (*each.pair, *each.commits)}
+    trees.keep_known_revisions(connection, [known.commits[commit] for commit in sorted(named & known.commits.keys())])
+    reason = take_culprits(connection, known.row, known.changes, ends, course.located.keys(), known.graph, now)
+    bisections.end_bisection(connection, known.row.id, reason, now)
+    return None
+
+
+def _own_step(known: Known, judge: Judge, course: Course, pair: Pair, what: str) -> NextStep:
+    """With as many boots as noise asks for, over all comparisons that the bisection may take."""
+    row = known.row
+    ends = judge.measured.get(Pair(row.base, row.head), {})
+    changed = [ends[series] for series in judge.sizes if series in ends]
+    boots = boots_of(changed, judge.exact, steps_of(len(known.graph.parents)) + course.verified)
+    return NextStep(pair=pair, platform=row.platform, mode=row.mode, boots=boots, exact=judge.exact, what=what)
+
+
+def _ask(connection: Connection[Any], known: Known, step: NextStep, now: datetime) -> None:
+    row, pair = known.row, step.pair
+    trees.keep_known_revisions(connection, [known.commits[commit] for commit in pair if commit in known.commits])
+    asked = Asked(
+        tree=row.tree,
+        base=pair.base,
+        head=pair.head,
+        targets=[(step.platform, step.mode)],
+        suites=row.suites,
+        profile=row.profile,
+        boots=step.boots,
+        priority="watch",
+        note=f"{row.branch}: bisection of {row.base[:12]}..{row.head[:12]}{step.what}",
+        setup=ONLY_AFFECTED if step.exact else NO_SETUP,
+    )
+    asker = tokens.keep_asker(connection, ASKER, now)
+    elsewhere = "" if step.mode == row.mode else f" {step.platform} {step.mode}"
+    key = f"bisect {row.id} {pair.base} {pair.head}{elsewhere}"
+    made = ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
+    base, head = (trees.keep_revision(connection, trees.RevisionFacts(commit=commit)) for commit in pair)
+    new = NewStep(
+        platform=step.platform,
+        mode=step.mode,
+        base_revision_id=base,
+        head_revision_id=head,
+        state="asked",
+        boots=step.boots,
+        request_id=made.row.id,
+        comparison_id=None,
+    )
+    bisections.insert_step(connection, row.id, new, now)

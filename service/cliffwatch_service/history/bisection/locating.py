@@ -1,0 +1,222 @@
+"""Locates changes of wall-clock series in icount where that shows them: a boot or two for each comparison, and exact.
+
+First both ends are compared in icount. What that shows are changes of their own, which a bisection of their own narrows; walltime then compares the
+commit that it named with the one before, once. What to do next follows from what is stored of all that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.identities import series_digest
+from cliffwatch.reports.figures import percent
+from cliffwatch.samples import CaseKey
+from cliffwatch.stats.history.culprits.graph import Graph
+from cliffwatch.stats.history.culprits.question import Found, Pair, Step
+from cliffwatch_service.history.bisection.judging import Judge
+from cliffwatch_service.history.follow import ONLY_AFFECTED
+from cliffwatch_service.history.presets import DEFAULT_TARGET
+from cliffwatch_service.history.watching.confirming import Rows, rows_by_series
+from cliffwatch_service.jobs.targets import Needs, platforms_seen
+from cliffwatch_service.store import follows
+from cliffwatch_service.store.history import locating
+from cliffwatch_service.store.history.bisections import BisectionRow, StepRow
+from cliffwatch_service.store.history.locating import CountedChangeRow
+from cliffwatch_service.store.series import SeriesRow
+
+SHOWS_FROM = 0.5
+"""The part of a change in walltime from which on a change in icount shows it: what walltime itself counts as changed from. Where instructions explain
+less, the larger part may be another commit's, of which they say nothing (caches, layout)."""
+
+LEAST = f"{100 * SHOWS_FROM:g} %"
+
+PATIENCE = timedelta(days=2)
+"""A platform counts where one of its hosts was seen within this; a bisection in walltime waits no longer for an answer in icount."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How a bisection in walltime goes on, and `why`, for people; None where that was said before.
+
+    `platform` is where the ends are to be compared in icount, `pair` what walltime is to verify: a commit that icount named, and the one
+    before. `waits` for icount. `located` are, by series, the pairs that walltime bore out; what is left is searched in walltime.
+    """
+
+    why: str | None
+    platform: str | None = None
+    pair: Pair | None = None
+    waits: bool = False
+    located: Mapping[str, Pair] = field(default_factory=dict)
+    verified: int = 0
+
+
+def course_of(
+    connection: Connection[Any],
+    row: BisectionRow,
+    steps: Sequence[StepRow],
+    judge: Judge,
+    about: Mapping[str, SeriesRow],
+    graph: Graph,
+    now: datetime,
+) -> Course:
+    """`judge` answers for the noisy series that changed, which `about` describes by digest."""
+    named = named_pairs(locating.counted_changes(connection, list(judge.sizes)), judge.sizes, graph, row)
+    pairs = tuple(dict.fromkeys(named.values()))
+    for pair in pairs:
+        if judge.judged(pair) is None:
+            why = f"icount names {pair.head[:12]}, which walltime compares with the commit before"
+            return Course(why=why, pair=pair, verified=len(pairs))
+    located = _borne_out(judge, named, pairs)
+    left = [series for series in judge.sizes if series not in located]
+    if not left:
+        why = "located in icount; walltime shows the change at the same commit"
+        return Course(why=why, located=located, verified=len(pairs))
+    denied = [named[series].head for series in left if series in named]
+    if denied:
+        why = f"in walltime: it does not bear out {denied[0][:12]}, which icount names"
+        return Course(why=why, located=located, verified=len(pairs))
+    ends = Pair(row.base, row.head)
+    if any(step.mode == row.mode and Pair(step.base, step.head) not in (ends, *pairs) for step in steps):
+        return Course(why=None, located=located, verified=len(pairs))  # its search in walltime has begun
+    course = _counted(connection, row, judge, [about[series] for series in left], now)
+    return Course(why=course.why, platform=course.platform, waits=course.waits, located=located, verified=len(pairs))
+
+
+def named_pairs(
+    counted: Iterable[CountedChangeRow], sizes: Mapping[str, float], graph: Graph, row: BisectionRow
+) -> dict[str, Pair]:
+    """Of each series the commit within the range whose change in icount shows that in walltime, with the one before: that of the largest such
+    change. A range of several commits only where a bisection could not narrow it. Pure.
+    """
+    named: dict[str, Pair] = {}
+    inside = graph.brought_in(row.head, row.base)
+    for change in counted:
+        pair, parents = Pair(change.base, change.head), graph.parents_of(change.head)
+        whole = pair == (row.base, row.head)
+        if whole or change.head not in inside or not shows(change.size, sizes[change.series]):
+            continue
+        within = change.base in parents or change.base in inside or change.base == row.base
+        if parents == (change.base,) or (change.by_bisection and within):
+            named.setdefault(change.series, pair)
+    return named
+
+
+def located_end(course: Course, judge: Judge, graph: Graph) -> Found:
+    """The steps that walltime bore out, as a search would end with them. Pure."""
+    steps = []
+    for series, pair in course.located.items():
+        judged = judge.judged(pair)
+        way = "open" if judged is None else judged.row(series).way
+        if way in ("regression", "improvement"):
+            alone = pair.base in graph.parents_of(pair.head)
+            inside = () if alone else graph.brought_in(pair.head, pair.base)
+            commits = tuple(each for each in reversed(list(graph.parents)) if each in inside) or (pair.head,)
+            steps.append(Step(row=series, way=way, commits=commits, pair=pair))
+    return Found(rows=tuple(course.located), steps=tuple(steps), marks=())
+
+
+def shows(counted: float, timed: float) -> bool:
+    """Whether a change in icount shows one in walltime of the same case and metric; both are fractions."""
+    return bool(timed) and counted / timed >= SHOWS_FROM
+
+
+def _borne_out(judge: Judge, named: Mapping[str, Pair], pairs: Sequence[Pair]) -> dict[str, Pair]:
+    """The series that step in walltime at a commit that icount named, for them or for another series of the range."""
+    located: dict[str, Pair] = {}
+    for series in judge.sizes:
+        own = [named[series]] if series in named else []
+        for pair in (*own, *pairs):
+            judged = judge.judged(pair)
+            if judged is not None and judged.row(series).way in ("regression", "improvement"):
+                located.setdefault(series, pair)
+    return located
+
+
+def _counted(
+    connection: Connection[Any],
+    row: BisectionRow,
+    judge: Judge,
+    about: Sequence[SeriesRow],
+    now: datetime,
+) -> Course:
+    """What icount says of the ends of these series, or whom to ask."""
+    exact = [each for each in about if is_counted(each)]
+    if not exact:
+        return Course(why="in walltime: icount does not measure these cases, or does not repeat")
+    asked = locating.counted_ends(connection, row, now - PATIENCE)
+    if asked is not None and asked.state == "asked":
+        return Course(
+            why=f"first in icount, on {asked.platform}: both ends, which another bisection asked for", waits=True
+        )
+    if asked is not None:
+        return _answered(connection, row, asked, judge, exact, now)
+    platform = _platform(connection, row, now)
+    if platform is None:
+        why = f"in walltime: no host has offered icount for {PATIENCE.days} days; start `cliffwatch worker` on one"
+        return Course(why=why)
+    return Course(why=f"first in icount, on {platform}: both ends", platform=platform)
+
+
+def _answered(
+    connection: Connection[Any],
+    row: BisectionRow,
+    asked: StepRow,
+    judge: Judge,
+    about: Sequence[SeriesRow],
+    now: datetime,
+) -> Course:
+    """What came of the ends in icount; of counted series that `about` describes, and icount named no commit for."""
+    where = asked.platform
+    if asked.comparison_id is None:
+        return Course(why=f"in walltime: both ends were not compared in icount, on {where}: {asked.reason}")
+    rows = rows_by_series(connection, asked.comparison_id, where, "icount")
+    shown = _shown(rows, judge.sizes, about, where)
+    if shown is None:
+        return Course(why=f"in walltime: icount on {where} shows less than {LEAST} of the change, or none")
+    since = locating.counting_since(connection, row, where)
+    if since is None:
+        return Course(why=f"in walltime: icount on {where} shows the change, and named no commit for it")
+    if now - since > PATIENCE:
+        return Course(why=f"in walltime: icount on {where} has not answered for {PATIENCE.days} days")
+    return Course(why=f"in icount on {where}, which shows the change: {shown}", waits=True)
+
+
+def is_counted(about: SeriesRow) -> bool:
+    """Whether the case runs in icount, and the metric repeats there."""
+    catalogue = load_catalogue()
+    params = tuple((name, value) for name, value in about.params)
+    benchmark = catalogue.benchmark(about.benchmark)
+    specs = () if benchmark is None else benchmark.cases
+    if any(spec.guest.concurrent and sorted(spec.params) == sorted(params) for spec in specs):
+        return False
+    case = CaseKey(about.suite, about.benchmark, params)
+    return catalogue.traits(case, about.metric, about.unit, "icount").assume == "exact"
+
+
+def _platform(connection: Connection[Any], row: BisectionRow, now: datetime) -> str | None:
+    """Where to compare in icount: where the branch is followed so, else the platform that any host can emulate, else the first."""
+    seen = platforms_seen(connection, "icount", Needs(setup=ONLY_AFFECTED), now - PATIENCE)
+    entries = [each for each in follows.list_follows(connection) if each.branch_id == row.branch_id]
+    followed = {platform for each in entries for platform, mode in each.targets if mode == "icount"}
+    return min(seen, key=lambda name: (name not in followed, name != DEFAULT_TARGET[0], name), default=None)
+
+
+def _shown(rows: Rows, sizes: Mapping[str, float], about: Sequence[SeriesRow], platform: str) -> str | None:
+    """The largest change in walltime that icount shows, with what it reads there; None where it shows none."""
+    read = []
+    for each in about:
+        case = CaseKey(each.suite, each.benchmark, tuple((name, value) for name, value in each.params))
+        counted = rows.get(series_digest(case, each.metric, each.unit, platform, "icount"))
+        if counted is None or counted.change is None or counted.verdict not in CHANGES:
+            continue
+        if shows(counted.change, sizes[each.digest]):
+            read.append((sizes[each.digest], counted.change))
+    if not read:
+        return None
+    timed, change = max(read, key=lambda pair: abs(pair[0]))
+    return f"{percent(change)} there, {percent(timed)} in walltime"

@@ -1,0 +1,101 @@
+"""The searches of a bisection, and what the comparisons of its steps answer them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.samples import CaseKey
+from cliffwatch.stats.history.culprits.graph import Graph
+from cliffwatch.stats.history.culprits.question import Found, Judged, Pair, Question, Sought
+from cliffwatch.stats.history.culprits.search import next_pair
+from cliffwatch_service.history.bisection.judging import Judge
+from cliffwatch_service.history.watching.confirming import Rows, rows_by_series, unchanged_cases
+from cliffwatch_service.store import series
+from cliffwatch_service.store.history.bisections import BisectionRow, StepRow
+from cliffwatch_service.store.history.changes import WideChangeRow
+from cliffwatch_service.store.series import SeriesRow
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The rows of a bisection that one search is for, and what is known of them. The first search without an answer has the next question."""
+
+    question: Question
+    judge: Judge
+
+    def next(self) -> Pair | Found:
+        judged: dict[Pair, Judged] = {}
+        while True:
+            pair = next_pair(self.question, judged)
+            if isinstance(pair, Found):
+                return pair
+            known = self.judge.judged(pair)
+            if known is None:
+                return pair
+            judged[pair] = known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judges:
+    """What is known of the series that changed, counted and noisy ones; `about` describes them by digest."""
+
+    counted: Judge
+    noisy: Judge
+    about: Mapping[str, SeriesRow]
+
+
+def judges_of(
+    connection: Connection[Any], row: BisectionRow, changes: Sequence[WideChangeRow], steps: Sequence[StepRow]
+) -> Judges:
+    """From the steps on the bisection's own platform in its own mode."""
+    measured: dict[Pair, Rows] = {}
+    unchanged: dict[Pair, frozenset[str]] = {}
+    own = [step for step in steps if (step.platform, step.mode) == (row.platform, row.mode)]
+    about = {
+        each.digest: each for each in series.series_rows(connection, [each.series_id for each in changes]).values()
+    }
+    for step in own:
+        if step.comparison_id is not None:
+            pair = Pair(step.base, step.head)
+            measured[pair] = rows_by_series(connection, step.comparison_id, row.platform, row.mode)
+            left_out = unchanged_cases(connection, step.comparison_id)
+            unchanged[pair] = frozenset(each.digest for each in about.values() if _case(each) in left_out)
+    skipped = frozenset(Pair(step.base, step.head) for step in own if step.state == "skipped")
+    exact = _exact(about.values())
+    counted, noisy = (
+        Judge(
+            exact=counts,
+            sizes={each.series: each.size for each in changes if (each.series in exact) == counts},
+            measured=measured,
+            skipped=skipped,
+            unchanged=unchanged,
+        )
+        for counts in (True, False)
+    )
+    return Judges(counted=counted, noisy=noisy, about=about)
+
+
+def searches_of(row: BisectionRow, graph: Graph, judges: Iterable[Judge]) -> list[Search]:
+    """Of each judge those that got worse, then those that got better; counted series go first, whose comparisons others share."""
+    ways: tuple[Sought, ...] = ("regression", "improvement")
+    return [
+        Search(Question(graph=graph, good=row.base, bad=row.head, sought=way, exact=judge.exact), judge)
+        for judge in judges
+        if judge.sizes
+        for way in ways
+    ]
+
+
+def _exact(rows: Iterable[SeriesRow]) -> set[str]:
+    """The series of counted values, by digest."""
+    catalogue = load_catalogue()
+    return {
+        row.digest for row in rows if catalogue.traits(_case(row), row.metric, row.unit, row.mode).assume == "exact"
+    }
+
+
+def _case(row: SeriesRow) -> CaseKey:
+    return CaseKey(row.suite, row.benchmark, tuple(sorted((name, value) for name, value in row.params)))

@@ -1,0 +1,34 @@
+"""What a row of a fresh comparison says of the candidate that it was made for."""
+
+import math
+
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.stats.history.fresh import Fresh, FreshAnswer, judged_fresh, next_boots
+
+
+def judged_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
+    """What the `number`-th fresh comparison says of a candidate of a size whose row it does not report. Of counted values a row is decided
+    by its verdict.
+    """
+    fresh = _fresh(row)
+    return "refuted" if fresh is None else judged_fresh(size, fresh, number)
+
+
+def boots_of_second(size: float, row: ComparisonRow) -> int:
+    """Of each arm, for a second comparison of a candidate that this row left open."""
+    fresh = _fresh(row)
+    assert fresh is not None
+    return next_boots(size, fresh)
+
+
+def _fresh(row: ComparisonRow) -> Fresh | None:
+    if row.mode == "icount" or row.change is None or row.p is None or not row.n_base or not row.n_head:
+        return None
+    return Fresh(
+        change=row.change,
+        low=-math.inf if row.ci_low is None else row.ci_low,
+        high=math.inf if row.ci_high is None else row.ci_high,
+        level=row.interval_level or 0.95,
+        p=row.p,
+        boots=min(row.n_base, row.n_head),
+    )

@@ -1,0 +1,96 @@
+"""What is stored in icount of ranges and series in walltime, by which their commits are located."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+
+from cliffwatch.samples import Mode
+from cliffwatch_service.postgres.rows import many, typed, values
+from cliffwatch_service.store.history.bisections import BisectionRow, StepRow
+
+
+class CountedChangeRow(NamedTuple):
+    """A confirmed change, in icount, of the case and metric of a series in walltime, whose digest is `series`; `by_bisection` where one named its
+    revisions.
+    """
+
+    series: str
+    size: float
+    base: str
+    head: str
+    by_bisection: bool
+
+
+_COUNTED = """
+SELECT timed.digest AS series, size, base.commit AS base, head.commit AS head, bisection_id IS NOT NULL AS by_bisection
+FROM series AS timed
+JOIN series AS counted ON counted.case_id = timed.case_id AND counted.metric = timed.metric AND counted.unit = timed.unit
+JOIN change ON series_id = counted.id
+JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
+WHERE timed.digest = ANY(%s) AND counted.mode = 'icount' AND state = 'confirmed'
+ORDER BY timed.digest, abs(size) DESC, change.id
+"""
+
+
+def counted_changes(connection: Connection[Any], series: Sequence[str]) -> list[CountedChangeRow]:
+    """What icount shows of the cases and metrics of these series, wherever it was measured; of each the largest first."""
+    return many(connection, CountedChangeRow._make).execute(_COUNTED, [list(series)]).fetchall()
+
+
+def set_located(connection: Connection[Any], digests: Sequence[str], mode: Mode) -> None:
+    """In which mode the commit of these changes was located."""
+    connection.execute("UPDATE change SET located_in = %s WHERE digest = ANY(%s)", [mode, list(digests)])
+
+
+def set_why(connection: Connection[Any], bisection_id: int, why: str) -> None:
+    """In which mode a bisection in walltime goes on, and why."""
+    connection.execute("UPDATE bisection SET why = %s WHERE id = %s", [why, bisection_id])
+
+
+_ENDS = """
+SELECT step.id, step.platform, step.mode, base.commit AS base, head.commit AS head, step.state, boots, request_id, comparison_id,
+       step.reason, asked
+FROM bisection_step AS step JOIN bisection ON bisection.id = bisection_id
+JOIN revision AS base ON base.id = step.base_revision_id JOIN revision AS head ON head.id = step.head_revision_id
+WHERE step.mode = 'icount' AND branch_id = %(branch)s AND suites @> %(suites)s
+  AND (step.base_revision_id, step.head_revision_id) = (bisection.base_revision_id, bisection.head_revision_id)
+  AND (step.base_revision_id, step.head_revision_id) = (%(base)s, %(head)s)
+  AND (bisection.id = %(own)s OR comparison_id IS NOT NULL OR (step.state = 'asked' AND asked >= %(since)s))
+ORDER BY bisection.id = %(own)s DESC, comparison_id IS NULL, step.id LIMIT 1
+"""
+
+
+def counted_ends(connection: Connection[Any], row: BisectionRow, since: datetime) -> StepRow | None:
+    """The comparison in icount of the ends of a bisection in walltime: its own, else one of the same range and suites that another bisection
+    had, or has asked for since then.
+    """
+    wanted = {
+        "own": row.id,
+        "branch": row.branch_id,
+        "suites": row.suites,
+        "base": row.base_revision_id,
+        "head": row.head_revision_id,
+        "since": since,
+    }
+    return typed(connection, StepRow).execute(_ENDS, wanted).fetchone()
+
+
+_MOVED = """
+SELECT coalesce((SELECT max(asked) FROM bisection_step WHERE bisection_id = bisection.id), made) AS moved
+FROM bisection
+WHERE state = 'open' AND branch_id = %(branch)s AND platform = %(platform)s AND mode = 'icount'
+  AND base_revision_id = %(base)s AND head_revision_id = %(head)s
+"""
+
+
+def counting_since(connection: Connection[Any], row: BisectionRow, platform: str) -> datetime | None:
+    """When the open bisection of the same range in icount last asked for anything; None where there is none."""
+    wanted = {
+        "branch": row.branch_id,
+        "platform": platform,
+        "base": row.base_revision_id,
+        "head": row.head_revision_id,
+    }
+    return values(connection, datetime).execute(_MOVED, wanted).fetchone()
