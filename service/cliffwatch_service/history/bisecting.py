@@ -20,12 +20,13 @@ from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Found, Judged, Pair, Question, Sought
 from cliffwatch.stats.history.culprits.search import next_pair
 from cliffwatch_service.history.culprits import take_culprits
-from cliffwatch_service.history.follow import ASKER, ONLY_AFFECTED
+from cliffwatch_service.history.follow import ONLY_AFFECTED
 from cliffwatch_service.history.git import GitProblem, commit_graph
 from cliffwatch_service.history.judging import Judge, Rows, boots_of
 from cliffwatch_service.history.watching.confirming import Answered, answer_of, rows_by_series, unchanged_cases
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.store import database, series, tokens, trees
+from cliffwatch_service.store.follows import ASKER
 from cliffwatch_service.store.history import bisections
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.bisections import BisectionRow, NewStep, StepRow

@@ -16,11 +16,11 @@ from cliffwatch.samples import CaseKey, Mode
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.history.changes import change_digest, take_changes
-from cliffwatch_service.history.follow import ASKER
 from cliffwatch_service.history.judging import Rows
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
+from cliffwatch_service.store.follows import ASKER
 from cliffwatch_service.store.history import candidates, confirmations
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.candidates import CandidateRow, FreshFigures
