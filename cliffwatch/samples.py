@@ -1,7 +1,7 @@
 """Samples of boots, the input of every comparison, wherever they come from."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,10 @@ COMPARED = ("config", "compiler", "bench", "guest", "processor", "microcode", "g
 
 CONTROL = "control"
 """The arm that boots base under a second name, so that base against control shows what no change looks like."""
+
+
+ANCHOR = "anchor"
+"""The arm of one revision that is measured beside base and head in run after run, so that a host's drift shows in it alone."""
 
 
 GUEST_CPUS = "guest-cpus"
@@ -149,3 +153,9 @@ class Arm:
             return max(1, int(json.loads(self.environment["guest"])["cpus"]))
         except (KeyError, TypeError, ValueError, RecursionError):
             return 1
+
+
+def compared_arms(names: Iterable[str]) -> list[str]:
+    """The arms of a run that reports compare, in their order: all but the control and, beside base and head alone, the anchor."""
+    named = [name for name in names if name != CONTROL]
+    return [name for name in named if name != ANCHOR] if set(named) == {"base", "head", ANCHOR} else named

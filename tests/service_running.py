@@ -16,10 +16,11 @@ import uvicorn
 from psycopg.rows import dict_row
 from service_runs import MadeRun, put_all
 
+from cliffwatch.formats.setup import NO_SETUP, Setup, anchored_arms
 from cliffwatch_runner.upload.client import Client, Patience
 from cliffwatch_service.access.tokens import make_token
 from cliffwatch_service.command.app import create_app
-from cliffwatch_service.history.follow import ASKER, extend_branch, follow_branch
+from cliffwatch_service.history.follow import extend_branch, follow_branch
 from cliffwatch_service.http.context import Rates, Service
 from cliffwatch_service.http.large import LargeWork
 from cliffwatch_service.http.server import server_config
@@ -28,7 +29,7 @@ from cliffwatch_service.postgres.embedded import EmbeddedPostgres
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens, trees
-from cliffwatch_service.store.follows import FollowFacts
+from cliffwatch_service.store.follows import ASKER, FollowFacts
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.tasks.process import work
 
@@ -141,7 +142,7 @@ class Running:
         another is named.
         """
         target = run.record["platform"], run.record["mode"]
-        base, head = (arm["facts"]["commit"] for arm in run.record["arms"][:2])
+        base, head, *anchor = (arm["facts"]["commit"] for arm in run.record["arms"])
         asked = Asked(
             tree=run.record["tree"],
             base=base,
@@ -151,6 +152,7 @@ class Running:
             profile="standard",
             boots="auto",
             priority="person",
+            setup=Setup(arms=anchored_arms(base, head, anchor[0])) if anchor else NO_SETUP,
         )
         host = host or run.host
         with self.service.transaction() as connection:
@@ -166,7 +168,7 @@ class Running:
         if token is None:
             token = f"of {host}"
             self.token(token, "work", host=host)
-        body = {"host": host, "platform": target[0], "modes": [target[1]], "isolation": "bubblewrap"}
+        body = {"host": host, "platform": target[0], "modes": [target[1]], "isolation": "bubblewrap", "setups": True}
         with self.http(token) as http:
             work: dict[str, Any] = http.post("/api/v1/offers", json=body).raise_for_status().json()
         assert (work["base"], work["head"]) == (base, head)

@@ -85,6 +85,20 @@ def run_of(
     return MadeRun(record=record, host=host, logs=logs, digest=record_digest(record, host))
 
 
+def with_anchor(run: MadeRun, anchor: str) -> MadeRun:
+    """The run with a third arm, the anchor, which reads what base does and half as much again."""
+    plan = run.record["plan"]
+    more = [
+        {**boot, "arm": "anchor", "index": len(plan["boots"]) + number}
+        for number, boot in enumerate((boot for boot in plan["boots"] if boot["arm"] == "base"), start=1)
+    ]
+    config = run.record["config_digest"]
+    arms = [*run.record["arms"], {"name": "anchor", **_arm(anchor, (), config)}]
+    record = {**run.record, "arms": arms, "plan": {**plan, "boots": [*plan["boots"], *more]}}
+    logs = np.concatenate([run.logs, run.logs[:1] + np.log(1.5)])
+    return replace(run, record=record, logs=logs, digest=record_digest(record, run.host))
+
+
 def run_leaving_out(run: MadeRun, measured: int, status: str, reason: str) -> MadeRun:
     """The run with its first cases alone; the others are left out. Without any case it has no boots."""
     return run_of_cases(run, range(measured), status, reason)
@@ -146,7 +160,7 @@ def record_of(run: MadeRun, status: str = "complete", job: str | None = None) ->
 def boots_of(run: MadeRun) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbers and bodies of its boots, in the plan's order."""
     for boot in run.record["plan"]["boots"]:
-        arm = ("base", "head").index(boot["arm"])
+        arm = [each["name"] for each in run.record["arms"]].index(boot["arm"])
         values = np.exp(run.logs[arm, boot["block"]])
         cases = run.record["plan"]["cases"]
         samples = [

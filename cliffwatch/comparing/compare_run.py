@@ -15,7 +15,7 @@ from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import CONTROL, Arm, Boot
+from cliffwatch.samples import CONTROL, Arm, Boot, compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -51,8 +51,10 @@ class Sides:
 
 
 def sides_of_run(run: "Run") -> Sides:
-    """The arms of a run, the first of which is what the others are compared with. Raises ValueError where it has no two."""
-    base, head, *further = (arm for name, arm in run.arms.items() if name != CONTROL)
+    """The arms of a run, the first of which is what the others are compared with; an anchor is compared with none. Raises ValueError where
+    there are no two.
+    """
+    base, head, *further = (run.arms[name] for name in compared_arms(run.arms))
     return Sides(
         base=base,
         head=head,

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from cliffwatch.counting import size_text
 from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
+from cliffwatch.samples import ANCHOR
 
 LARGEST_FILES_BYTES = 4 << 20
 """Of all files of a request: they travel in one document."""
@@ -96,6 +97,11 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
 
 
 NO_SETUP = Setup()
+
+
+def anchored_arms(base: str, head: str, anchor: str) -> tuple[SetupArm, ...]:
+    """Two commits, and a third one as their anchor; bench is head's."""
+    return tuple(SetupArm(name=name, rev=rev) for name, rev in (("base", base), ("head", head), (ANCHOR, anchor)))
 
 
 class SetupContent(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):

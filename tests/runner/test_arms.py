@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 import toy
 
+from cliffwatch.comparing.compare_run import sides_of_run
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
+from cliffwatch.samples import compared_arms
+from cliffwatch.stats.stages import Look, Stages
 from cliffwatch_runner.plan.arms import ArmRequest, parse_arms, read_arms, wrong_arms
 
 
@@ -211,3 +214,63 @@ def test_arms_stand_alone(repository: Path, tmp_path: Path) -> None:
 
     assert isinstance(ended, tuple)
     assert ended[0].message == "--base and --head beside --arm"
+
+
+def anchored(anchor: str) -> tuple[ArmRequest, ...]:
+    return tuple(
+        ArmRequest(name=name, rev=rev) for name, rev in (("base", "v6.12"), ("head", "HEAD"), ("anchor", anchor))
+    )
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_an_anchor_is_screened_beside_base_and_head_and_compared_with_neither(repository: Path, tmp_path: Path) -> None:
+    toy.change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    asked = toy.request(
+        repository,
+        tmp_path,
+        base=None,
+        head=None,
+        arms=anchored("v6.12"),
+        suites=("discovered", "local-storage"),
+        boots=Stages(screen=5, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),)),
+    )
+    run = toy.run_toy(asked)
+
+    assert isinstance(run, Run), run
+    assert [len([boot for boot in arm.boots if boot.stage == "screen"]) for arm in run.arms.values()] == [5, 5, 5]
+    confirmed = {boot.arm for boot in run.record.plan.boots if boot.stage == "confirm"}
+    assert confirmed == {"base", "head"}
+    sides = sides_of_run(run)
+    assert (sides.base.name, sides.head.name, sides.further) == ("base", "head", ())
+    assert run.record.bench is not None
+    assert run.record.bench.from_ == "head"
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_an_anchor_that_does_not_build_leaves_base_and_head_measured(repository: Path, tmp_path: Path) -> None:
+    toy.change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Break it")
+    toy.git(repository, "tag", "broken")
+    toy.change(repository, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42;\n}\n", "bpf: Repair it")
+    run = toy.run_toy(toy.request(repository, tmp_path, base=None, head=None, arms=anchored("broken")))
+
+    assert isinstance(run, Run), run
+    assert [len(run.arms[name].boots) for name in ("base", "head", "anchor")] == [1, 1, 0]
+    failure = run.record.arm_by_name["anchor"].failure
+    assert failure is not None
+    assert "does not build" in failure.message
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_an_anchor_that_the_tree_lacks_is_left_out_and_said(repository: Path, tmp_path: Path) -> None:
+    toy.change(repository, "kernel/bpf/core.c", "int core;\n", "bpf: Change something")
+    run = toy.run_toy(toy.request(repository, tmp_path, base=None, head=None, arms=anchored("f" * 40)))
+
+    assert isinstance(run, Run), run
+    assert list(run.arms) == ["base", "head"]
+    assert any("the anchor is not measured" in note for note in run.record.notes)
+
+
+def test_only_beside_base_and_head_an_anchor_is_compared_with_none() -> None:
+    assert compared_arms(("base", "head", "anchor", "control")) == ["base", "head"]
+    assert compared_arms(("anchor", "head", "control")) == ["anchor", "head"]
+    assert compared_arms(("base", "head", "v2", "anchor")) == ["base", "head", "v2", "anchor"]

@@ -119,6 +119,7 @@ def test_history_breaks_at_epochs_and_survives_a_flat_line() -> None:
             epoch=epoch,
             run="1" * 32,
             at=NOW,
+            anchor=None,
         )
         for place, epoch in enumerate("aabb")
     ]

@@ -1,6 +1,6 @@
 """Steps that the machine made, not a commit.
 
-Many series of one host that step together, or the control kernel (one revision, measured again and again) stepping, are an
+Many series of one host that step together, or the anchor (one revision, measured again and again) stepping, are an
 event of the host: no commit is blamed, and the series begin a new epoch there.
 """
 
@@ -20,7 +20,7 @@ UNCERTAINTY = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineEvent:
-    """At `index` (first point after it); `series` are those that step there, `control` whether the control kernel does."""
+    """At `index` (first point after it); `series` are those that step there, `control` whether the anchor does."""
 
     index: int
     series: tuple[str, ...]
@@ -32,7 +32,7 @@ def machine_events(
 ) -> list[MachineEvent]:
     """Events of one host, from the indexes at which each series steps, on an order that all series share.
 
-    `measured` is the number of series of the host, `control` the steps of the control kernel, `known` the points at which
+    `measured` is the number of series of the host, `control` the steps of the anchor, `known` the points at which
     the recorded environment changed (host kernel, microcode, BIOS): there, any step is the machine's.
     """
     located = sorted((index, name) for name, indexes in steps.items() for index in indexes)

@@ -12,6 +12,8 @@ SURE = 1e-3
 LEAST = 0.02
 _BLOCK = 10
 _FEWEST_BLOCKS = 8
+FEWEST = _BLOCK * _FEWEST_BLOCKS
+"""Points without which there is no trend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0021"
-down_revision = "0019"
+down_revision = "0020"
 
 SQL = """
 ALTER TABLE bisection ADD COLUMN why text;

@@ -21,7 +21,7 @@ from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_obje
 from cliffwatch_runner.plan.own_suites import chosen_suites, read_data
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.shapes import in_shapes
-from cliffwatch_runner.plan.subjects import Subject, Subjects, resolve_subjects, wrong_subjects
+from cliffwatch_runner.plan.subjects import Subject, Subjects, compared_revisions, resolve_subjects, wrong_subjects
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox, refused_path, unreachable
 from cliffwatch_runner.sandbox.limits import SandboxLimits, changed, host_limits, refusal
@@ -160,7 +160,7 @@ def _with_objects(
         return tuple(suites)
     if data is not None and data.objects:
         return tuple(with_objects(suite, data.objects, own=True) for suite in suites)
-    own = [arm.revision for arm in arms if arm.revision is not None and request.bench_from == "head"]
+    own = compared_revisions(arms) if request.bench_from == "head" else []
     objects = objects_of_tree(tree, own or [bench])
     return tuple(with_objects(suite, objects, own=False) for suite in suites)
 

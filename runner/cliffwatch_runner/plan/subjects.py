@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.samples import compared_arms
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmRequest, ArmSettings, wrong_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.source.apply_series import apply_series
@@ -48,6 +49,12 @@ class Subjects:
         return tuple(each.of for each in self.arms if isinstance(each.of, Revision))
 
 
+def compared_revisions(arms: Sequence[Subject]) -> list[Revision]:
+    """Of the arms that reports compare, those that are revisions."""
+    compared = compared_arms(arm.arm for arm in arms)
+    return [arm.of for arm in arms if arm.arm in compared and isinstance(arm.of, Revision)]
+
+
 def wrong_subjects(request: RunRequest) -> tuple[Failure, ...]:
     """What is wrong with what was named, before anything is fetched."""
     wrong = _wrong_arms(request) if request.arms else _wrong_two(request)
@@ -77,17 +84,22 @@ def _wrong_two(request: RunRequest) -> Failure | None:
 
 
 def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failure, ...]:
-    """The arms with their revisions, fetched into the mirror, with what was to be put on top."""
+    """The arms with their revisions, fetched into the mirror, with what was to be put on top; without an anchor that the tree does not have
+    any more, which a note says.
+    """
     resolved: list[Subject] = []
     notes: list[str] = []
     failures: list[Failure] = []
     arms = request.arms or _two_arms(request)
     if isinstance(arms, Failure):
         return (arms,)
+    compared = compared_arms(arm.name for arm in arms)
     for arm in arms:
         first = next((each.revision for each in resolved if each.revision is not None), None)
         subject = _subject(arm, tree, first, notes)
-        if isinstance(subject, Failure):
+        if isinstance(subject, Failure) and subject.whose == "usage" and arm.name not in compared:
+            notes.append(f"the anchor is not measured: {subject.message}")
+        elif isinstance(subject, Failure):
             failures.append(subject)
         else:
             resolved.append(Subject(arm=arm.name, of=subject, settings=arm.settings))

@@ -15,7 +15,7 @@ from cliffwatch.formats.code.differences import (
 )
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
-from cliffwatch.samples import CONTROL
+from cliffwatch.samples import compared_arms
 from cliffwatch_runner.build.code.functions import Listings, differing, function_digests, function_listings
 from cliffwatch_runner.build.code.sections import SectionName, section_sizes
 from cliffwatch_runner.guest.counting.kernel_symbols import read_system_map
@@ -38,7 +38,7 @@ def write_code(
     """Of the arms with a kernel, each against the first one; `kernels` are the folders of their images. Of a run that counted nothing all functions
     that differ are listed. Nothing is written where kernels cannot be listed. Raises Stopped, OSError where the host cannot keep it.
     """
-    arms = [(name, kernel) for name, kernel in kernels.items() if name != CONTROL]
+    arms = [(name, kernels[name]) for name in compared_arms(kernels)]
     sizes = {name: section_sizes(read_system_map(kernel) or b"") for name, kernel in arms}
     if len(arms) < 2 or not all("text" in each for each in sizes.values()):
         return

@@ -8,21 +8,20 @@ from cliffwatch.comparing.compare_run import compare_all, sides_of_run
 from cliffwatch.comparing.loops.empty_loop import loop_among
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch.samples import CaseKey, compared_arms
 from cliffwatch_runner.plan.plan import Plan, confirming_plan
 
 
 def further_boots(folder: Path, plan: Plan) -> Plan | None:
     """The plan with the boots that its next look needs; None where all is decided, or the plan is at its end.
 
-    Every arm gets them, of the cases that wait in any: what is compared was booted side by side.
+    Every arm that is compared gets them, of the cases that wait in any: what is compared was booted side by side.
     """
     if plan.stages is None:
         return None
     run = read_run(folder)
     if not isinstance(run, Run):
         return None
-    arms = tuple(name for name in run.arms if name != CONTROL)
     compared = compare_all(replace(sides_of_run(run), stages=plan.stages, notable=plan.notable))
     if isinstance(compared, Failure):
         return None
@@ -32,7 +31,7 @@ def further_boots(folder: Path, plan: Plan) -> Plan | None:
         return None
     chosen = with_empty_loops(plan, waiting)
     cases = [index for index, case in enumerate(plan.cases) if case.key in chosen]
-    longer = confirming_plan(plan, cases, arms=arms, boots=look)
+    longer = confirming_plan(plan, cases, arms=compared_arms(run.arms), boots=look)
     return longer if len(longer.boots) > len(plan.boots) else None
 
 

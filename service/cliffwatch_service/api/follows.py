@@ -32,7 +32,8 @@ class TargetBody(BaseModel):
 
 class FollowBody(BaseModel):
     """A branch of any git tree. `policy`: a request for each commit, for each commit of the cases that it can touch (`affected`), for each push, or for the newest commit each night; a branch may be
-    followed by each of them, on other targets.
+    followed by each of them, on other targets. `anchor` is a whole commit or a tag that walltime runs of the policies `push` and `nightly` measure beside base and head, or `none`; null leaves
+    it as it is, at first where following began.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,6 +44,7 @@ class FollowBody(BaseModel):
     targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
     suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
     profile: Annotated[str, StringConstraints(pattern="^(smoke|standard|full)$")] = "standard"
+    anchor: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
 
 
 @router.get(
@@ -71,6 +73,8 @@ def _shown(row: FollowRow) -> Followed:
         requested=row.requested,
         problem=row.problem,
         backlog=row.backlog,
+        anchor=row.anchor_commit,
+        anchor_problem=row.anchor_problem or row.anchor_failure,
     )
 
 
@@ -89,6 +93,7 @@ def make_follow(body: FollowBody, request: Request, service: ServiceHere, caller
         targets=[(target.platform, target.mode) for target in body.targets],
         suites=body.suites,
         profile=body.profile,
+        anchor=body.anchor,
     )
     with service.transaction() as connection:
         number = follow_branch(connection, row, who=caller.name, now=service.now())

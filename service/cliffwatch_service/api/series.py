@@ -87,8 +87,9 @@ def _series_named(connection: Connection[Any], digest: str) -> SeriesRow:
     summary="Medians over revisions, newest first",
     description="In first-parent order of a branch (name TREE and BRANCH), else by date. `low` and `high` hold the median"
     " at 95 %; numbers of different epochs are not comparable. Of a revision that was measured several times the newest"
-    " measurement is given here, all of them under `samples`. `host_events` are those at which the series stepped with many"
-    " others of its host; `trends` are drifts without a step.",
+    " measurement is given here, all of them under `samples`. A point's `anchor` is what the anchor, one revision, read in the same"
+    " run: noisy series that have it are watched as fractions of it. `host_events` are those at which the series stepped with many"
+    " others of its host, or the anchor did; `trends` are drifts without a step.",
     responses={200: {"model": SeriesHistory}},
 )
 def read_history(

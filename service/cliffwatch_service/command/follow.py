@@ -54,6 +54,10 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
     type=click.Choice(get_args(Policy)),
     help="Default: commit for icount targets, nightly for walltime targets.",
 )
+@click.option(
+    "--anchor",
+    help="Whole commit or tag that walltime runs measure beside base and head, or none. Default: where following began.",
+)
 @data_dir_option
 def add(
     tree: str,
@@ -62,6 +66,7 @@ def add(
     suites: tuple[str, ...],
     profile: str,
     policy: str | None,
+    anchor: str | None,
     data_dir: Path | None,
 ) -> None:
     """Follow a branch from now on. TREE is the address of a git tree, or a preset: bpf, bpf-next."""
@@ -72,7 +77,7 @@ def add(
     now = clock.now()
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         refuse_address(where.tree)
-        for entry in entries_of(where, targets, suites, profile, cast("Policy | None", policy)):
+        for entry in entries_of(where, targets, suites, profile, cast("Policy | None", policy), anchor):
             number = follow_branch(connection, entry, who=operator(), now=now)
             background.ask_poll(connection, number)
             on = ", ".join(":".join(target) for target in entry.targets)
@@ -85,13 +90,16 @@ def list_(data_dir: Path | None) -> None:
     """List followed branches, and what is in the way."""
     with operators_pool(data_dir) as pool, pool.connection() as connection:
         rows = follows.list_follows(connection)
-    table = Table("number", "branch", "policy", "targets", "suites", "newest", "backlog", "problem", box=None)
+    table = Table("number", "branch", "policy", "targets", "suites", "newest", "anchor", "backlog", "problem", box=None)
     for row in rows:
         targets = " ".join(":".join(target) for target in row.targets)
         backlog = counted(row.backlog, "commit") if row.backlog else "-"
         newest = (row.requested_commit or "-")[:12]
         name = f"{row.tree} {row.branch}"
-        table.add_row(str(row.id), name, row.policy, targets, " ".join(row.suites), newest, backlog, row.problem or "-")
+        problem = row.problem or row.anchor_problem or row.anchor_failure or "-"
+        anchor = (row.anchor_commit or "-")[:12]
+        suites = " ".join(row.suites)
+        table.add_row(str(row.id), name, row.policy, targets, suites, newest, anchor, backlog, problem)
     terminal.console().print(table)
 
 

@@ -20,7 +20,7 @@ from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_document
-from cliffwatch.samples import Arm
+from cliffwatch.samples import ANCHOR, CONTROL, Arm, compared_arms
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, packed
 from cliffwatch_service.ingest.columns import keys_of
@@ -29,12 +29,10 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import boots, comparisons, run_arms, runs, series
 from cliffwatch_service.store.boots import WholeBootRow
 from cliffwatch_service.store.comparisons import NewComparison, StoredComparison, VerdictRow
-from cliffwatch_service.store.history import points
+from cliffwatch_service.store.history import anchors, points
+from cliffwatch_service.store.history.points import Point
 from cliffwatch_service.store.run_arms import ArmRow
 from cliffwatch_service.store.runs import RunRow
-
-CONTROL = "control"
-"""The arm of a walltime run that is base under a second name."""
 
 POINT_LEVEL = 0.95
 _NOT_INDEXED = ("unchanged",)
@@ -79,21 +77,29 @@ def _stored_arm(
 
 
 def analyse_run(connection: Connection[Any], digest: str, now: datetime) -> int | None:
-    """Points and, where the run has two arms with boots, their comparison, whose id it answers. Done twice, it changes nothing."""
+    """Points and, where the run has two arms with boots, their comparison, whose id it answers. What an anchor read is no point of its
+    revision: that history would get one in every run. Done twice, it changes nothing.
+    """
     run = runs.run_row(connection, digest)
     if run is None:
         raise not_found("run", digest)
     rows = {row.name: row for row in run_arms.arms_of(connection, run.id)}
+    compared = compared_arms(rows)
     for name, row in rows.items():
-        if name != CONTROL and row.revision_id is not None:
-            _take_points(connection, run, row.id, row.revision_id)
+        if row.revision_id is None:
+            continue
+        if name in compared:
+            medians = _medians(connection, row.id)
+            points.replace_points(connection, row.id, row.revision_id, run.environment_id, medians)
+        elif name == ANCHOR:
+            anchors.replace_anchor_points(connection, run.id, row.revision_id, _medians(connection, row.id))
     base, head = rows.get("base"), rows.get("head")
     if base is None or head is None or base.revision_id is None or head.revision_id is None:
         return None
     return keep_compared(connection, base.id, head.id, now)
 
 
-def _take_points(connection: Connection[Any], run: RunRow, arm_id: int, revision_id: int) -> None:
+def _medians(connection: Connection[Any], arm_id: int) -> list[Point]:
     """Median and interval of each series over the screening boots of an arm, from the samples as they are stored."""
     screened = [row for row in boots.samples_of_arm(connection, arm_id) if row.stage == "screen"]
     columns = series.columns_rows(connection, [row.columns_id for row in screened])
@@ -101,11 +107,10 @@ def _take_points(connection: Connection[Any], run: RunRow, arm_id: int, revision
     for boot in screened:
         for identity, value in zip(columns[boot.columns_id], boot.samples, strict=True):
             values.setdefault(identity, []).append(value)
-    medians = [
+    return [
         (identity, len(of_series), statistics.median(of_series), *_interval(of_series))
         for identity, of_series in values.items()
     ]
-    points.replace_points(connection, arm_id, revision_id, run.environment_id, medians)
 
 
 def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:

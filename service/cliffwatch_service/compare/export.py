@@ -23,9 +23,9 @@ from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import format_bencher
 from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.exports.kcidb import format_kcidb, reported_of_record
-from cliffwatch.samples import Arm, Boot, CaseKey, Mode
+from cliffwatch.samples import CONTROL, Arm, Boot, CaseKey, Mode
 from cliffwatch.tree_addresses import without_credentials
-from cliffwatch_service.compare.analysis import CONTROL, load_arms
+from cliffwatch_service.compare.analysis import load_arms
 from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
 from cliffwatch_service.ingest.columns import keys_of
 from cliffwatch_service.ingest.stored_records import stored_record

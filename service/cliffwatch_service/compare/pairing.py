@@ -10,8 +10,8 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.formats.comparison import ComparisonSummary
-from cliffwatch.samples import Mode
-from cliffwatch_service.compare.analysis import CONTROL, keep_compared, stored_comparison
+from cliffwatch.samples import Mode, compared_arms
+from cliffwatch_service.compare.analysis import keep_compared, stored_comparison
 from cliffwatch_service.compare.naming import revision_named, run_named, runs_beginning
 from cliffwatch_service.compare.stored import stored_summary
 from cliffwatch_service.refusal import Refusal
@@ -223,8 +223,8 @@ def _of_runs(connection: Connection[Any], ours: RunRow, theirs: RunRow) -> Paire
 
 
 def _main_arm(connection: Connection[Any], run: RunRow) -> ArmRow:
-    arms = [arm for arm in run_arms.arms_of(connection, run.id) if arm.name != CONTROL]
-    return next((arm for arm in arms if arm.name == "head"), arms[0])
+    arms = {arm.name: arm for arm in run_arms.arms_of(connection, run.id)}
+    return arms.get("head", arms[compared_arms(arms)[0]])
 
 
 def _of_arms(

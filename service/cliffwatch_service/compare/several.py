@@ -15,7 +15,7 @@ from cliffwatch.formats.reading import decode
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
-from cliffwatch.samples import CONTROL
+from cliffwatch.samples import CONTROL, compared_arms
 from cliffwatch_service.compare.analysis import StoredArm, load_arms
 from cliffwatch_service.ingest.boot_document import packed, unpacked
 from cliffwatch_service.refusal import Refusal, not_found
@@ -26,9 +26,9 @@ from cliffwatch_service.store.runs import RunRow
 
 
 def has_other_arms(arms: Sequence[ArmRow]) -> bool:
-    """Whether a run has arms to compare, and not base and head alone, which are compared as two revisions are."""
-    names = {arm.name for arm in arms} - {CONTROL}
-    return len(names) > 1 and names != {"base", "head"}
+    """Whether a run has arms to compare, and not base and head alone, which are compared as two revisions are, with an anchor or without."""
+    names = compared_arms(arm.name for arm in arms)
+    return len(names) > 1 and set(names) != {"base", "head"}
 
 
 def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) -> None:

@@ -9,18 +9,16 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch.formats.setup import NO_SETUP, Setup
+from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
 from cliffwatch_service.history.backlog import put_off, take_from_backlog
 from cliffwatch_service.history.git import GitProblem, branch_head, fetch_commits, first_parents, tags_of
+from cliffwatch_service.history.watching.anchors import NONE, parts_of, refuse_anchor, settle_anchor
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import follows, tokens, trees
-from cliffwatch_service.store.follows import FollowFacts, FollowRow, Policy
-
-ASKER = "follow"
-"""The name under which followed branches ask: a token that has no secret and so no holder."""
+from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
 
 EACH_COMMIT: Sequence[Policy] = ("commit", "affected")
 
@@ -56,10 +54,13 @@ def wishes(
 
 
 def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, now: datetime) -> int:
-    """Follows a branch from now on, or changes how; answers the entry's number."""
+    """Follows a branch from now on, or changes how; answers the entry's number. Raises Refusal where it cannot have the anchor that is named."""
+    refuse_anchor(entry)
     tree = trees.keep_tree(connection, entry.tree, now)
     number = follows.keep_follow(connection, trees.keep_branch(connection, tree, entry.branch), entry)
     detail = {"tree": entry.tree, "branch": entry.branch, "policy": entry.policy}
+    if entry.anchor is not None:
+        detail["anchor"] = entry.anchor
     tokens.write_audit(connection, who=who, action="follow", what=str(number), detail=detail, now=now)
     return number
 
@@ -77,12 +78,13 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     row = follows.follow_row(connection, number, lock=True)
     if row is None:
         return 0
-    asked = _ask(connection, row, _due(connection, row, now), "backlog", now)
+    anchor = row.anchor_commit if row.anchor_problem is None else None
+    asked = _ask(connection, row, _due(connection, row, now), anchor, "backlog", now)
     head = branch_head(row.tree, row.branch)
     if isinstance(head, GitProblem):
         follows.set_polled(connection, number, now, problem=head.message)
         return asked
-    if head == row.head_commit and row.requested_commit in (head, None):
+    if head == row.head_commit and row.requested_commit in (head, None) and not _unsettled(row):
         follows.set_polled(connection, number, now, problem=None)
         return asked
     mirror = git_dir / f"{digest_of(row.tree)}.git"
@@ -96,7 +98,14 @@ def poll(connection: Connection[Any], number: int, git_dir: Path, now: datetime)
     tags = tags_of(row.tree)
     if not isinstance(tags, GitProblem):  # the next push brings another look
         trees.keep_tags(connection, trees.keep_tree(connection, row.tree, now), tags)
-    return asked + _request(connection, row, [each.commit for each in line], start, now)
+    commits = [each.commit for each in line]
+    anchor = settle_anchor(connection, row, commits, tags, git_dir, now)
+    return asked + _request(connection, row, commits, start, anchor, now)
+
+
+def _unsettled(row: FollowRow) -> bool:
+    """Whether an anchor was named that no commit is known of yet."""
+    return row.anchor not in (None, NONE) and row.anchor_commit is None and row.anchor_problem is None
 
 
 def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[trees.RevisionFacts]) -> int:
@@ -123,8 +132,10 @@ def _due(connection: Connection[Any], row: FollowRow, now: datetime) -> list[Wis
     return [Wish(each.base, each.head) for each in due]
 
 
-def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], start: int, now: datetime) -> int:
-    """Requests what the policy says of a branch's commits; those from `start` on are new on it."""
+def _request(
+    connection: Connection[Any], row: FollowRow, line: Sequence[str], start: int, anchor: str | None, now: datetime
+) -> int:
+    """Requests what the policy says of a branch's commits, beside their anchor; those from `start` on are new on it."""
     before = row.requested_commit
     if before is None:
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=None, now=now)
@@ -135,9 +146,9 @@ def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], s
     if row.policy in EACH_COMMIT and len(fresh) > MOST_COMMITS:
         put_off(connection, row.id, before, fresh[-1], len(fresh), now)
         follows.set_requested(connection, row.id, head=line[-1], requested=line[-1], at=now, now=now)
-        return _ask(connection, row, _due(connection, row, now), "backlog", now)
+        return _ask(connection, row, _due(connection, row, now), anchor, "backlog", now)
     wanted = wishes(row.policy, fresh, before, row.requested, now)
-    asked = _ask(connection, row, wanted, row.policy, now)
+    asked = _ask(connection, row, wanted, anchor, row.policy, now)
     done = wanted[-1].head if wanted else row.requested_commit
     assert done is not None
     at = now if wanted else row.requested
@@ -145,23 +156,26 @@ def _request(connection: Connection[Any], row: FollowRow, line: Sequence[str], s
     return asked
 
 
-def _ask(connection: Connection[Any], row: FollowRow, wanted: Sequence[Wish], why: str, now: datetime) -> int:
+def _ask(
+    connection: Connection[Any], row: FollowRow, wanted: Sequence[Wish], anchor: str | None, why: str, now: datetime
+) -> int:
+    """How many requests it made."""
     asker = tokens.keep_asker(connection, ASKER, now)
     priority: Priority = "push" if row.policy == "push" else "backfill"
-    setup = ONLY_AFFECTED if row.policy == "affected" else NO_SETUP
-    for wish in wanted:
+    parts = [(wish, part) for wish in wanted for part in parts_of(row, wish.base, wish.head, anchor)]
+    for wish, part in parts:
         asked = Asked(
             tree=row.tree,
             base=wish.base,
             head=wish.head,
-            targets=[(target[0], target[1]) for target in row.targets],
+            targets=part.targets,
             suites=row.suites,
             profile=row.profile,
             boots="auto",
             priority=priority,
             note=f"{row.branch}, {why}",
-            setup=setup,
+            setup=ONLY_AFFECTED if row.policy == "affected" else part.setup,
         )
-        key = f"{row.id} {wish.base} {wish.head}"
+        key = f"{row.id} {wish.base} {wish.head} {part.anchor}".rstrip()
         ask(connection, asked, key=key, token_id=asker, who=ASKER, now=now)
-    return len(wanted)
+    return len(parts)

@@ -81,6 +81,18 @@ def fetch_commits(mirror: Path, url: str, branch: str, *, known: str | None) -> 
     return None
 
 
+def missing_commit(folder: Path, url: str, commit: str) -> GitProblem | None:
+    """Why a remote tree does not give a commit, None where it does; asked in a repository of its own, which a fetch by depth may cut short."""
+    if not (folder / "HEAD").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = _git(["init", "--quiet", "--bare", str(folder)])
+        if isinstance(made, GitProblem):
+            return made
+    how = ["fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0"]
+    fetched = _asked(url, how, commit, mirror=folder)
+    return fetched if isinstance(fetched, GitProblem) else None
+
+
 def first_parents(mirror: Path, branch: str) -> list[RevisionFacts]:
     """The branch's commits in first-parent order, the oldest first, as far as they were fetched."""
     shown = _git(

@@ -10,13 +10,13 @@ from psycopg import Connection
 
 from cliffwatch.formats.reading import convert
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.formats.setup import Setup
+from cliffwatch.formats.setup import Setup, anchored_arms
 from cliffwatch.formats.uploads import RunUpload
-from cliffwatch.samples import CONTROL
+from cliffwatch.samples import ANCHOR, CONTROL, compared_arms
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
-from cliffwatch_service.store import follows
+from cliffwatch_service.store import follows, tokens
 from cliffwatch_service.store.history import bisections
 from cliffwatch_service.store.work import leases, queue
 from cliffwatch_service.store.work.leases import LeaseRow, Trust
@@ -28,12 +28,21 @@ _BRINGS_NOTHING = {"only_affected"}
 
 def trust_of(connection: Connection[Any], job: JobRow) -> Trust:
     """`followed` where the service's own git has both revisions on a branch of the job's tree that is followed now, or in what its merges
-    brought in where a bisection asks for them, and nothing came with the request.
+    brought in where a bisection asks for them, and nothing came with the request but an anchor that the service itself asks for.
     """
-    if job.setup is not None and job.setup.keys() - _BRINGS_NOTHING:
+    brought = set() if job.setup is None else job.setup.keys() - _BRINGS_NOTHING
+    if brought and not (brought == {"arms"} and _has_anchor(connection, job)):
         return "outside"
     on_branch = follows.holds_revisions(connection, job.tree, job.base_commit, job.head_commit)
     return "followed" if on_branch or bisections.asks_for(connection, job.request_id) else "outside"
+
+
+def _has_anchor(connection: Connection[Any], job: JobRow) -> bool:
+    """Whether a job's arms are its base, its head and an anchor, as the service itself asks for what an administrator named."""
+    assert job.setup is not None
+    arms = convert(job.setup, Setup).arms
+    plain = anchored_arms(job.base_commit, job.head_commit, arms[-1].rev)
+    return arms == plain and tokens.is_asker(connection, job.asked_by, follows.ASKER)
 
 
 def lease_of_upload(connection: Connection[Any], caller: Caller, upload: RunUpload) -> LeaseRow | None:
@@ -89,6 +98,9 @@ def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | N
         return {"base": (commits.get("base"), job.base_commit), "head": (commits.get("head"), job.head_commit)}
     plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}
     names, asked = sorted({*commits} - {CONTROL}), sorted(arm.name for arm in setup.arms)
+    if ANCHOR not in commits and compared_arms(asked) == names:  # the tree did not have it any more
+        asked = names
+        plain = {name: commit for name, commit in plain.items() if name in names}
     return {
         "list of arms": (", ".join(names), ", ".join(asked)),
         **{f"arm {name}": (commits.get(name), commit) for name, commit in plain.items()},

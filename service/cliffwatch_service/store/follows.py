@@ -12,10 +12,13 @@ from cliffwatch_service.postgres.rows import the_one, typed, values
 
 Policy = Literal["commit", "affected", "push", "nightly"]
 
+ASKER = "follow"
+"""The name under which followed branches ask: a token that has no secret and so no holder."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowFacts:
-    """A branch to follow; `targets` are pairs of platform and mode."""
+    """A branch to follow; `targets` are pairs of platform and mode. `anchor` is a whole commit, a tag or `none`; None leaves it as it is."""
 
     tree: str
     branch: str
@@ -23,12 +26,14 @@ class FollowFacts:
     targets: Sequence[Sequence[str]]
     suites: Sequence[str]
     profile: str
+    anchor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowRow:
     """A branch that is followed: its head when it was looked at last, what was requested last and when, and why that failed. `backlog` is
-    how many commits lie in ranges that are measured later.
+    how many commits lie in ranges that are measured later. `anchor_problem` is why it is measured without its anchor at present,
+    `anchor_failure` why the anchor gave nothing in the newest run that had it.
     """
 
     id: int
@@ -45,22 +50,44 @@ class FollowRow:
     requested: datetime | None
     problem: str | None
     backlog: int
+    anchor: str | None
+    anchor_commit: str | None
+    anchor_problem: str | None
+    anchor_failure: str | None
 
 
 def keep_follow(connection: Connection[Any], branch_id: int, row: FollowFacts) -> int:
     stored = values(connection, int).execute(
-        "INSERT INTO follow (branch_id, policy, targets, suites, profile) VALUES (%s, %s, %s, %s, %s)"
-        " ON CONFLICT (branch_id, policy) DO UPDATE SET targets = excluded.targets, suites = excluded.suites,"
-        " profile = excluded.profile, polled = NULL RETURNING id",
-        [branch_id, row.policy, Jsonb([list(target) for target in row.targets]), list(row.suites), row.profile],
+        _KEEP,
+        [
+            branch_id,
+            row.policy,
+            Jsonb([list(target) for target in row.targets]),
+            list(row.suites),
+            row.profile,
+            row.anchor,
+        ],
     )
     return the_one(stored)
+
+
+_KEEP = """
+INSERT INTO follow (branch_id, policy, targets, suites, profile, anchor) VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (branch_id, policy) DO UPDATE SET targets = excluded.targets, suites = excluded.suites, profile = excluded.profile,
+    polled = NULL, anchor = coalesce(excluded.anchor, follow.anchor),
+    anchor_commit = CASE WHEN excluded.anchor IS NULL OR excluded.anchor = follow.anchor THEN follow.anchor_commit END,
+    anchor_problem = NULL
+RETURNING id
+"""
 
 
 _FOLLOW = """
 SELECT follow.id, branch_id, tree.url AS tree, branch.name AS branch, policy, targets, suites, profile, head_commit, requested_commit,
        polled, requested, problem,
-       (SELECT coalesce(sum(commits), 0)::bigint FROM backlog WHERE follow_id = follow.id) AS backlog
+       (SELECT coalesce(sum(commits), 0)::bigint FROM backlog WHERE follow_id = follow.id) AS backlog,
+       anchor, anchor_commit, anchor_problem,
+       (SELECT arm.failure ->> 'message' FROM revision JOIN arm ON arm.revision_id = revision.id JOIN run ON run.id = arm.run_id
+        WHERE revision.commit = anchor_commit AND arm.name = 'anchor' AND run.of_history ORDER BY run.id DESC LIMIT 1) AS anchor_failure
 FROM follow JOIN branch ON branch.id = branch_id JOIN tree ON tree.id = tree_id
 """
 
@@ -107,4 +134,10 @@ def set_requested(
     connection.execute(
         "UPDATE follow SET head_commit = %s, requested_commit = %s, requested = %s, polled = %s, problem = NULL WHERE id = %s",
         [head, requested, at, now, number],
+    )
+
+
+def set_anchor(connection: Connection[Any], number: int, commit: str | None, problem: str | None) -> None:
+    connection.execute(
+        "UPDATE follow SET anchor_commit = %s, anchor_problem = %s WHERE id = %s", [commit, problem, number]
     )

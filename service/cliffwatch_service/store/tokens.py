@@ -134,6 +134,12 @@ def keep_asker(connection: Connection[Any], name: str, now: datetime) -> int:
     return token_named(connection, name)
 
 
+def is_asker(connection: Connection[Any], token_id: int, name: str) -> bool:
+    """Whether a token is that of what asks by itself under this name: nobody can have used it."""
+    query = "SELECT FROM token WHERE id = %s AND name = %s AND hash = %s"
+    return connection.execute(query, [token_id, name, f"nobody's: {name}".encode()]).fetchone() is not None
+
+
 def token_named(connection: Connection[Any], name: str) -> int:
     """The number of a token that is there."""
     return the_one(values(connection, int).execute("SELECT id FROM token WHERE name = %s", [name]))

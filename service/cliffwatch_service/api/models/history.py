@@ -21,7 +21,7 @@ class Series(BaseModel):
 
 class HistoryPoint(BaseModel):
     """A revision's median over `n` boots of `run`; `low` and `high` hold it at 95 %, null from too few boots. `at` is when the
-    revision was written, or measured first where that is not known.
+    revision was written, or measured first where that is not known. `anchor` is the median of the run's anchor, null where it had none.
     """
 
     ordinal: int | None
@@ -34,10 +34,13 @@ class HistoryPoint(BaseModel):
     epoch: str
     run: str
     at: datetime
+    anchor: float | None
 
 
 class HostEvent(BaseModel):
-    """`stepped` of `measured` series of a host stepped together between base and head; a fresh comparison shows whether it was the host or a commit."""
+    """`stepped` of `measured` series of a host stepped together between base and head. By `reason` `series` those of the revisions, of which a
+    fresh comparison shows whether it was the host or a commit; by `control` those of the anchor, which is the same in every run: it was the host.
+    """
 
     branch: str
     host: str | None
@@ -45,6 +48,7 @@ class HostEvent(BaseModel):
     head: str
     stepped: int
     measured: int
+    reason: Literal["series", "control"]
     found: datetime
 
 

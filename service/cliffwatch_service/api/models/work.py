@@ -146,7 +146,9 @@ class AuditEntry(BaseModel):
 
 
 class Followed(BaseModel):
-    """`backlog` is how many commits lie in ranges that are measured later."""
+    """`backlog` is how many commits lie in ranges that are measured later; `anchor` the commit that walltime runs measure beside base and
+    head, null where there is none yet, and `anchor_problem` why it gives nothing at present.
+    """
 
     follow: int
     tree: str
@@ -161,6 +163,8 @@ class Followed(BaseModel):
     requested: datetime | None
     problem: str | None
     backlog: int
+    anchor: str | None
+    anchor_problem: str | None
 
 
 class Backfilled(BaseModel):

@@ -24,11 +24,12 @@ from cliffwatch_service.history.bisection.judging import Judge, boots_of
 from cliffwatch_service.history.bisection.locating import PATIENCE, Course, course_of, located_end
 from cliffwatch_service.history.bisection.searches import Judges, judges_of, searches_of
 from cliffwatch_service.history.changes import take_changes
-from cliffwatch_service.history.follow import ASKER, ONLY_AFFECTED
+from cliffwatch_service.history.follow import ONLY_AFFECTED
 from cliffwatch_service.history.git import GitProblem, commit_graph
 from cliffwatch_service.history.watching.confirming import Answered, Unanswered, answer_of
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.store import database, tokens, trees
+from cliffwatch_service.store.follows import ASKER
 from cliffwatch_service.store.history import bisections, locating
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.bisections import BisectionRow, NewStep, StepRow

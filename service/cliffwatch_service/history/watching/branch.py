@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from cliffwatch.stats.history.exact import exact_steps
 from cliffwatch.stats.history.steps import HORIZON, NEAR, Step
 from cliffwatch.stats.history.watch import new_candidates
 from cliffwatch_service.history.changes import change_digest
+from cliffwatch_service.history.watching.control import keep_control_events, less_control_events
 from cliffwatch_service.history.watching.host_events import keep_host_events, since_events
+from cliffwatch_service.history.watching.relative import newest_anchor, relative
 from cliffwatch_service.store import series
 from cliffwatch_service.store.history import candidates as stored_candidates
 from cliffwatch_service.store.history import changes as stored_changes
@@ -57,11 +59,22 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
     newest = {
         series_id: _newest_epoch(list(group)) for series_id, group in groupby(rows, key=lambda row: row.series_id)
     }
-    own_of = since_events(connection, branch_id, newest)
-    about = series.series_rows(connection, sorted(own_of))
-    steps = {
-        series_id: _steps(own, about[series_id], known.get(series_id, ())) for series_id, own in own_of.items() if own
+    about = series.series_rows(connection, sorted(newest))
+    bands = {series_id: _band(row) for series_id, row in about.items()}
+    anchored = {
+        series_id: own
+        for series_id, own in newest.items()
+        if bands[series_id] is None and newest_anchor(own) is not None
     }
+    control = keep_control_events(connection, branch_id, anchored, about, now)
+    of_anchor = {series_id: own for series_id, rows in anchored.items() if (own := relative(rows)) is not None}
+    watched = {series_id: _one_a_revision(of_anchor.get(series_id, own)) for series_id, own in newest.items()}
+    own_of = since_events(connection, branch_id, watched, of_anchor.keys())
+    steps = {
+        series_id: _steps(own, bands[series_id], known.get(series_id, ())) for series_id, own in own_of.items() if own
+    }
+    counted = {series_id for series_id, band in bands.items() if band is not None}
+    steps = less_control_events(steps, own_of, about, control, {*counted, *of_anchor})
     keep_host_events(connection, branch_id, own_of, steps, now)
     fresh = [_candidate(own_of[series_id], step) for series_id, each in steps.items() for step in each]
     digests = stored_changes.known_digests(connection, [_facts(each).digest for each in fresh])
@@ -71,20 +84,20 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
 
 
 def _newest_epoch(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
-    """The points, oldest first, since conditions last changed; one for each revision, the newest measurement."""
-    by_ordinal: dict[int, RecentPointRow] = {}
-    for row in reversed(rows):
-        if row.epoch != rows[-1].epoch:
-            break
-        by_ordinal.setdefault(row.ordinal, row)
-    return list(reversed(by_ordinal.values()))
+    """The measurements, oldest revision first, since conditions last changed."""
+    return list(reversed(list(takewhile(lambda row: row.epoch == rows[-1].epoch, reversed(rows)))))
 
 
-def _steps(own: Sequence[RecentPointRow], about: SeriesRow, known: Sequence[SpanRow]) -> list[Step]:
-    """New ones, beside the changes that are known."""
+def _one_a_revision(rows: Sequence[RecentPointRow]) -> list[RecentPointRow]:
+    """The newest measurement of each."""
+    return list({row.ordinal: row for row in rows}.values())
+
+
+def _steps(own: Sequence[RecentPointRow], band: float | None, known: Sequence[SpanRow]) -> list[Step]:
+    """New ones, beside the changes that are known; of counted values with the `band` beyond which they differ."""
     if any(row.centre <= 0 or not math.isfinite(row.centre) for row in own):
         return []
-    logs, band = np.log([row.centre for row in own]), _band(about)
+    logs = np.log([row.centre for row in own])
     if band is not None:
         steps = exact_steps(logs, band)
         return [step for step in steps if not _known(own[step.index - 1].ordinal, own[step.index].ordinal, known)]

@@ -18,11 +18,11 @@ from cliffwatch.stats.history.fresh import FIRST_BOOTS, FreshAnswer
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.compare.stored import stored_rows, stored_summary
 from cliffwatch_service.history.changes import change_digest, keep_confirmed, take_changes
-from cliffwatch_service.history.follow import ASKER
 from cliffwatch_service.history.watching.fresh_rows import boots_of_second, judged_candidate
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
+from cliffwatch_service.store.follows import ASKER
 from cliffwatch_service.store.history import candidates, confirmations
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.candidates import CandidateRow, FreshFigures

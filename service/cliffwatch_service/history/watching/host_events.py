@@ -1,7 +1,7 @@
 """What moved a host rather than a commit: many series of one host that step at once."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,11 +18,16 @@ Points = Mapping[int, Sequence[RecentPointRow]]
 Steps = Mapping[int, Sequence[Step]]
 
 
-def since_events(connection: Connection[Any], branch_id: int, points: Points) -> dict[int, list[RecentPointRow]]:
-    """The points of each series from the last event of its host on: it is watched anew from there."""
+def since_events(
+    connection: Connection[Any], branch_id: int, points: Points, relative: Collection[int]
+) -> dict[int, list[RecentPointRow]]:
+    """The points of each series from the last event of its host on: it is watched anew from there. Not those that are `relative` to their
+    anchor where the event is the anchor's own step, which they do not have.
+    """
     begins: dict[int, int] = {}
     for place in watching.event_places(connection, branch_id):
-        begins.update(dict.fromkeys(place.series, place.ordinal))
+        moved = [each for each in place.series if place.reason == "series" or each not in relative]
+        begins.update(dict.fromkeys(moved, place.ordinal))
     return {
         series_id: [point for point in own if point.ordinal >= begins.get(series_id, point.ordinal)]
         for series_id, own in points.items()
@@ -39,7 +44,7 @@ def keep_host_events(connection: Connection[Any], branch_id: int, points: Points
     order = sorted({point.ordinal for own in points.values() for point in own})
     ranks = {ordinal: rank for rank, ordinal in enumerate(order)}
     revisions = {point.ordinal: point.revision_id for own in points.values() for point in own}
-    for (platform, host), stepped in _by_host(connection, branch_id, points, steps, order).items():
+    for (platform, host), stepped in _by_host(connection, points, steps).items():
         measured = _watched_series(connection, platform, points)
         places = {
             str(series_id): [ranks[points[series_id][step.index].ordinal] for step in own]
@@ -56,24 +61,23 @@ def keep_host_events(connection: Connection[Any], branch_id: int, points: Points
                 head_revision_id=head,
                 series=[int(name) for name in event.series],
                 measured=measured,
+                reason="series",
             )
             watching.keep_host_event(connection, facts, now)
 
 
 def _by_host(
-    connection: Connection[Any], branch_id: int, points: Points, steps: Steps, order: Sequence[int]
+    connection: Connection[Any], points: Points, steps: Steps
 ) -> dict[tuple[str, int | None], dict[int, list[Step]]]:
     """Steps of wall-clock series by the platform and the host that measured the first revision after each."""
     targets = {row.id: row for row in watching.targets_of_series(connection, list(steps))}
-    hosts = {(row.platform, row.ordinal): row.host_id for row in watching.measuring_hosts(connection, branch_id, order)}
     stepped: dict[tuple[str, int | None], dict[int, list[Step]]] = defaultdict(lambda: defaultdict(list))
     for series_id, own in steps.items():
         target = targets[series_id]
         if target.mode != "walltime":
             continue
         for step in own:
-            host = hosts.get((target.platform, points[series_id][step.index].ordinal))
-            stepped[target.platform, host][series_id].append(step)
+            stepped[target.platform, points[series_id][step.index].host_id][series_id].append(step)
     return stepped
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from psycopg import Connection
 
 from cliffwatch.stats.history.steps import steps
-from cliffwatch.stats.history.trend import slow_trend
+from cliffwatch.stats.history.trend import FEWEST, slow_trend
 from cliffwatch.stats.rank_tables import Values
+from cliffwatch_service.history.watching.relative import relative
 from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.watching import TrendFacts, TrendPointRow, TrendSince
 
@@ -31,7 +32,8 @@ def look_for_trends(connection: Connection[Any], now: datetime) -> int:
 
 def _trends(rows: Sequence[TrendPointRow]) -> Iterator[TrendFacts]:
     newest = rows[-1]
-    by_ordinal = {row.ordinal: row for row in rows if row.epoch == newest.epoch}
+    comparable = [row for row in rows if row.epoch == newest.epoch]
+    by_ordinal = {row.ordinal: row for row in relative(comparable, FEWEST) or comparable}
     points = [by_ordinal[ordinal] for ordinal in sorted(by_ordinal)]
     for since in _SINCE:
         own = [row for row in points if since == "90 days" or row.release == newest.release]

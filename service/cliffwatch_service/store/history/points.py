@@ -16,8 +16,8 @@ Point = tuple[int, int, float, float | None, float | None]
 
 class PointRow(msgspec.Struct, frozen=True, gc=False):
     """A series at a revision, over `n` boots of `run`: the median and its bounds, None from too few boots. `ordinal` is its place on
-    a branch; `at` when the revision was written, or measured first where that is not known. Histories have thousands, which a
-    struct writes as JSON at once.
+    a branch; `at` when the revision was written, or measured first where that is not known; `anchor` what the anchor read in the same run,
+    None where it had none. Histories have thousands, which a struct writes as JSON at once.
     """
 
     ordinal: int | None
@@ -30,6 +30,7 @@ class PointRow(msgspec.Struct, frozen=True, gc=False):
     epoch: str
     run: str
     at: datetime
+    anchor: float | None
 
     @classmethod
     def of_row(cls, row: Iterable[Any]) -> "PointRow":
@@ -37,13 +38,19 @@ class PointRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class RecentPointRow(NamedTuple):
-    """A series at a revision of a branch."""
+    """A series at a revision of a branch, as a run on a host (None where it names none) read it, and what the anchor, a revision, read in
+    that run; None where it had none.
+    """
 
     series_id: int
     ordinal: int
     revision_id: int
     centre: float
     epoch: str
+    run_id: int
+    host_id: int | None
+    anchor_id: int | None
+    anchor: float | None
 
 
 class SeriesPointRow(msgspec.Struct, frozen=True, gc=False):
@@ -91,17 +98,19 @@ _OF_SERIES = (
 _EPOCHS = "SELECT id, epoch FROM environment WHERE id = ANY(%(environments)s)"
 
 _WITHOUT_BRANCH = """
-SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch, run, at
+SELECT NULL::int AS ordinal, newest.commit, newest.release, n, centre, low, high, epoch, run, at, anchor
 FROM (
     SELECT DISTINCT ON (revision.id) revision.commit, revision.release, point.n, point.centre, point.low, point.high,
            environment.epoch, coalesce(revision.committed, revision.authored) AS written, point.arm_id,
            run.digest AS run, coalesce(revision.committed, revision.authored,
-               (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id)) AS at
+               (SELECT min(created) FROM arm JOIN run ON run.id = run_id WHERE arm.revision_id = revision.id)) AS at,
+           anchor_point.centre AS anchor
     FROM point
     JOIN arm ON arm.id = point.arm_id
     JOIN run ON run.id = arm.run_id
     JOIN revision ON revision.id = point.revision_id
     JOIN environment ON environment.id = point.environment_id
+    LEFT JOIN anchor_point ON anchor_point.series_id = point.series_id AND anchor_point.run_id = run.id
     WHERE point.series_id = %(series)s AND run.of_history
     ORDER BY revision.id, point.arm_id DESC
 ) AS newest
@@ -135,6 +144,7 @@ def points_on_branch(
         place = places.get(point.arm_id)
         if place is not None and place.ordinal is not None:
             newest.setdefault(place.ordinal, (place, point))
+    anchors = anchor_values(connection, series_id)
     epochs = _epochs(connection, {point.environment_id for _, point in newest.values()})
     return [
         PointRow(
@@ -148,6 +158,7 @@ def points_on_branch(
             epochs[point.environment_id],
             place.run,
             place.at,
+            anchors.get(place.run),
         )
         for ordinal in sorted(newest, reverse=True)[:limit]
         for place, point in (newest[ordinal],)
@@ -158,8 +169,25 @@ def _epochs(connection: Connection[Any], environments: Collection[int]) -> dict[
     return dict(many(connection, EpochRow._make).execute(_EPOCHS, {"environments": list(environments)}).fetchall())
 
 
+class AnchorValueRow(NamedTuple):
+    """What the anchor of a run read in a series, by the run's digest."""
+
+    run: str
+    centre: float
+
+
+def anchor_values(connection: Connection[Any], series_id: int) -> dict[str, float]:
+    """By the digests of their runs; of runs of history alone."""
+    query = (
+        "SELECT run.digest AS run, centre FROM anchor_point JOIN run ON run.id = run_id"
+        " WHERE series_id = %s AND run.of_history"
+    )
+    return dict(many(connection, AnchorValueRow._make).execute(query, [series_id], binary=True).fetchall())
+
+
 _RECENT = """
-SELECT series_id, member.ordinal, point.revision_id, centre, environment.epoch
+SELECT point.series_id, member.ordinal, point.revision_id, point.centre, environment.epoch, run.id AS run_id, run.host_id,
+       anchor_point.revision_id AS anchor_id, anchor_point.centre AS anchor
 FROM (
     SELECT ordinal, revision_id FROM branch_revision AS own
     WHERE branch_id = %(branch)s
@@ -170,7 +198,8 @@ JOIN arm ON arm.revision_id = member.revision_id
 JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
-ORDER BY series_id, member.ordinal, run.created, run.digest, point.arm_id
+LEFT JOIN anchor_point ON anchor_point.series_id = point.series_id AND anchor_point.run_id = run.id
+ORDER BY point.series_id, member.ordinal, run.created, run.digest, point.arm_id
 """
 
 

@@ -11,6 +11,8 @@ from cliffwatch.samples import Mode
 from cliffwatch_service.postgres.rows import many, typed, values
 
 TrendSince = Literal["release", "90 days"]
+EventReason = Literal["series", "control"]
+"""Many series stepped at once, or the anchor did."""
 
 
 class TargetRow(NamedTuple):
@@ -26,31 +28,11 @@ def targets_of_series(connection: Connection[Any], ids: Sequence[int]) -> list[T
     return many(connection, TargetRow._make).execute(query, [list(ids)]).fetchall()
 
 
-class MeasuringHostRow(NamedTuple):
-    """The host that measured a revision of a branch on a platform last; None where the run names none."""
-
-    platform: str
-    ordinal: int
-    host_id: int | None
-
-
-_HOSTS = """
-SELECT DISTINCT ON (run.platform, ordinal) run.platform, ordinal, run.host_id
-FROM branch_revision AS member
-JOIN arm ON arm.revision_id = member.revision_id
-JOIN run ON run.id = arm.run_id AND run.of_history AND run.mode = 'walltime'
-WHERE branch_id = %s AND ordinal = ANY(%s)
-ORDER BY run.platform, ordinal, arm.id DESC
-"""
-
-
-def measuring_hosts(connection: Connection[Any], branch_id: int, ordinals: Sequence[int]) -> list[MeasuringHostRow]:
-    return many(connection, MeasuringHostRow._make).execute(_HOSTS, [branch_id, list(ordinals)]).fetchall()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEventFacts:
-    """Series of a host that stepped together between two revisions of a branch, of `measured` ones."""
+    """Series of a host that stepped together between two revisions of a branch, of `measured` ones: those of the revisions themselves, or of
+    their anchor (`control`).
+    """
 
     digest: str
     branch_id: int
@@ -60,11 +42,12 @@ class HostEventFacts:
     head_revision_id: int
     series: list[int]
     measured: int
+    reason: EventReason
 
 
 _EVENT = """
-INSERT INTO host_event (digest, branch_id, platform, host_id, base_revision_id, head_revision_id, series, measured, found)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO host_event (digest, branch_id, platform, host_id, base_revision_id, head_revision_id, series, measured, reason, found)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (digest) DO UPDATE SET series = excluded.series, measured = excluded.measured
 """
 
@@ -81,25 +64,44 @@ def keep_host_event(connection: Connection[Any], event: HostEventFacts, now: dat
             event.head_revision_id,
             event.series,
             event.measured,
+            event.reason,
             now,
         ],
     )
 
 
 class EventPlaceRow(NamedTuple):
-    """Where on a branch an event lies, by its first revision after it, and which series stepped there."""
+    """Where on a branch an event lies, by its first revision after it, which series stepped there, and why it is one."""
 
     ordinal: int
     series: list[int]
+    reason: EventReason
 
 
 def event_places(connection: Connection[Any], branch_id: int) -> list[EventPlaceRow]:
     query = (
-        "SELECT ordinal, series FROM host_event JOIN branch_revision AS member"
+        "SELECT ordinal, series, reason FROM host_event JOIN branch_revision AS member"
         " ON member.revision_id = head_revision_id AND member.branch_id = host_event.branch_id"
         " WHERE host_event.branch_id = %s ORDER BY ordinal"
     )
     return many(connection, EventPlaceRow._make).execute(query, [branch_id]).fetchall()
+
+
+class ControlPlaceRow(NamedTuple):
+    """Where on a branch the anchor of a host stepped, by the first revision after it."""
+
+    platform: str
+    host_id: int | None
+    ordinal: int
+
+
+def control_places(connection: Connection[Any], branch_id: int) -> list[ControlPlaceRow]:
+    query = (
+        "SELECT platform, host_id, ordinal FROM host_event JOIN branch_revision AS member"
+        " ON member.revision_id = head_revision_id AND member.branch_id = host_event.branch_id"
+        " WHERE host_event.branch_id = %s AND reason = 'control' ORDER BY ordinal"
+    )
+    return many(connection, ControlPlaceRow._make).execute(query, [branch_id]).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +114,13 @@ class HostEventRow:
     head: str
     stepped: int
     measured: int
+    reason: EventReason
     found: datetime
 
 
 _EVENTS = """
 SELECT branch.name AS branch, host.name AS host, base.commit AS base, head.commit AS head,
-       cardinality(host_event.series) AS stepped, measured, found
+       cardinality(host_event.series) AS stepped, measured, reason, found
 FROM host_event JOIN branch ON branch.id = branch_id LEFT JOIN host ON host.id = host_id
 JOIN revision AS base ON base.id = base_revision_id JOIN revision AS head ON head.id = head_revision_id
 WHERE %(series)s = ANY(host_event.series) ORDER BY found DESC, host_event.id DESC LIMIT 100
@@ -193,7 +196,9 @@ def trends_of(connection: Connection[Any], series_id: int) -> list[TrendRow]:
 
 
 class TrendPointRow(NamedTuple):
-    """A point of the last ninety days of a branch: `age` is in days before the newest, `release` what its kernel names."""
+    """A point of the last ninety days of a branch: `age` is in days before the newest, `release` what its kernel names, `anchor` what the
+    anchor, a revision, read in the same run, None where it had none.
+    """
 
     series_id: int
     ordinal: int
@@ -202,6 +207,8 @@ class TrendPointRow(NamedTuple):
     epoch: str
     age: float
     release: str | None
+    anchor_id: int | None
+    anchor: float | None
 
 
 _TREND_POINTS = """
@@ -216,14 +223,16 @@ WITH measured AS (
     FROM measured
     WHERE at >= (SELECT max(at) FROM measured) - interval '90 days'
 )
-SELECT series_id, ordinal, point.revision_id, centre, environment.epoch, age, recent.release
+SELECT point.series_id, ordinal, point.revision_id, point.centre, environment.epoch, age, recent.release,
+       anchor_point.revision_id AS anchor_id, anchor_point.centre AS anchor
 FROM recent
 JOIN arm ON arm.revision_id = recent.revision_id
 JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
+LEFT JOIN anchor_point ON anchor_point.series_id = point.series_id AND anchor_point.run_id = run.id
 WHERE back %% greatest(1, (revisions + %(most)s - 1) / %(most)s) = 0
-ORDER BY series_id, ordinal, point.arm_id
+ORDER BY point.series_id, ordinal, point.arm_id
 """
 
 

@@ -66,8 +66,9 @@ def follow(service: ServiceHere, form: FormHere, visitor: Signed) -> Response:
     if suite not in known or profile not in PROFILES or policy not in (_OF_TARGET, *get_args(Policy)):
         raise Refusal(422, "odd form", "choose suite, profile and policy from the lists of the form")
     chosen = None if policy == _OF_TARGET else cast("Policy", policy)
+    anchor = form.get("anchor", "").strip()[:300] or None
     with service.transaction() as connection:
-        for entry in entries_of(where, [(platform, mode)], [suite], profile, chosen):
+        for entry in entries_of(where, [(platform, mode)], [suite], profile, chosen, anchor):
             number = follow_branch(connection, entry, who=visitor.caller.name, now=service.now())
             background.ask_poll(connection, number)
     return RedirectResponse("/branches", 303)

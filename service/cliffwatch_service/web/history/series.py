@@ -13,12 +13,13 @@ from psycopg import Connection
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.history.published_results import Reference, references
 from cliffwatch_service.history.report_summary import is_confirmed, standing_changes
+from cliffwatch_service.history.watching.relative import FEWEST
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import overview, series
+from cliffwatch_service.store.history import anchors, watching
 from cliffwatch_service.store.history import changes as stored_changes
-from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.history.points import history as newest_points
@@ -78,7 +79,7 @@ def show_series(
     branch: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
     head: Annotated[str | None, Query(max_length=200)] = None,
     last: Annotated[int, Query(ge=2, le=10_000)] = 200,
-    scale: Annotated[str, Query(pattern="^(raw|relative)$")] = "raw",
+    scale: Annotated[str, Query(pattern="^(raw|relative|anchor)$")] = "raw",
 ) -> Response:
     """The newest `last` points along a branch, or by date where the series is on none."""
     with service.transaction() as connection:
@@ -89,6 +90,9 @@ def show_series(
         chosen = next((each for each in branches if branch in (None, each.id)), None)
         points = list(reversed(newest_points(connection, service.arms, row.id, chosen.id if chosen else None, last)))
         changes = stored_changes.list_changes(connection, series=row.id, state=None, at=None, number=None, limit=100)
+        known_anchors = anchors.anchors_of(connection, row.id)
+        if scale == "anchor":
+            points = [point for point in points if point.anchor]
         host_events, trends = watching.host_events_of(connection, row.id), watching.trends_of(connection, row.id)
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
     values = _values(points, scale)
@@ -105,6 +109,8 @@ def show_series(
         changes=changes,
         host_events=host_events,
         trends=trends,
+        anchors=known_anchors,
+        fewest_anchored=FEWEST,
         standing=standing_changes(changes),
         own=own,
         ranges=RANGES,
@@ -163,12 +169,14 @@ def _position(points: Sequence[PointRow], ordinal: int) -> int:
 
 
 def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
-    """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch."""
+    """Centre and bounds as they are drawn: in the unit, or as a fraction of the first point of their epoch or of their anchor."""
     scaled: list[Bounds] = []
     first, epoch = 1.0, None
     for point in points:
         if scale == "relative" and point.epoch != epoch:
             first, epoch = point.centre or 1.0, point.epoch
+        elif scale == "anchor":
+            first = point.anchor or 1.0
         low, high = (None if each is None else _scaled(each, first, scale) for each in (point.low, point.high))
         scaled.append((_scaled(point.centre, first, scale), low, high))
     return scaled
@@ -213,7 +221,7 @@ def _data(
     """What the script draws from; JSON that cannot end the element it stands in."""
     positions = {point.commit: index for index, point in enumerate(points)}
     content = {
-        "unit": "%" if scale == "relative" else row.unit,
+        "unit": row.unit if scale == "raw" else "%",
         "commits": [point.commit[:12] for point in points],
         "dates": [f"{point.at:%Y-%m-%d}" for point in points],
         "centre": [value[0] for value in values],
@@ -231,7 +239,7 @@ def _data(
             if each.head in positions
         ],
         "own": _own_drawn(own) if own is not None and scale == "raw" else None,
-        "references": [] if scale == "relative" else [{"label": each.label, "value": each.value} for each in fitting],
+        "references": [] if scale != "raw" else [{"label": each.label, "value": each.value} for each in fitting],
     }
     return orjson.dumps(content).decode().replace("<", "\\u003c")
 

@@ -1,0 +1,120 @@
+"""The anchor of a followed branch: one revision that its walltime runs measure beside base and head, so that a host's drift shows in it alone.
+
+Counted values do not drift: targets in icount have none, and neither have policies that ask at every commit.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+
+from cliffwatch.formats.setup import NO_SETUP, Setup, anchored_arms
+from cliffwatch.identities import digest_of
+from cliffwatch_service.history.git import GitProblem, missing_commit
+from cliffwatch_service.refusal import Refusal
+from cliffwatch_service.store import follows, tokens, trees
+from cliffwatch_service.store.follows import ASKER, FollowFacts, FollowRow, Policy
+
+NONE = "none"
+"""What is asked for in place of a revision where nights are to be measured without one."""
+
+ANCHORED: Sequence[Policy] = ("push", "nightly")
+"""Policies whose walltime runs have an anchor."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
+
+
+class Part(NamedTuple):
+    """Targets of a followed branch that one request is for, and what it sets up; `anchor` is part of its key."""
+
+    targets: list[tuple[str, str]]
+    setup: Setup
+    anchor: str
+
+
+def may_have_anchor(policy: Policy, targets: Sequence[Sequence[str]]) -> bool:
+    return policy in ANCHORED and any(mode == "walltime" for _, mode in targets)
+
+
+def refuse_anchor(entry: FollowFacts) -> None:
+    """Raises Refusal where the anchor of an entry is no name of a revision, or the entry can have none."""
+    if entry.anchor in (None, NONE):
+        return
+    if not _TAG.fullmatch(entry.anchor):
+        raise Refusal(
+            422, "no anchor", f"{entry.anchor[:80]!r} is no anchor: name a whole commit, a tag of the tree, or {NONE}"
+        )
+    if not may_have_anchor(entry.policy, entry.targets):
+        raise Refusal(
+            422,
+            "no anchor",
+            f"an anchor is measured in walltime, by the policies {' and '.join(ANCHORED)}: name such a target and policy,"
+            " or no anchor",
+        )
+
+
+def settle_anchor(
+    connection: Connection[Any],
+    row: FollowRow,
+    line: Sequence[str],
+    tags: Mapping[str, str] | GitProblem,
+    git_dir: Path,
+    now: datetime,
+) -> str | None:
+    """The commit that is measured beside base and head from now on; None where there is none, or the tree does not give it, which the
+    entry says then. `line` are the branch's newest commits, the oldest first.
+
+    One that nobody named is where the branch was when following began; where a forced push took that away, where the branch is now.
+    """
+    if row.anchor == NONE or not may_have_anchor(row.policy, row.targets):
+        commit, problem = None, None
+    else:
+        commit = row.anchor_commit or _named(row, line, tags)
+        problem = _unresolved(row, tags) if commit is None else _not_given(connection, row, commit, git_dir)
+        if problem is not None and row.anchor is None:
+            commit, problem = line[-1], None
+    if (commit, problem) != (row.anchor_commit, row.anchor_problem):
+        follows.set_anchor(connection, row.id, commit, problem)
+    if commit != row.anchor_commit:
+        detail = {"before": row.anchor_commit or NONE, "now": commit or NONE}
+        tokens.write_audit(connection, who=ASKER, action="anchor", what=str(row.id), detail=detail, now=now)
+    return commit if problem is None else None
+
+
+def _named(row: FollowRow, line: Sequence[str], tags: Mapping[str, str] | GitProblem) -> str | None:
+    if row.anchor is None:
+        return row.requested_commit if row.requested_commit in line else line[-1]
+    if _COMMIT.fullmatch(row.anchor):
+        return row.anchor
+    return None if isinstance(tags, GitProblem) else tags.get(row.anchor.removeprefix("refs/tags/"))
+
+
+def _unresolved(row: FollowRow, tags: Mapping[str, str] | GitProblem) -> str:
+    if isinstance(tags, GitProblem):
+        return f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"
+    return f"the tree has no tag {row.anchor}: name another anchor, by a tag or a whole commit"
+
+
+def _not_given(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> str | None:
+    """Why the tree does not give a commit; None where it is on the branch, or can be fetched by itself."""
+    if trees.ordinal_of(connection, row.branch_id, commit) is not None:
+        return None
+    missing = missing_commit(git_dir / f"{digest_of(row.tree)}.anchor.git", row.tree, commit)
+    if missing is None:
+        return None
+    return f"the tree does not give the anchor {commit[:12]} ({missing.message}): name another one"
+
+
+def parts_of(row: FollowRow, base: str, head: str, anchor: str | None) -> list[Part]:
+    """The requests that a pair of revisions is asked for by: one, or of what is timed another one with the anchor."""
+    targets = [(target[0], target[1]) for target in row.targets]
+    if anchor is None:
+        return [Part(targets, NO_SETUP, "")]
+    timed = [target for target in targets if target[1] == "walltime"]
+    others = [target for target in targets if target not in timed]
+    setup = Setup(arms=anchored_arms(base, head, anchor))
+    return [*([Part(others, NO_SETUP, "")] if others else []), Part(timed, setup, anchor)]
