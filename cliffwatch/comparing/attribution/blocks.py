@@ -125,7 +125,8 @@ def _row(change: "FunctionChange", found: "CaseFunctions", largest: float, code:
 
 
 def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
-    if kind := _OBJECTS[change.function.object]:
+    kind = _OBJECTS[change.function.object]
+    if kind and kind != change.function.name:
         yield kind
     if change.new:
         yield "not executed in base"

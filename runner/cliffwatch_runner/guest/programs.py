@@ -34,6 +34,15 @@ class GuestPrograms:
     of_suites: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     data: GuestData | None = None
 
+    def headers(self, count: int) -> Mapping[bytes, str]:
+        """Names of the programs by the first `count` bytes of their files."""
+        files = [*self.bench, *(path for of_suite in self.of_suites.values() for path in of_suite.values())]
+        headers: dict[bytes, str] = {}
+        for path in files:
+            with path.open("rb") as file:
+                headers.setdefault(file.read(count), path.name)
+        return headers
+
     def put_into(self, folder: Path) -> None:
         """Copies all into an input folder: bench/, programs/SUITE/, data/."""
         (folder / "bench").mkdir()
