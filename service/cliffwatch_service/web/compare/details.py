@@ -16,7 +16,7 @@ from cliffwatch.identities import series_digest
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.ingest.kernel_code import image_of
+from cliffwatch_service.ingest.kernel_code import CodeOfCase, code_of_case, image_of
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
@@ -42,7 +42,8 @@ class RawLink:
 class Detail:
     """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
     values are;
-    `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs.
+    `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs, `code`
+    whether that which the case executes does.
     """
 
     target: Target
@@ -61,6 +62,7 @@ class Detail:
     counted_sides: CountedSides | None
     functions: FunctionBlock | None = None
     image: ArmCode | None = None
+    code: CodeOfCase | None = None
 
 
 def detail_of(
@@ -94,6 +96,7 @@ def detail_of(
         runs=answer.runs,
         counted_sides=counted_sides(connection, digest, answer),
         image=image_of(connection, answer.base_arm, answer.head_arm),
+        code=code_of_case(connection, answer.base_arm, answer.head_arm, case),
     )
 
 
