@@ -8,6 +8,7 @@ import pytest
 
 from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.user_objects import HEADER_BYTES, MappedObject, UserObjects
+from cliffwatch_runner.guest.programs import GuestPrograms
 
 PAGE = 0x1000
 MAIN, LIBRARY, VDSO, LINKER, HEAP = 0x555555554000, 0x7F0000400000, 0x7FFF10000000, 0x7F0000800000, 0x555555600000
@@ -175,6 +176,15 @@ def test_names_are_plain(tmp_path: Path, name: bytes, shown: str) -> None:
     objects = UserObjects(Memory(tmp_path, PAGES | {LIST: named}, RANGES), PROGRAMS).now()
 
     assert objects[2].name == shown
+
+
+def test_programs_are_named_as_in_the_guest_and_not_as_in_the_cache(tmp_path: Path) -> None:
+    for name in ("bench", "file-strings", "file-words"):
+        (tmp_path / name).write_bytes(name.encode() * 20)
+    of_suite = {"strings": tmp_path / "file-strings", "data/words": tmp_path / "file-words"}
+    programs = GuestPrograms(bench=(tmp_path / "bench",), of_suites={"string-maps": of_suite})
+
+    assert programs.headers(6) == {b"benchb": "bench", b"file-s": "strings", b"file-w": "words"}
 
 
 def test_an_emulator_that_is_not_there_shows_no_process(tmp_path: Path) -> None:

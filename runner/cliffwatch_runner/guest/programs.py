@@ -35,12 +35,13 @@ class GuestPrograms:
     data: GuestData | None = None
 
     def headers(self, count: int) -> Mapping[bytes, str]:
-        """Names of the programs by the first `count` bytes of their files."""
-        files = [*self.bench, *(path for of_suite in self.of_suites.values() for path in of_suite.values())]
+        """Names that the programs have in the guest by the first `count` bytes of their files. Raises OSError."""
+        files = [(path.name, path) for path in self.bench]
+        files += [(name, path) for of_suite in self.of_suites.values() for name, path in of_suite.items()]
         headers: dict[bytes, str] = {}
-        for path in files:
+        for name, path in files:
             with path.open("rb") as file:
-                headers.setdefault(file.read(count), path.name)
+                headers.setdefault(file.read(count), name.rpartition("/")[2])
         return headers
 
     def put_into(self, folder: Path) -> None:

@@ -17,7 +17,9 @@ from cliffwatch_runner.guest.files import read_guest_file
 BPF_CODE = "bpf-code"
 USER_OBJECTS = "user-objects"
 _EVERY_SECONDS = 1.0
-_MOST_PIECES = 20_000
+_MOST_PIECES = 100_000
+_MOST_OF_CASE = 2000
+"""Memory that grows is another piece at every look: a long case must not take the room of those after it."""
 
 P = TypeVar("P", BpfCode, MappedObject)
 
@@ -73,7 +75,8 @@ class NameWatch:
         pieces = now()
         # Of a case that has ended meanwhile the code may be another one's.
         if self._case() == case and sum(map(len, seen.values())) < _MOST_PIECES:
-            seen.setdefault(case, Counter()).update(pieces)
+            of_case = seen.setdefault(case, Counter())
+            of_case.update([each for each in pieces if each in of_case or len(of_case) < _MOST_OF_CASE])
 
     def _case(self) -> str | None:
         return (read_guest_file(self._results, "current", limit=200) or "").strip() or None
