@@ -39,7 +39,9 @@ class WarningRecord(Part, frozen=True, kw_only=True):
 
 
 class ComparisonRow(OfCase, frozen=True, kw_only=True):
-    """One metric of one case, an arm against the first one. What does not exist is null."""
+    """One metric of one case, an arm against the first one. What does not exist is null. `same_code`: both arms execute the same code in the case, so that
+    whatever the row shows is of equal kernels (A/A evidence); null where the run does not say.
+    """
 
     metric: str
     unit: str
@@ -64,6 +66,7 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
     needs: Count | None
     notes: tuple[str, ...]
     primary: bool
+    same_code: bool | None = None
 
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from cliffwatch.comparing.attribution.blocks import code_of_arm
 from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.attribution.profiles import profile_lines
-from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import counted
-from cliffwatch.samples import Arm, Mode
+from cliffwatch.samples import Arm, CaseKey, Mode
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.comparing.attribution.blocks import CodeOfArm
     from cliffwatch.comparing.attribution.changes import CaseFunctions
     from cliffwatch.comparing.attribution.run import RowKey
     from cliffwatch.formats.code.differences import ArmCode
+    from cliffwatch.formats.code.digests import CodeDigests
     from cliffwatch.formats.code.profile import ProfileRecord
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
@@ -40,7 +42,7 @@ class ArmFailure:
 class ReportContext:
     """`setting` are short facts such as config and compiler; `notes` are sentences for the reader. `functions` explain rows, by the name of
     the head's arm, case and metric; empty where nothing was counted by function. `images` say how the code of kernels differs, by arm; `profile` is what perf recorded of cases
-    that changed.
+    that changed; `case_code` are digests of the code that cases execute.
     """
 
     setting: tuple[str, ...]
@@ -50,6 +52,7 @@ class ReportContext:
     functions: "Mapping[tuple[str, RowKey], CaseFunctions]" = field(default_factory=dict)
     images: "Mapping[str, ArmCode]" = field(default_factory=dict)
     profile: "ProfileRecord | None" = None
+    case_code: "Mapping[CaseKey, CodeDigests]" = field(default_factory=dict)
 
     @property
     def code(self) -> "Mapping[str, CodeOfArm]":
@@ -69,12 +72,15 @@ def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) ->
     """The context of a result directory with how its kernels' code differs, and the functions behind what changed, as far as the run counted them."""
     if context.folder is None:
         return context
-    from cliffwatch.comparing.attribution.run import functions_of_run, images_of_run, profile_of_run  # noqa: PLC0415 - the types of documents are for runs alone
+    from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run, profile_of_run  # noqa: PLC0415 - the types of documents are for runs alone
 
     folder = Path(context.folder)
     changed = any(each.mode == "icount" and each.changed_rows() for each in compared)
     functions = functions_of_run(folder, compared) if changed else {}
-    return replace(context, functions=functions, images=images_of_run(folder), profile=profile_of_run(folder))
+    code = code_of_run(folder)
+    images = {} if code is None else {each.arm: each for each in code.arms}
+    case_code = {} if code is None else {each.key: each.code for each in code.cases}
+    return replace(context, functions=functions, images=images, profile=profile_of_run(folder), case_code=case_code)
 
 
 def context_of_arm(arm: Arm) -> ReportContext:
@@ -127,6 +133,12 @@ def code_sentences(compared: ComparisonSet, context: ReportContext) -> tuple[str
     """How the code of head's kernel differs, in a sentence; none where that is not known."""
     image = context.images.get(compared.head.name)
     return () if image is None else (f"{code_sentence(image)}.",)
+
+
+def executes_same_code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> bool | None:
+    """Whether base and head execute the same code in the case of a row; None where the run does not say."""
+    digests = context.case_code.get(row.case.planned)
+    return same_code(digests, compared.base.name, digests, compared.head.name)
 
 
 def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]:

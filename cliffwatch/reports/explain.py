@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from cliffwatch.comparing.attribution.blocks import block_of, of_row, text_lines
 from cliffwatch.comparing.attribution.programs import program_blocks, program_lines
 from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
-from cliffwatch.reports.context import NO_CONTEXT, ReportContext
+from cliffwatch.counting import counted
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext, executes_same_code
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
 
@@ -17,7 +18,14 @@ def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext
     if not chosen:
         return None
     blocks = [
-        "\n".join([*_explained(row), *_functions(compared, context, row), *_programs(compared, context, row)])
+        "\n".join(
+            [
+                *_explained(row),
+                *_code(compared, context, row),
+                *_functions(compared, context, row),
+                *_programs(compared, context, row),
+            ]
+        )
         for row in chosen
     ]
     return visible("\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n")
@@ -27,6 +35,19 @@ def matches(case: CaseKey, pattern: str) -> bool:
     """Whether a pattern names a case: a part of its name, or all of it with `*`."""
     name = f"{case.suite}/{case}"
     return fnmatch.fnmatchcase(name, pattern if "*" in pattern else f"*{pattern}*")
+
+
+def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
+    """What the digests of the executed code say."""
+    same = executes_same_code(compared, context, row)
+    if same is not None:
+        digests = context.case_code[row.case.planned]
+        over = f"{counted(digests.functions, 'function')} and what surrounds them"
+        yield (
+            f"  same code in {compared.base.name} and {compared.head.name}, by {over}: A/A evidence"
+            if same
+            else f"  code that it executes differs between {compared.base.name} and {compared.head.name}, by {over}"
+        )
 
 
 def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:

@@ -18,7 +18,7 @@ from cliffwatch.formats.comparison import (
 )
 from cliffwatch.formats.reading import written
 from cliffwatch.formats.values import outcome_record
-from cliffwatch.reports.context import ReportContext
+from cliffwatch.reports.context import ReportContext, executes_same_code
 
 
 def json_report(compared: ComparisonSet, context: ReportContext) -> str:
@@ -64,7 +64,11 @@ def _document(
         control=None if first.control is None else replace(first.control, arm=arms[0].name),
         sweeps=tuple(replace(sweep, arm=arm) for arm, each in named for sweep in each.sweeps),
         left_out=tuple(map(outcome_record, dict.fromkeys(outcome for _, each in named for outcome in each.left_out))),
-        comparisons=tuple(comparison_row(row, arm) for arm, each in named for row in each.rows),
+        comparisons=tuple(
+            comparison_row(row, arm, same_code=executes_same_code(each, context, row))
+            for arm, each in named
+            for row in each.rows
+        ),
         functions=tuple(
             _functions(row, arm, found)
             for arm, each in named
@@ -100,7 +104,7 @@ def _side(name: str, side: SideFacts) -> SideRecord:
     return SideRecord(name=name, label=side.label, boots=side.boots, facts=dict(side.facts))
 
 
-def comparison_row(row: Comparison, arm: str = "head") -> ComparisonRow:
+def comparison_row(row: Comparison, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:
     """A row as documents, the service and its pages have it."""
     return ComparisonRow(
         suite=row.case.suite,
@@ -129,4 +133,5 @@ def comparison_row(row: Comparison, arm: str = "head") -> ComparisonRow:
         needs=row.needs,
         notes=row.notes,
         primary=row.primary,
+        same_code=same_code,
     )

@@ -127,3 +127,28 @@ def test_a_case_without_a_window_says_nothing_of_operations() -> None:
 
 def test_boots_are_averaged_and_absence_is_zero() -> None:
     assert mean_of([kernel(get=10.0), kernel(get=20.0, tick=2.0)]) == kernel(get=15.0, tick=1.0)
+
+
+def user(**counts: float) -> dict[Function, float]:
+    return {Function("user", name.replace("_", " ")): count for name, count in counts.items()}
+
+
+def test_user_space_is_one_row_where_one_side_does_not_know_its_objects() -> None:
+    row = ComparedRow(unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
+
+    found = row_functions(
+        row, [kernel(get=50.0) | user(programs=50.0)], [kernel(get=50.0) | user(bench=40.0, libc=20.0)]
+    )
+
+    assert found is not None
+    assert [(each.function, each.change) for each in found.changes] == [(Function("user", "user space"), 10.0)]
+
+
+def test_objects_of_user_space_have_rows_of_their_own_where_both_sides_know_them() -> None:
+    row = ComparedRow(unit="ns/op", base=100.0, head=110.0, ci_low=0.0, ci_high=0.0)
+    base, head = user(bench=90.0, libc=10.0, programs=0.01), user(bench=90.0, libc=20.0)
+
+    found = row_functions(row, [base], [head])
+
+    assert found is not None
+    assert [each.function.name for each in found.changes] == ["libc"]

@@ -105,6 +105,25 @@ def test_the_code_of_programs_was_read_and_is_the_same_in_both_kernels(results: 
         assert case["base"] == case["head"], case
 
 
+def test_user_space_is_counted_by_its_objects(results: Path) -> None:
+    for path in sorted(results.glob("boots/*/functions.json")):
+        document = json.loads(path.read_text())
+        for case in document["cases"]:
+            counted = [(document["functions"][place], count) for place, count in case["counts"]]
+            user = {each["name"]: count for each, count in counted if each["object"] == "user"}
+            assert {"bench", "libc.so.6"} <= user.keys(), (path, case["benchmark"], user)
+            assert not user.keys() & {"programs", "shared libraries"}, (path, case["benchmark"], user)
+
+
+def test_the_control_alone_executes_the_same_code(results: Path) -> None:
+    same = {name: row["same_code"] for name, row in rows(results).items()}
+
+    assert {name.partition("/")[0] for name, is_same in same.items() if is_same} == {
+        "local-storage-cache-hashmap-control"
+    }
+    assert None not in same.values()
+
+
 def test_the_control_does_not_move(results: Path) -> None:
     for keys in (10, 1000):
         row = rows(results)[f"local-storage-cache-hashmap-control/{keys}"]

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from test_code_digests import PLAIN
 
 from cliffwatch.command.main import main
+from cliffwatch.comparing.same_code import same_code
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.affected import AffectedDocument
 from cliffwatch.formats.reading import read_as, written
@@ -25,7 +26,8 @@ from cliffwatch_runner.run.unchanged_builds.affected import (
     differences,
     only_affected,
 )
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, read_executed
+from cliffwatch_runner.run.unchanged_builds.case_code import CodeOfArm
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, Surroundings, read_executed
 
 LOOKUP = CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", "16"),))
 CONTROL = CaseKey("local-storage", "local-storage-cache-hashmap-control", (("hashmap_nr_keys_used", "10"),))
@@ -132,6 +134,27 @@ def test_without_counts_the_command_says_what_to_do(tmp_path: Path, monkeypatch:
     assert ended.exit_code == 2
     assert "there are no counts by function under cliffwatch-results" in ended.output
     assert "cliffwatch run --mode icount" in ended.output
+
+
+@pytest.mark.parametrize("differs", [set(), {"lookup"}, {"tick"}, {"mount"}, {"never"}])
+def test_cases_are_unaffected_where_digests_of_their_code_are_the_same(differs: set[str]) -> None:
+    """Two ways to the same answer: functions that differ, and the digests that reports and services have of both."""
+    functions = dict.fromkeys(("lookup", "tick", "hash", "boot", "mount", "never"), "1")
+    around = Surroundings(boot=(), files={}, bench=("b",), programs=(), data=None, guest={})
+    code = {
+        "base": CodeOfArm(functions=functions, surroundings=around),
+        "head": CodeOfArm(functions=functions | dict.fromkeys(differs, "2"), surroundings=around),
+    }
+
+    answer = affected_cases(
+        ARMS, planned(LOOKUP, CONTROL, NEW), Differences(functions=frozenset(differs)), EXECUTED, code
+    )
+
+    for case in (*answer.affected, *answer.unaffected):
+        same = same_code(case.code, "base", case.code, "head")
+        assert same is (None if case.key == NEW else case in answer.unaffected)
+    assert json.loads(written(answer))["affected"][-1]["code"] is None
+    assert read_as(written(answer), AffectedDocument) == answer
 
 
 def test_text_in_names_is_shown_as_text() -> None:

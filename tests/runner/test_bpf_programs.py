@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cliffwatch_runner.guest.counting.bpf_names import LARGEST_PROGRAM_BYTES, BpfCode, BpfNames
-from cliffwatch_runner.guest.counting.guest_memory import KERNEL_MAP, SOCKET, GuestMemory
-from cliffwatch_runner.guest.counting.name_watch import NameWatch, read_bpf_bytes, read_bpf_code
+from cliffwatch_runner.guest.counting.kernel_pages import KERNEL_MAP
+from cliffwatch_runner.guest.counting.monitor import SOCKET, Monitor
+from cliffwatch_runner.guest.counting.name_watch import NamesOfGuest, NameWatch, read_bpf_bytes, read_bpf_code
 
 DIRECT_MAP = 0xFFFF888000000000
 JIT = 0xFFFFFFFFA0000000
@@ -106,10 +108,15 @@ def emulator(tmp_path: Path, guest: Guest) -> Iterator[Emulator]:
 
 
 @pytest.fixture
-def names(emulator: Emulator, tmp_path: Path) -> Iterator[BpfNames]:
-    asking = BpfNames(GuestMemory(tmp_path), KERNEL_MAP + LIST, KERNEL_MAP + TABLES)
+def monitor(emulator: Emulator, tmp_path: Path) -> Iterator[Monitor]:
+    asking = Monitor(tmp_path)
     yield asking
     asking.close()
+
+
+@pytest.fixture
+def names(monitor: Monitor) -> BpfNames:
+    return BpfNames(monitor, KERNEL_MAP + LIST, KERNEL_MAP + TABLES)
 
 
 def code(size: int) -> bytes:
@@ -142,7 +149,7 @@ def test_a_page_of_two_mebibytes_is_read_too(names: BpfNames, guest: Guest) -> N
     }
 
 
-def test_page_tables_of_five_levels_are_walked(tmp_path: Path, emulator: Emulator, guest: Guest) -> None:
+def test_page_tables_of_five_levels_are_walked(monitor: Monitor, guest: Guest) -> None:
     guest.word(0x6000 + 8 * 511, TABLES | 0x63)
     guest.page(0, 0x9000)
     guest.holds(0x9000, code(16))
@@ -151,10 +158,9 @@ def test_page_tables_of_five_levels_are_walked(tmp_path: Path, emulator: Emulato
     guest.holds(0x20000 - 512, PROGRAM.encode())
     guest.word(0x20000 - 528, JIT)
     guest.word(0x20000 - 520, JIT + 16)
-    names = BpfNames(GuestMemory(tmp_path), KERNEL_MAP + LIST, KERNEL_MAP + 0x6000)
+    names = BpfNames(monitor, KERNEL_MAP + LIST, KERNEL_MAP + 0x6000)
 
     assert list(names.programs(names.now()).values()) == [code(16)]
-    names.close()
 
 
 @pytest.mark.parametrize("size", [1 << 30, LARGEST_PROGRAM_BYTES + 1, 0])
@@ -221,15 +227,12 @@ def test_an_emulator_that_answers_nonsense_shows_nothing(names: BpfNames, emulat
     assert names.programs([BpfCode(JIT, JIT + 16, PROGRAM)]) == {}
 
 
-def test_a_kernel_that_does_not_say_where_its_page_tables_are_has_names_alone(
-    tmp_path: Path, emulator: Emulator, guest: Guest
-) -> None:
+def test_a_kernel_that_does_not_say_where_its_page_tables_are_has_names_alone(monitor: Monitor, guest: Guest) -> None:
     guest.listed(JIT, JIT + 16, PROGRAM.encode(), at=0x20000)
-    names = BpfNames(GuestMemory(tmp_path), KERNEL_MAP + LIST)
+    names = BpfNames(monitor, KERNEL_MAP + LIST)
 
     assert [each.name for each in names.now()] == [PROGRAM]
     assert names.programs(names.now()) == {}
-    names.close()
 
 
 class Looks(BpfNames):
@@ -249,14 +252,22 @@ class Looks(BpfNames):
         self.read += 1
         return {wanted: self.readings[self.read - 1]}
 
-    def close(self) -> None: ...
+
+class NoObjects:
+    def now(self) -> tuple[()]:
+        return ()
+
+
+def watch_of(names: BpfNames, folder: Path) -> NameWatch:
+    objects: Any = NoObjects()
+    return NameWatch(NamesOfGuest(Monitor(folder), names, objects), folder)
 
 
 def test_code_is_read_until_it_stays_the_same(tmp_path: Path) -> None:
     """The kernel writes into a program what is attached to it."""
     (tmp_path / "current").write_text("000-get\n")
     names = Looks([b"\x90\x90", b"\xeb\x00", b"\xeb\x00", b"never read"])
-    watch = NameWatch(names, tmp_path)
+    watch = watch_of(names, tmp_path)
 
     for _ in range(5):
         watch.look("000-get")
@@ -269,7 +280,7 @@ def test_code_is_read_until_it_stays_the_same(tmp_path: Path) -> None:
 
 def test_what_was_read_as_the_case_ended_may_be_another_ones(tmp_path: Path) -> None:
     (tmp_path / "current").write_text("001-next\n")
-    watch = NameWatch(Looks([b"\x90\x90"]), tmp_path)
+    watch = watch_of(Looks([b"\x90\x90"]), tmp_path)
 
     watch.look("000-get")
     watch.write(tmp_path)

@@ -39,7 +39,7 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
     )
     head = build(tmp_path / "head", changed, HEADER.replace("x * 3", "x * 9"))
 
-    write_code(run, {"base": base, "head": head, "control": base}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "head": head, "control": base}, (), PLAIN, tmp_path / "cache")
 
     record = read_as((run / "code.json").read_bytes(), CodeRecord)
     assert isinstance(record, CodeRecord)
@@ -53,7 +53,7 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
 def test_equal_kernels_have_no_differences(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 
-    write_code(run, {"base": base, "head": base}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "head": base}, (), PLAIN, tmp_path / "cache")
 
     assert json.loads((run / "code.json").read_text())["arms"][0]["functions"] == []
 
@@ -64,7 +64,7 @@ def test_of_what_was_not_counted_all_functions_that_differ_are_listed(tmp_path: 
     run = tmp_path / "run"
     run.mkdir()
 
-    write_code(run, {"base": base, "head": head}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "head": head}, (), PLAIN, tmp_path / "cache")
 
     (arm,) = json.loads((run / "code.json").read_text())["arms"]
     assert not arm["executed"]
@@ -77,7 +77,7 @@ def test_sizes_of_the_image_stand_beside_the_functions(run: Path, tmp_path: Path
     longer = "APART int only_here(int x) { return x - counter; }\nAPART int jit("
     head = build(tmp_path / "head", SOURCE.replace("APART int jit(", longer))
 
-    write_code(run, {"base": base, "head": head}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "head": head}, (), PLAIN, tmp_path / "cache")
 
     (arm,) = json.loads((run / "code.json").read_text())["arms"]
     (text,) = [each for each in arm["sections"] if each["name"] == "text"]
@@ -87,8 +87,8 @@ def test_sizes_of_the_image_stand_beside_the_functions(run: Path, tmp_path: Path
 def test_nothing_is_written_of_one_kernel_or_without_images(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 
-    write_code(run, {"base": tmp_path, "head": base}, PLAIN, tmp_path / "cache")
-    write_code(run, {"base": base, "control": base}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": tmp_path, "head": base}, (), PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "control": base}, (), PLAIN, tmp_path / "cache")
 
     assert not (run / "code.json").exists()
 
@@ -138,7 +138,7 @@ def test_programs_of_cases_stand_beside_the_kernels_functions(run: Path, tmp_pat
     with_program(run, 1, "base", base, b"")
     with_program(run, 2, "head", head, b"\x90")
 
-    write_code(run, {"base": base, "head": head, "control": base}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "head": head, "control": base}, (), PLAIN, tmp_path / "cache")
 
     record = read_as((run / "code.json").read_bytes(), CodeRecord)
     assert isinstance(record, CodeRecord)
@@ -156,7 +156,7 @@ def test_programs_that_call_what_lies_elsewhere_are_the_same(run: Path, tmp_path
     with_program(run, 1, "base", base, b"")
     with_program(run, 2, "head", head, b"")
 
-    write_code(run, {"base": base, "head": head}, PLAIN, tmp_path / "cache")
+    write_code(run, {"base": base, "head": head}, (), PLAIN, tmp_path / "cache")
 
     (arm,) = json.loads((run / "code.json").read_text())["arms"]
     (case,) = arm["case_programs"]

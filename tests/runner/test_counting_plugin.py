@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
-from cliffwatch_runner.guest.counting.guest_memory import GuestMemory
 from cliffwatch_runner.guest.counting.kernel_symbols import address_of, kernel_functions
+from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, Plugin, counting_of, counting_plugin
 from cliffwatch_runner.guest.counting.records import AFTER, BEFORE, BOOTED, STARTED, WITHIN, read_counts
 
@@ -192,4 +192,4 @@ def test_counts_that_no_guest_reaches_are_left_out(tmp_path: Path) -> None:
 
 
 def test_an_emulator_that_is_not_there_has_no_names(tmp_path: Path) -> None:
-    assert BpfNames(GuestMemory(tmp_path), 0xFFFFFFFF82000000).now() == ()
+    assert BpfNames(Monitor(tmp_path), 0xFFFFFFFF82000000).now() == ()

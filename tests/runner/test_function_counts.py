@@ -115,6 +115,39 @@ def test_a_case_has_the_functions_of_its_window(tmp_path: Path, kernel: Path) ->
     assert read_as(written(document), FunctionCountsRecord) == document
 
 
+def test_user_space_is_a_row_for_each_object_that_is_known(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", WHOLE)
+    objects = {
+        case_name(0, CASES[0]): [
+            [PROGRAM - 0x100, PROGRAM + 0x1000, "anonymous memory"],
+            [PROGRAM, PROGRAM + 0x1000, "bench"],
+            [PROGRAM, PROGRAM + 0x2000, "dash"],
+            [LIBRARY, LIBRARY + 0x1000, "anonymous memory"],
+        ]
+    }
+    (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(objects))
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+
+    assert document is not None
+    functions = functions_of(document, document.cases[0])
+    assert {name: count for name, count in functions.items() if name.startswith("user:")} == {
+        "user:bench": 20,
+        "user:anonymous memory": 30,
+    }, "what was seen most often comes first; anonymous memory is what no object is"
+
+
+def test_a_process_that_nobody_looked_into_has_the_rows_of_before(tmp_path: Path, kernel: Path) -> None:
+    part = part_of(tmp_path / "boot", WHOLE)
+    of_the_other = {case_name(1, CASES[1]): [[PROGRAM, PROGRAM + 0x1000, "bench"]]}
+    (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(of_the_other))
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 7.2")
+
+    assert document is not None
+    assert {"user:programs", "user:shared libraries"} <= functions_of(document, document.cases[0]).keys()
+
+
 def test_a_case_that_failed_has_none(tmp_path: Path, kernel: Path) -> None:
     part = part_of(tmp_path / "boot", WHOLE, ("failed", "ok"))
 

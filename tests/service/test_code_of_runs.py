@@ -212,3 +212,52 @@ def test_programs_that_are_none_are_refused(running: Any, results: Path, wrong: 
 
     assert isinstance(sent, Uploaded)
     assert len(sent.refused) == 1
+
+
+def with_digests(results: Path, base: str, head: str) -> None:
+    """What a host says of the case's code."""
+    suite, benchmark, params = CASE.split("/")
+    name, value = params.split("=")
+    digests = {
+        "functions": 4321,
+        "names": 24 * "0",
+        "arms": [{"arm": "base", "digest": base}, {"arm": "head", "digest": head}],
+    }
+    case = {"suite": suite, "benchmark": benchmark, "params": {name: value}, "code": digests}
+    (results / "code.json").write_text(json.dumps({**code_of(results), "cases": [case]}))
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (
+            24 * "a",
+            "yes, <code>aaaaaaaaaaaa</code>, by 4,321 functions and what surrounds them: equal kernels, A/A evidence",
+        ),
+        (24 * "b", "no, base <code>aaaaaaaaaaaa</code>, head <code>bbbbbbbbbbbb</code>, by 4,321 functions"),
+    ],
+)
+def test_the_page_of_a_case_says_whether_it_executes_the_code_of_its_base(
+    running: Any, results: Path, head: str, said: str
+) -> None:
+    with_digests(results, 24 * "a", head)
+
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert sent.refused == ()
+    assert said in page_of(running, sent.run)
+
+
+def test_a_run_without_digests_says_nothing_of_them(running: Any, uploaded: str) -> None:
+    assert "same code as the base" not in page_of(running, uploaded)
+
+
+@pytest.mark.parametrize("digest", ["", "a", 24 * "A", 25 * "a", "<script>alert(1)</script>"])
+def test_what_is_no_digest_is_refused(running: Any, results: Path, digest: str) -> None:
+    with_digests(results, 24 * "a", digest)
+
+    sent = upload_run(running.client("upload"), results, "emulator-1")
+
+    assert isinstance(sent, Uploaded)
+    assert len(sent.refused) == 1

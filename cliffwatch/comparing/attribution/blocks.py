@@ -153,7 +153,8 @@ def _row(
 
 
 def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
-    if kind := _OBJECTS[change.function.object]:
+    kind = _OBJECTS[change.function.object]
+    if kind and kind != change.function.name:
         yield kind
     if change.new:
         yield "not executed in base"

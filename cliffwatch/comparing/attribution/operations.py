@@ -8,7 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, FunctionCountsRecord
+from cliffwatch.formats.code.function_counts import (
+    UNNAMED_LIBRARIES,
+    UNNAMED_PROGRAMS,
+    CaseCounts,
+    CodeObject,
+    FunctionCountsRecord,
+)
 
 _TIME = re.compile(r"(ns|us|ms|s)/\S+")
 _RATE = re.compile(r"([kMG]?) ?\S*/(?:s|sec)")
@@ -69,3 +75,15 @@ def mean_of(boots: Iterable[Mapping[Function, float]]) -> dict[Function, float]:
         for function, count in boot.items():
             totals[function] = totals.get(function, 0.0) + count / len(all_boots)
     return totals
+
+
+def lacks_objects(boot: Mapping[Function, float], least: float) -> bool:
+    """Whether more than `least` of a boot's instructions lie in user space and nobody knows in which object."""
+    return sum(boot.get(Function("user", name), 0.0) for name in (UNNAMED_PROGRAMS, UNNAMED_LIBRARIES)) > least
+
+
+def user_space_as_one(boot: Mapping[Function, float]) -> Mapping[Function, float]:
+    """The instructions with one row for all of user space."""
+    user = sum(count for function, count in boot.items() if function.object == "user")
+    others = {function: count for function, count in boot.items() if function.object != "user"}
+    return {**others, Function("user", "user space"): user} if user else others

@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from cliffwatch.comparing.attribution.changes import SHARE_OF_CASE, CaseFunctions, case_functions
-from cliffwatch.comparing.attribution.operations import Function, mean_of, nanoseconds
+from cliffwatch.comparing.attribution.operations import (
+    Function,
+    lacks_objects,
+    mean_of,
+    nanoseconds,
+    user_space_as_one,
+)
 
 
 class MeasuredRow(Protocol):
@@ -35,4 +41,13 @@ def row_functions(row: MeasuredRow, base: Boots, head: Boots) -> CaseFunctions |
         return None
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
+    base, head = _alike(base, head, least=SHARE_OF_CASE * measured[0])
     return case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
+
+
+def _alike(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
+    """User space by object only where all boots know its objects, or none does: else what one boot calls bench and another a program would be a change."""
+    lacking = {lacks_objects(boot, least) for boot in (*base, *head)}
+    if len(lacking) == 1:
+        return base, head
+    return [user_space_as_one(boot) for boot in base], [user_space_as_one(boot) for boot in head]

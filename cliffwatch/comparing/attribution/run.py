@@ -10,7 +10,7 @@ from cliffwatch.comparing.attribution.operations import Function, instructions
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
-from cliffwatch.formats.code.differences import ArmCode, CodeRecord
+from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.code.profile import ProfileRecord
 from cliffwatch.formats.reading import Wrong, read_as
@@ -52,10 +52,9 @@ def functions_of_run(folder: Path, compared: Iterable[ComparisonSet]) -> Mapping
     return functions
 
 
-def images_of_run(folder: Path) -> Mapping[str, ArmCode]:
-    """How the code of each arm's kernel differs from the first one's, by arm; nothing where the run does not say."""
-    record = _read(folder / CODE, CodeRecord)
-    return {} if record is None else {arm.arm: arm for arm in record.arms}
+def code_of_run(folder: Path) -> CodeRecord | None:
+    """How the code of each arm's kernel differs from the first one's, and digests of what cases execute; None where the run does not say."""
+    return _read(folder / CODE, CodeRecord)
 
 
 def profile_of_run(folder: Path) -> ProfileRecord | None:

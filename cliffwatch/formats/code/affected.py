@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from cliffwatch.formats.code.digests import CodeDigests
 from cliffwatch.formats.code.function_counts import MOST_FUNCTIONS
 from cliffwatch.formats.values import LARGEST_PLAN, Name, OfCase, Part, Text
 
@@ -12,12 +13,14 @@ Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_FUNCTIONS)]
 
 class AffectedCase(OfCase, frozen=True, kw_only=True):
     """A case and the functions that differ of those that it executes, set-up included; none of a case that was never counted, which may be
-    touched all the same. `program`: the program of its suite differs.
+    touched all the same. `program`: the program of its suite differs. `code` has a digest of what each arm executes, by its name; null of a case that
+    was never counted. Where base and head have the same the case is unaffected.
     """
 
     counted: bool
     program: bool = False
     functions: Names
+    code: CodeDigests | None = None
 
 
 class AffectedDocument(Part, frozen=True, kw_only=True):

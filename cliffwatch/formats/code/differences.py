@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cliffwatch.formats.values import MOST_ARMS, MOST_SAMPLES, Count, Digest, Name, OfCase, Part
+from cliffwatch.formats.code.digests import CaseCode
+from cliffwatch.formats.values import LARGEST_PLAN, MOST_ARMS, MOST_SAMPLES, Count, Digest, Name, OfCase, Part
 
 MOST_DIFFERENT = 2000
 MOST_LINES = 200
@@ -74,8 +75,9 @@ class ArmCode(Part, frozen=True, kw_only=True):
 
 
 class CodeRecord(Part, frozen=True, kw_only=True):
-    """code.json."""
+    """code.json. `cases` have digests of the code that they execute, of all arms whose kernels can be listed; none where it is not known what they execute."""
 
     format: Literal["cliffwatch-code"] = "cliffwatch-code"
     format_version: Literal[1] = 1
     arms: Annotated[tuple[ArmCode, ...], Meta(max_length=MOST_ARMS)]
+    cases: Annotated[tuple[CaseCode, ...], Meta(max_length=LARGEST_PLAN)] = ()

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.values import MOST_SAMPLES, Name, Number, OfCase, Part, Text
 
-Version = Literal[1]
+Version = Literal[1, 2]
 
 MOST_FUNCTIONS = 200_000
 """Of a boot; a kernel with all of its drivers has fewer."""
@@ -17,11 +17,14 @@ Place = Annotated[int, Meta(ge=0, lt=MOST_FUNCTIONS)]
 
 Places = Annotated[tuple[Place, ...], Meta(max_length=MOST_FUNCTIONS)]
 CodeObject = Literal["kernel", "bpf", "user"]
+UNNAMED_PROGRAMS, UNNAMED_LIBRARIES = "programs", "shared libraries"
+"""Of user space, where nobody knows what lay at an address: below what Linux maps beside a program, and there."""
 
 
 class CountedFunction(Part, frozen=True, kw_only=True):
     """Where instructions were executed. `object` is `kernel`, `bpf` (code that the JIT made; the name is the program's, without the digits
-    that differ between kernels) or `user` (programs, or shared libraries: emulators know no more). Where a name appears more than once,
+    that differ between kernels) or `user` (the name is that of the program's or library's file, `[vdso]` or `anonymous memory`; `programs` and `shared libraries` are what
+    could not be assigned, and all of user space in version 1). Where a name appears more than once,
     all but the first have `@` and their ordinal, in the order of addresses, after it.
     """
 
@@ -47,7 +50,7 @@ class FunctionCountsRecord(Part, frozen=True, kw_only=True):
     """
 
     format: Literal["cliffwatch-function-counts"] = "cliffwatch-function-counts"
-    format_version: Version = 1
+    format_version: Version = 2
     counter: Text
     functions: Annotated[tuple[CountedFunction, ...], Meta(max_length=MOST_FUNCTIONS)]
     started: Places

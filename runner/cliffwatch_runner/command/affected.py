@@ -26,6 +26,7 @@ from cliffwatch_runner.plan.writable_folders import open_cache
 from cliffwatch_runner.run.prepared_run import prepare_run
 from cliffwatch_runner.run.progress import Progress, progress_display
 from cliffwatch_runner.run.unchanged_builds.affected import affected_cases, differences
+from cliffwatch_runner.run.unchanged_builds.case_code import code_of_arms
 from cliffwatch_runner.run.unchanged_builds.executed import newest_counts, read_executed
 
 _MOST_FUNCTIONS = 4
@@ -101,8 +102,9 @@ def _answer(
         changed = differences(facts.arms, facts.programs, request.cache, prepared.guest.sandbox, stop.is_set)
         if isinstance(changed, Failure):
             return (changed,)
+        code = code_of_arms(facts, request.cache, prepared.guest.sandbox, stop.is_set)
         progress.end(f"{counted(len(changed.functions), 'function differs', 'functions differ')}")
-    return affected_cases(facts.arms, facts.plan.cases, changed, executed)
+    return affected_cases(facts.arms, facts.plan.cases, changed, executed, code)
 
 
 def _request(**options: Any) -> RunRequest | Failure:

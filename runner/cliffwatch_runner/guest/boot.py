@@ -16,9 +16,10 @@ from cliffwatch_runner.guest.argv import GuestFolders, GuestShape
 from cliffwatch_runner.guest.boot_end import BootEnd, LeftBehind, boot_end
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
 from cliffwatch_runner.guest.counting.files import put_into, take_counts
-from cliffwatch_runner.guest.counting.guest_memory import GuestMemory
-from cliffwatch_runner.guest.counting.name_watch import NameWatch
+from cliffwatch_runner.guest.counting.monitor import Monitor
+from cliffwatch_runner.guest.counting.name_watch import NamesOfGuest, NameWatch
 from cliffwatch_runner.guest.counting.plugin import Counting
+from cliffwatch_runner.guest.counting.user_objects import HEADER_BYTES, UserObjects
 from cliffwatch_runner.guest.files import beyond_limits, take_guest_files
 from cliffwatch_runner.guest.profiling.recording import PROFILE_KINDS, Recording, ended_with
 from cliffwatch_runner.guest.programs import GuestPrograms
@@ -153,7 +154,9 @@ def _names(order: BootOrder, monitor: Path, written: Path) -> NameWatch:
     counting = order.kernel.counting
     if counting is None or counting.names is None:
         return NameWatch(None, written)
-    return NameWatch(BpfNames(GuestMemory(monitor), counting.names, counting.tables), written)
+    shared = Monitor(monitor)
+    objects = UserObjects(shared, order.programs.headers(HEADER_BYTES))
+    return NameWatch(NamesOfGuest(shared, BpfNames(shared, counting.names, counting.tables), objects), written)
 
 
 def _not_removed(written: Path) -> tuple[str, ...]:

@@ -34,6 +34,16 @@ class GuestPrograms:
     of_suites: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     data: GuestData | None = None
 
+    def headers(self, count: int) -> Mapping[bytes, str]:
+        """Names that the programs have in the guest by the first `count` bytes of their files. Raises OSError."""
+        files = [(path.name, path) for path in self.bench]
+        files += [(name, path) for of_suite in self.of_suites.values() for name, path in of_suite.items()]
+        headers: dict[bytes, str] = {}
+        for name, path in files:
+            with path.open("rb") as file:
+                headers.setdefault(file.read(count), name.rpartition("/")[2])
+        return headers
+
     def put_into(self, folder: Path) -> None:
         """Copies all into an input folder: bench/, programs/SUITE/, data/."""
         (folder / "bench").mkdir()

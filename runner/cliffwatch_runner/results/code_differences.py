@@ -13,6 +13,7 @@ from cliffwatch.formats.code.differences import (
     CodeRecord,
     SectionSize,
 )
+from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.reading import Wrong, read_as
 from cliffwatch.samples import compared_arms
@@ -31,27 +32,36 @@ _LONGEST_LINE = 400
 def write_code(
     folder: Path,
     kernels: Mapping[str, Path],
+    cases: Sequence[CaseCode],
     sandbox: Sandbox,
     cache: Path,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Of the arms with a kernel, each against the first one; `kernels` are the folders of their images. Of a run that counted nothing all functions
-    that differ are listed. Nothing is written where kernels cannot be listed. Raises Stopped, OSError where the host cannot keep it.
+    """Of the arms with a kernel, each against the first one; `kernels` are the folders of their images, `cases` digests of what cases execute. Of a run that
+    counted nothing all functions that differ are listed. Nothing is written where kernels cannot be listed. Raises Stopped, OSError where the host cannot keep it.
     """
+    differences = _differences(folder, kernels, sandbox, cache, should_stop)
+    if differences or cases:
+        write_document(folder / CODE, CodeRecord(arms=differences, cases=tuple(cases)))
+
+
+def _differences(
+    folder: Path, kernels: Mapping[str, Path], sandbox: Sandbox, cache: Path, should_stop: Callable[[], bool]
+) -> tuple[ArmCode, ...]:
     arms = [(name, kernels[name]) for name in compared_arms(kernels)]
     sizes = {name: section_sizes(read_system_map(kernel) or b"") for name, kernel in arms}
     if len(arms) < 2 or not all("text" in each for each in sizes.values()):
-        return
+        return ()
     executed = frozenset(_executed(folder))
     names = executed or _differing([kernel for _, kernel in arms], cache, sandbox, should_stop)
     if names is None:
-        return
+        return ()
     listings = {name: function_listings(kernel, names, sandbox, should_stop) if names else {} for name, kernel in arms}
     (first, base), *others = listings.items()
     if isinstance(base, str):
-        return
+        return ()
     programs = {name: arm_programs(folder, name, kernel, sandbox, should_stop) for name, kernel in arms}
-    differences = [
+    return tuple(
         _arm(
             name,
             base,
@@ -62,9 +72,7 @@ def write_code(
         )
         for name, listing in others
         if not isinstance(listing, str)
-    ]
-    if differences:
-        write_document(folder / CODE, CodeRecord(arms=tuple(differences)))
+    )
 
 
 def _differing(

@@ -1,7 +1,7 @@
 """The function counts of a boot, put together from what the plugin counted, the kernel's symbols and the names of BPF code."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,12 +11,27 @@ from numpy.typing import NDArray
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import counted
 from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord, CaseBpfPrograms
-from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject, CountedFunction, FunctionCountsRecord
+from cliffwatch.formats.code.function_counts import (
+    UNNAMED_LIBRARIES,
+    UNNAMED_PROGRAMS,
+    CaseCounts,
+    CodeObject,
+    CountedFunction,
+    FunctionCountsRecord,
+)
 from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.kernel_symbols import kernel_functions, read_system_map
-from cliffwatch_runner.guest.counting.name_watch import BPF_BYTES, BPF_CODE, read_bpf_bytes, read_bpf_code
+from cliffwatch_runner.guest.counting.name_watch import (
+    BPF_BYTES,
+    BPF_CODE,
+    USER_OBJECTS,
+    read_bpf_bytes,
+    read_bpf_code,
+    read_user_objects,
+)
 from cliffwatch_runner.guest.counting.plugin import COUNTS
 from cliffwatch_runner.guest.counting.records import BOOTED, STARTED, WITHIN, GuestCounts, Stretch, read_counts
+from cliffwatch_runner.guest.counting.user_objects import ANONYMOUS, MappedObject
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, BpfCodes, case_programs
 from cliffwatch_runner.results.files import write_document
@@ -41,7 +56,7 @@ def write_function_counts(home: Path, plan: Plan, parts: Sequence[PartEnd], kern
     if made.programs:
         write_document(home / BPF_PROGRAMS, BpfProgramsRecord(cases=tuple(made.programs)))
     for part in range(1, len(parts) + 1):
-        for name in (COUNTS, BPF_CODE, BPF_BYTES):
+        for name in (COUNTS, BPF_CODE, BPF_BYTES, USER_OBJECTS):
             (home / str(part) / name).unlink(missing_ok=True)
 
 
@@ -124,12 +139,14 @@ class _Making:
         if odd is not None:
             self.notes.append(odd)
             return
-        self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), ())}
-        self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), ())}
+        objects = read_user_objects(folder)
+        self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), _NO_NAMES)}
+        self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), _NO_NAMES)}
         for number, index in enumerate(part.cases, 1):
             result = part.results.get(index)
             if result is not None and result.outcome.status == "ok":
-                names = code.get(case_name(index, planned[index]), ())
+                name = case_name(index, planned[index])
+                names = _Names(code.get(name, ()), objects.get(name, ()))
                 self.cases.append(self._case(planned[index], counts, number, names))
 
     def _take_programs(
@@ -150,7 +167,7 @@ class _Making:
                 executed = [int(address) for stretch in measured for address in stretch.addresses]
                 self.programs.append(case_programs(planned[index], pieces, read.get(name, {}), executed or None))
 
-    def _case(self, case: PlannedCase, counts: GuestCounts, number: int, names: Sequence[BpfCode]) -> CaseCounts:
+    def _case(self, case: PlannedCase, counts: GuestCounts, number: int, names: "_Names") -> CaseCounts:
         stretches = {part: counts.stretches.get((number, part)) for part in range(3)}
         windowed = _windowed(case, counts, number)
         executed: dict[_Function, None] = {}
@@ -172,7 +189,7 @@ class _Making:
     def _place(self, function: _Function) -> int:
         return self.places.setdefault(function, len(self.places))
 
-    def _functions(self, stretch: Stretch | None, code: Sequence[BpfCode]) -> dict[_Function, int]:
+    def _functions(self, stretch: Stretch | None, given: "_Names") -> dict[_Function, int]:
         """The instructions of a stretch by function."""
         if stretch is None:
             return {}
@@ -183,11 +200,9 @@ class _Making:
         for number in np.flatnonzero(sums):
             totals["kernel", self.text.names[number]] += int(sums[number])
         user = stretch.addresses < _USER_END
-        library = stretch.addresses >= _LIBRARIES
-        for name, there in (("programs", user & ~library), ("shared libraries", user & library)):
-            if there.any():
-                totals["user", name] += int(stretch.instructions[there].sum())
-        names, rest = BpfCodes(code), ~kernel & ~user
+        for name, count in _of_objects(stretch.addresses[user], stretch.instructions[user], given.objects):
+            totals["user", name] += count
+        names, rest = BpfCodes(given.code), ~kernel & ~user
         for address, count in zip(stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True):
             totals[_elsewhere(address, names)] += count
         return dict(totals)
@@ -202,6 +217,31 @@ def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[S
     """The stretches of what a case measured."""
     parts = (WITHIN,) if _windowed(case, counts, number) else range(3)
     return [stretch for part in parts if (stretch := counts.stretches.get((number, part))) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What is known of a case's run-time code and of its processes' memory, what was seen most often first."""
+
+    code: Sequence[BpfCode]
+    objects: Sequence[MappedObject]
+
+
+_NO_NAMES = _Names((), ())
+
+
+def _of_objects(
+    addresses: NDArray[np.uint64], instructions: NDArray[np.int64], objects: Sequence[MappedObject]
+) -> Iterator[tuple[str, int]]:
+    """The instructions of user space by object. Where objects of several processes overlap, that counts which was seen most often, and anonymous memory only
+    where no object was seen; of what is nowhere it is known whether it is a program or was mapped above one.
+    """
+    names = np.where(addresses >= _LIBRARIES, UNNAMED_LIBRARIES, UNNAMED_PROGRAMS).astype(object)
+    anonymous = [each for each in objects if each.name == ANONYMOUS]
+    for each in reversed([*(each for each in objects if each.name != ANONYMOUS), *anonymous]):
+        names[(addresses >= each.start) & (addresses < each.end)] = each.name
+    for name in sorted(set(names)):
+        yield name, int(instructions[names == name].sum())
 
 
 def _sums(numbers: NDArray[np.int64], counts: NDArray[np.int64], length: int) -> NDArray[np.int64]:

@@ -1,12 +1,13 @@
 """A prepared run, measured into its result directory under the locks of that directory and of this host."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
+from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.run_record import RunStatus
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner import clock
@@ -24,6 +25,8 @@ from cliffwatch_runner.run.confirm import further_boots
 from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
 from cliffwatch_runner.run.prepared_run import PreparedRun
 from cliffwatch_runner.run.profile import profile_changes
+from cliffwatch_runner.run.unchanged_builds.case_code import code_of_arms, digests_of_cases
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, joined, read_executed
 
 _NO_FAILURES: Mapping[str, Failure] = {}
 
@@ -81,11 +84,23 @@ def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     status: RunStatus = "incomplete" if run.stop.is_set() else "complete"
     if status == "complete":
         images = {name: kernel.folder for name, kernel in run.kernels.items()}
-        write_code(folder.path, images, run.guest.sandbox, run.cache, run.stop.is_set)
+        cases = _code_of_cases(run, measured, folder.path)
+        write_code(folder.path, images, cases, run.guest.sandbox, run.cache, run.stop.is_set)
     if run.counts is not None and status == "complete":
         run.counts.keep(folder.path, measured)
     written.write(measured, status, arm_failures(folder.path, measured.arms))
     return _profiled(run, folder.path)
+
+
+def _code_of_cases(run: PreparedRun, measured: RunFacts, folder: Path) -> Sequence[CaseCode]:
+    """Digests of the code that the cases execute, those among them that were left out; none of a run that neither counted nor knew what they execute."""
+    counted_here = read_executed(folder)
+    known = [each for each in (counted_here, run.executed) if isinstance(each, Executed)]
+    if not known:
+        return ()
+    code = code_of_arms(measured, run.cache, run.guest.sandbox, run.stop.is_set)
+    cases = [*(case.key for case in measured.plan.cases), *(each.case for each in measured.left_out)]
+    return digests_of_cases(code, joined(*known), dict.fromkeys(cases))
 
 
 def _profiled(run: PreparedRun, folder: Path) -> FinishedRun | tuple[Failure, ...]:

@@ -33,6 +33,7 @@ from cliffwatch_runner.run.build import BuiltRun, build
 from cliffwatch_runner.run.build_order import BuildOrder
 from cliffwatch_runner.run.measure import GuestSettings
 from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.unchanged_builds.executed import Executed
 from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, leave_out_unchanged
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -45,7 +46,8 @@ _MEMORY_BESIDES_MIB = 1024
 class PreparedRun:
     """All that the measuring of a run needs. `out` is the result directory that the user named. `counting` is how the guests of arms are
     counted, by arm; those that are not have none.
-    `counts` keep what cases execute for the next run, where guests are counted.
+    `counts` keep what cases execute for the next run, where guests are counted; `executed` is what was known of that before this run, where it left out
+    cases by it.
 
     `facts` grow while it is measured: how the host was tuned, and the boots of a second stage.
     """
@@ -58,6 +60,7 @@ class PreparedRun:
     stop: threading.Event
     counting: Mapping[str, Counting] = field(default_factory=dict)
     counts: CountsToKeep | None = None
+    executed: Executed | None = None
     perf_profile: bool = False
 
     @property
@@ -144,6 +147,7 @@ def prepare_run(
         stop=stop,
         counting=counting,
         counts=CountsToKeep(cache=request.cache, trust=request.trust, known=limited.known) if counting else None,
+        executed=limited.went_by,
         perf_profile=request.perf_profile,
     )
 

@@ -1,13 +1,17 @@
 """code.json of a run, which its host makes of the kernels' images: taken once, and read back within limits."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.images import code_sentence
+from cliffwatch.comparing.same_code import same_code
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
+from cliffwatch.formats.code.digests import CodeDigests
 from cliffwatch.formats.reading import Wrong, read_as, written
+from cliffwatch.samples import CaseKey
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.boot_document import packed, unpacked
 from cliffwatch_service.ingest.ingest import Stored, content_digest, own_run
@@ -55,6 +59,37 @@ def image_of(connection: Connection[Any], base: int, head: int) -> ArmCode | Non
     if stored is None or record is None or stored.base in {each.arm for each in record.arms}:
         return None
     return next((each for each in record.arms if each.arm == stored.head), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOfCase:
+    """What two arms execute in a case: whether it is the same code, None where that is not known, and their digests, which are of so many functions of the kernel."""
+
+    same: bool | None
+    base: str
+    head: str
+    functions: int
+
+
+def code_of_case(connection: Connection[Any], base: int, head: int, case: CaseKey) -> CodeOfCase | None:
+    """By the digests of the runs that the arms are of; None where a run has none of this case."""
+    (base_code, base_name), (head_code, head_name) = (_digests(connection, arm, case) for arm in (base, head))
+    digests = (
+        None if base_code is None else base_code.of(base_name),
+        None if head_code is None else head_code.of(head_name),
+    )
+    if head_code is None or digests[0] is None or digests[1] is None:
+        return None
+    same = same_code(base_code, base_name, head_code, head_name)
+    return CodeOfCase(same, digests[0], digests[1], head_code.functions)
+
+
+def _digests(connection: Connection[Any], arm: int, case: CaseKey) -> tuple[CodeDigests | None, str]:
+    """What the run of an arm says of a case, and the arm's name there."""
+    stored = run_code.code_of_arm(connection, arm)
+    record = None if stored is None else _read(stored.content)
+    found = None if record is None else next((each for each in record.cases if each.key == case.planned), None)
+    return None if found is None else found.code, "" if stored is None else stored.name
 
 
 def sentences_of(connection: Connection[Any], arms: Sequence[tuple[int, int]]) -> list[tuple[int, str]]:

@@ -43,6 +43,20 @@ def code_of_arms(connection: Connection[Any], base: int, head: int) -> CodeOfArm
     return typed(connection, CodeOfArmsRow).execute(query, [base, head]).fetchone()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeOfArmRow:
+    """code.json of the run that an arm is of, JSON, zstd, with its name there."""
+
+    content: bytes
+    name: str
+
+
+def code_of_arm(connection: Connection[Any], arm: int) -> CodeOfArmRow | None:
+    """None where its run has none."""
+    query = "SELECT content, name FROM arm JOIN run_code USING (run_id) WHERE arm.id = %s"
+    return typed(connection, CodeOfArmRow).execute(query, [arm]).fetchone()
+
+
 def code_of_run(connection: Connection[Any], run: str) -> RunCodeRow | None:
     query = "SELECT run_code.digest, content FROM run_code JOIN run ON run.id = run_id WHERE run.digest = %s"
     return typed(connection, RunCodeRow).execute(query, [run]).fetchone()

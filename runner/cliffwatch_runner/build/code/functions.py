@@ -20,7 +20,7 @@ from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import open_below
 
-_RECIPE = "1"
+RECIPE = "1"
 """Raised when the same function could get another digest."""
 
 _DIGESTS = "digests.json"
@@ -64,7 +64,7 @@ def function_digests(
     """Digests of all functions of the kernel in a folder of the cache, from the cache or made now in some seconds; a sentence where there
     are none. Raises Stopped, OSError where the cache cannot be written.
     """
-    folder = cache / "code" / f"{kernel.name}-{_RECIPE}"
+    folder = cache / "code" / f"{kernel.name}-{RECIPE}"
     known = _read(folder)
     if known is not None:
         return known

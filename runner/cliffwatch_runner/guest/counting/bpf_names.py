@@ -9,7 +9,8 @@ import struct
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from cliffwatch_runner.guest.counting.guest_memory import KERNEL_MAP, GuestMemory, KernelPages
+from cliffwatch_runner.guest.counting.kernel_pages import KERNEL_MAP, KernelPages
+from cliffwatch_runner.guest.counting.monitor import Monitor
 
 LIST, TABLES = "bpf_kallsyms", "init_top_pgt"
 """The kernel's symbols for its list of BPF code and for its page tables."""
@@ -46,8 +47,8 @@ class BpfNames:
     not say where, and no code is read.
     """
 
-    def __init__(self, memory: GuestMemory, symbol: int, tables: int | None = None) -> None:
-        self._memory = memory
+    def __init__(self, monitor: Monitor, symbol: int, tables: int | None = None) -> None:
+        self._monitor = monitor
         self._symbol = symbol
         self._tables = tables
         self._levels = 4
@@ -57,7 +58,7 @@ class BpfNames:
         try:
             return tuple(self._walk())
         except (OSError, ValueError):
-            self.close()
+            self._monitor.close()
             return ()
 
     def programs(self, pieces: Collection[BpfCode]) -> Mapping[BpfCode, bytes]:
@@ -71,16 +72,13 @@ class BpfNames:
                 if left < LARGEST_PROGRAM_BYTES:
                     break
         except (OSError, ValueError):
-            self.close()
+            self._monitor.close()
         return read
-
-    def close(self) -> None:
-        self._memory.close()
 
     def _contents(self, pieces: Collection[BpfCode]) -> Iterator[tuple[BpfCode, bytes]]:
         if self._tables is None:
             return
-        pages = KernelPages(self._memory, self._tables, self._levels)
+        pages = KernelPages(self._monitor, self._tables, self._levels)
         for code in pieces:
             size = code.end - code.start
             if code.name.startswith(_PROGRAM) and 0 < size <= LARGEST_PROGRAM_BYTES:
@@ -90,7 +88,7 @@ class BpfNames:
 
     def _walk(self) -> Iterator[BpfCode]:
         physical = self._symbol - KERNEL_MAP
-        (node,) = self._memory.words(physical, 1)
+        (node,) = self._monitor.physical(physical, 1)
         for _ in range(_MOST_ENTRIES):
             entry = None if node == self._symbol else self._entry(node)
             if entry is None:
@@ -104,9 +102,9 @@ class BpfNames:
         if base is None:
             return None
         self._levels = _DIRECT_MAPS[base]
-        (following,) = self._memory.words(node - base, 1)
+        (following,) = self._monitor.physical(node - base, 1)
         for size in _NAME_BYTES:
-            start, end, *name = self._memory.words(node - base - size - 16, _SHOWN_WORDS)
+            start, end, *name = self._monitor.physical(node - base - size - 16, _SHOWN_WORDS)
             text = struct.pack(f"<{len(name)}Q", *name).split(b"\0")[0].decode(errors="replace")
             if start in _JIT and start < end in _JIT and _TEXT.fullmatch(text):
                 return BpfCode(start, end, text), following

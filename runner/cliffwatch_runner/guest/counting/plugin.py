@@ -11,8 +11,8 @@ from pathlib import Path
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import locked, new_entry
 from cliffwatch_runner.guest.counting.bpf_names import LIST, TABLES
-from cliffwatch_runner.guest.counting.guest_memory import SOCKET
 from cliffwatch_runner.guest.counting.kernel_symbols import MARK, TICK, address_of, read_system_map
+from cliffwatch_runner.guest.counting.monitor import SOCKET
 from cliffwatch_runner.host.programs import parse_version, program_versions
 
 EMULATOR = "qemu-system-x86_64"

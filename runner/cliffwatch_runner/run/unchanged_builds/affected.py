@@ -14,6 +14,7 @@ from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.plan.selection import Selection
 from cliffwatch_runner.results.record import BuiltArm
+from cliffwatch_runner.run.unchanged_builds.case_code import CodeOfArm, digests_of
 from cliffwatch_runner.run.unchanged_builds.executed import Executed
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -68,13 +69,17 @@ def differences(
 
 
 def affected_cases(
-    arms: Mapping[str, BuiltArm], cases: Sequence[PlannedCase], changed: Differences, executed: Executed
+    arms: Mapping[str, BuiltArm],
+    cases: Sequence[PlannedCase],
+    changed: Differences,
+    executed: Executed,
+    code: Mapping[str, CodeOfArm] | None = None,
 ) -> AffectedDocument:
-    """Every planned case, affected or not; of more than two arms the last one is called head."""
+    """Every planned case, affected or not, with digests of the `code` that arms execute in it; of more than two arms the last one is called head."""
     base, *_, head = arms.values()
     kernels = {arm.kernel.digest for arm in arms.values() if isinstance(arm.kernel, Kernel)}
     at_start = changed.functions & executed.start
-    all_cases = [_case(case, changed, executed) for case in _distinct(cases)]
+    all_cases = [_case(case, changed, executed, code or {}) for case in _distinct(cases)]
     touched = [
         changed.guests or bool(at_start) or bool(case.functions) or case.program or not case.counted
         for case in all_cases
@@ -122,7 +127,7 @@ def _distinct(cases: Sequence[PlannedCase]) -> list[CaseKey]:
     return list(dict.fromkeys(case.key for case in cases))
 
 
-def _case(key: CaseKey, changed: Differences, executed: Executed) -> AffectedCase:
+def _case(key: CaseKey, changed: Differences, executed: Executed, code: Mapping[str, CodeOfArm]) -> AffectedCase:
     names = executed.cases.get(key)
     return AffectedCase(
         suite=key.suite,
@@ -131,4 +136,5 @@ def _case(key: CaseKey, changed: Differences, executed: Executed) -> AffectedCas
         counted=names is not None,
         program=key.suite in changed.suites,
         functions=tuple(sorted(changed.functions & (names or frozenset()))),
+        code=digests_of(code, executed, key) if code else None,
     )

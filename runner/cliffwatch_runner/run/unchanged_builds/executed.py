@@ -3,9 +3,9 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
@@ -92,21 +92,46 @@ def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
     return {functions[place].name for place in places if place < len(functions) and functions[place].object == "kernel"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What decides, besides its kernel, what an arm's cases execute: arguments of the kernel, files that are written before the first case, bench and the programs of
+    suites by digest, the data that they read, and the guest.
+    """
+
+    boot: Sequence[str]
+    files: Mapping[str, str]
+    bench: Sequence[str] | None
+    programs: Sequence[tuple[str, str]]
+    data: str | None
+    guest: Mapping[str, object]
+
+    def of_suite(self, suite: str) -> Mapping[str, object]:
+        """What of it concerns the cases of a suite, the same on every host: the program that they run, and not where a CPU is pinned."""
+        of_suite = [digest for name, digest in self.programs if name == suite]
+        about = {key: value for key, value in self.guest.items() if key != "pin"}
+        program = of_suite or self.bench
+        return {"boot": self.boot, "files": self.files, "program": program, "data": self.data, "guest": about}
+
+
+def surroundings(facts: RunFacts, arm: str) -> Surroundings:
+    """Raises OSError where a program cannot be read."""
+    settings = facts.arms[arm].subject.settings
+    return Surroundings(
+        boot=settings.boot,
+        files=settings.files(),
+        bench=None if facts.bench is None else _contents(facts.bench.program, facts.bench.empty_loop),
+        programs=sorted((each.suite, each.digest) for each in facts.programs.get(arm, ())),
+        data=None if facts.data is None else facts.data.digest,
+        guest=facts.shape.record(),
+    )
+
+
 def kept_key(facts: RunFacts, arm: str) -> str | None:
     """The name under which the cache keeps what an arm's cases execute: its kernel and all else that decides it. None without a kernel. Raises OSError."""
     built = facts.arms[arm]
     if not isinstance(built.kernel, Kernel):
         return None
-    settings = built.subject.settings
-    conditions = {
-        "kernel": built.kernel.digest,
-        "boot": settings.boot,
-        "files": settings.files(),
-        "bench": None if facts.bench is None else _contents(facts.bench.program, facts.bench.empty_loop),
-        "programs": sorted((each.suite, each.digest) for each in facts.programs.get(arm, ())),
-        "data": None if facts.data is None else facts.data.digest,
-        "guest": facts.shape.record(),
-    }
+    conditions = {"kernel": built.kernel.digest, **asdict(surroundings(facts, arm))}
     return hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -32,10 +32,13 @@ _COMPARED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limited:
-    """A run's facts without the cases that are unchanged; `known` is what the cache has of its first arm."""
+    """A run's facts without the cases that are unchanged; `known` is what the cache has of its first arm, and `went_by` what it was that said so,
+    in the cache or in another run.
+    """
 
     facts: RunFacts
     known: Executed | None
+    went_by: Executed | None = None
 
 
 def leave_out_unchanged(
@@ -65,7 +68,7 @@ def leave_out_unchanged(
         left_out=selection.left_out,
         notes=(*facts.notes, *(noted if unchanged else ())),
     )
-    return Limited(facts=limited, known=known if request.only_affected == "kept" else None)
+    return Limited(facts=limited, known=known if request.only_affected == "kept" else None, went_by=known)
 
 
 def _known(request: RunRequest, facts: RunFacts) -> Executed | Failure | None:

@@ -17,7 +17,7 @@ from cliffwatch.identities import series_digest
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
-from cliffwatch_service.ingest.kernel_code import image_of
+from cliffwatch_service.ingest.kernel_code import CodeOfCase, code_of_case, image_of
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.store import boots, runs, series
@@ -44,7 +44,7 @@ class Detail:
     """A cell, unfolded. `threshold` is from which size on its change is reported, `bounds` what the bounds of the change are, `counted` whether its
     values are;
     `series` is its digest, None where it has no history; `command` repeats the run. `image` is how the code of the kernels differs, `programs` are the
-    BPF programs of the case that do.
+    BPF programs of the case that do, `code` is whether what the case executes does.
     """
 
     target: Target
@@ -64,6 +64,7 @@ class Detail:
     functions: FunctionBlock | None = None
     image: ArmCode | None = None
     programs: Sequence[ProgramBlock] = ()
+    code: CodeOfCase | None = None
 
 
 def detail_of(
@@ -99,6 +100,7 @@ def detail_of(
         counted_sides=counted_sides(connection, digest, answer),
         image=image,
         programs=programs_of(cell, image),
+        code=code_of_case(connection, answer.base_arm, answer.head_arm, case),
     )
 
 

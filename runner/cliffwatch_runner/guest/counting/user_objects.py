@@ -1,0 +1,158 @@
+"""Reads out of a running guest what lies where in the process that it is in: its program, shared libraries and the vDSO.
+
+Addresses of user space are drawn anew for every process, and whoever asked for them inside the guest would be measured. The dynamic linker keeps
+a list for debuggers: DT_DEBUG of the program leads to `struct r_debug` and from there to one `struct link_map` an object, with its address and its file's name
+(elf.h and link.h of glibc and musl). How far an object reaches say the program headers at its address. Everything is read through the emulator's
+monitor, is as hostile as the guest, and is read within limits.
+"""
+
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from cliffwatch_runner.guest.counting.monitor import Monitor
+
+ANONYMOUS = "anonymous memory"
+VDSO = "[vdso]"
+HEADER_BYTES = 64
+"""Of an ELF file of 64 bits (elf.h), by which a program in memory is known for the file that it came from."""
+
+_MAGIC = b"\x7fELF\x02\x01"
+_EXECUTABLE, _SHARED = 2, 3
+_LOAD, _DYNAMIC, _DEBUG = 1, 2, 21
+_PAGE = 4096
+_PROGRAM_HEADER_BYTES = 56
+_MOST_PROGRAM_HEADERS = 32
+_MOST_DYNAMIC = 64
+_MOST_OBJECTS = 100
+_MOST_ANONYMOUS = 200
+_NAME_WORDS = 32
+_LONGEST_NAME = 80
+_USER_END = 1 << 47
+_UNPRINTED = re.compile(r"[^A-Za-z0-9_.+\-]")
+
+
+@dataclass(frozen=True, slots=True)
+class MappedObject:
+    """Addresses of a process, from `start` to before `end`, and the name of the file that lies there, of `[vdso]`, or `anonymous memory`."""
+
+    start: int
+    end: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """Where an ELF file lies in memory: by how much its addresses were moved, its ends, and its dynamic section, None of one that has none."""
+
+    moved: int
+    start: int
+    end: int
+    dynamic: int | None
+
+
+class UserObjects:
+    """Asks an emulator for the process that its guest is in. `programs` are names of programs by the first 64 bytes of their files."""
+
+    def __init__(self, monitor: Monitor, programs: Mapping[bytes, str]) -> None:
+        self._monitor = monitor
+        self._programs = programs
+
+    def now(self) -> tuple[MappedObject, ...]:
+        """What the process has at this moment, objects before anonymous memory; nothing where the emulator does not answer, where the guest is in no process
+        or in another one before all is read, or where something of it is not in memory just now: what is left over would be called anonymous. A program
+        that is none of `programs` is left out.
+        """
+        try:
+            return tuple(self._read())
+        except (OSError, ValueError, struct.error):
+            self._monitor.close()
+            return ()
+
+    def _read(self) -> list[MappedObject]:
+        ranges = self._monitor.user_ranges()
+        if not ranges:
+            return []
+        lowest = ranges[0][0]
+        header = self._bytes(lowest, HEADER_BYTES)
+        main = self._extent(lowest, header)
+        if main is None:
+            return []
+        libraries = list(self._libraries(main))
+        if self._bytes(lowest, HEADER_BYTES) != header:
+            return []
+        name = self._programs.get(header)
+        known = [*libraries] if name is None else [MappedObject(main.start, main.end, name), *libraries]
+        taken = [*known, MappedObject(main.start, main.end, "")]
+        return [*known, *islice(_anonymous(ranges, taken), _MOST_ANONYMOUS)]
+
+    def _libraries(self, main: _Extent) -> Iterator[MappedObject]:
+        """The objects of the linker's list but the first, which is the program; none of a program that is linked statically."""
+        node = self._list_of(main)
+        for place in range(_MOST_OBJECTS):
+            if not 0 < node < _USER_END:
+                return
+            moved, name, _, node = self._monitor.virtual(node, 4)
+            extent = self._extent(moved, self._bytes(moved, HEADER_BYTES)) if place and 0 < moved < _USER_END else None
+            if extent is not None:
+                yield MappedObject(extent.start, extent.end, self._name(name))
+
+    def _list_of(self, main: _Extent) -> int:
+        if main.dynamic is None:
+            return 0
+        for place in range(_MOST_DYNAMIC):
+            tag, value = self._monitor.virtual(main.dynamic + 16 * place, 2)
+            if tag == _DEBUG and 0 < value < _USER_END:
+                return self._monitor.virtual(value + 8, 1)[0]
+            if tag == 0:
+                break
+        return 0
+
+    def _name(self, address: int) -> str:
+        """A file's name without its folders and with letters that every reader shows."""
+        text = self._text(address) if 0 < address < _USER_END else b""
+        plain = _UNPRINTED.sub("?", text.rpartition(b"/")[2].decode(errors="replace"))[:_LONGEST_NAME]
+        return VDSO if plain.startswith("linux-vdso") else plain or "shared library without a name"
+
+    def _text(self, address: int) -> bytes:
+        """A text that ends with a zero. Beyond the page that it begins in there may be nothing."""
+        words = min(_NAME_WORDS, (_PAGE - address % _PAGE) // 8)
+        return self._bytes(address, max(1, words) * 8).split(b"\0")[0]
+
+    def _extent(self, address: int, header: bytes) -> _Extent | None:
+        """Where the file whose beginning lies at an address has its segments; None of what is no program or library of 64 bits."""
+        kind, offset, size, count = struct.unpack_from("<H14xQ14xHH", header, 16)
+        if not header.startswith(_MAGIC) or kind not in (_EXECUTABLE, _SHARED) or size != _PROGRAM_HEADER_BYTES:
+            return None
+        if not 0 < count <= _MOST_PROGRAM_HEADERS or offset > _PAGE:
+            return None
+        table = self._bytes(address + offset, size * count)
+        rows = [struct.unpack_from("<I12xQ16xQ", table, size * place) for place in range(count)]
+        loads = [(begin, begin + length) for what, begin, length in rows if what == _LOAD]
+        if not loads:
+            return None
+        first, last = min(begin for begin, _ in loads) // _PAGE * _PAGE, max(end for _, end in loads)
+        moved = address - first
+        start, end = moved + first, -(-(moved + last) // _PAGE) * _PAGE
+        dynamic = next((moved + begin for what, begin, _ in rows if what == _DYNAMIC), None)
+        return _Extent(moved, start, end, dynamic) if 0 <= start < end <= _USER_END else None
+
+    def _bytes(self, address: int, count: int) -> bytes:
+        words = self._monitor.virtual(address, -(-count // 8))
+        return struct.pack(f"<{len(words)}Q", *words)[:count]
+
+
+def _anonymous(ranges: Sequence[tuple[int, int]], objects: Sequence[MappedObject]) -> Iterator[MappedObject]:
+    """What of the ranges no object takes."""
+    taken = sorted((each.start, each.end) for each in objects)
+    for start, end in ranges:
+        at = start
+        for begin, behind in taken:
+            if begin < end and behind > at:
+                if begin > at:
+                    yield MappedObject(at, begin, ANONYMOUS)
+                at = behind
+        if at < end:
+            yield MappedObject(at, end, ANONYMOUS)

@@ -1,0 +1,80 @@
+"""Digests of the code that cases execute, arm by arm: equal where nothing that was executed differs, whichever hosts built and booted it."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.formats.code.digests import ArmDigest, CaseCode, CodeDigests
+from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch_runner.build.code.functions import RECIPE, Digests, function_digests
+from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.results.record import RunFacts
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, Surroundings, surroundings
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+
+_FORM = f"1-{RECIPE}"
+"""Raised when the same code could get another digest."""
+
+_DIGITS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeOfArm:
+    """What an arm's cases may execute: its kernel's functions by name, and what surrounds the kernel."""
+
+    functions: Digests
+    surroundings: Surroundings
+
+
+def code_of_arms(
+    facts: RunFacts, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool]
+) -> Mapping[str, CodeOfArm]:
+    """Of the arms whose kernels were built and can be listed. Raises Stopped, OSError."""
+    code: dict[str, CodeOfArm] = {}
+    for name, arm in facts.arms.items():
+        if name == CONTROL or not isinstance(arm.kernel, Kernel):
+            continue
+        functions = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
+        if not isinstance(functions, str):
+            code[name] = CodeOfArm(functions=functions, surroundings=surroundings(facts, name))
+    return code
+
+
+def digests_of_cases(
+    arms: Mapping[str, CodeOfArm], executed: Executed, cases: Iterable[CaseKey]
+) -> tuple[CaseCode, ...]:
+    """Of those of the cases of which it is known what they execute, in the given order."""
+    return tuple(
+        CaseCode(suite=case.suite, benchmark=case.benchmark, params=dict(case.params), code=code)
+        for case in cases
+        if (code := digests_of(arms, executed, case)) is not None
+    )
+
+
+def digests_of(arms: Mapping[str, CodeOfArm], executed: Executed, case: CaseKey) -> CodeDigests | None:
+    """The digests of a case; None where it is not known what it executes. All arms' are of the same names, so that what one of them executes and the
+    others do not makes no difference by itself.
+    """
+    of_case = executed.cases.get(case)
+    if of_case is None:
+        return None
+    names = sorted(of_case | executed.start)
+    return CodeDigests(
+        functions=len(names),
+        names=_digest([_FORM, names]),
+        arms=tuple(
+            ArmDigest(
+                arm=name,
+                digest=_digest(
+                    [_FORM, arm.surroundings.of_suite(case.suite), [(each, arm.functions.get(each)) for each in names]]
+                ),
+            )
+            for name, arm in arms.items()
+        ),
+    )
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
