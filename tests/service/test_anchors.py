@@ -309,3 +309,19 @@ def test_an_anchor_that_does_not_build_is_said_and_the_others_are_compared(runni
     assert entry(running)["anchor_problem"] == "the kernel does not build"
     with running.http(None) as http:
         assert "it gave nothing in the newest run" in http.get("/branches").text
+
+
+def test_a_form_names_the_anchor_and_the_page_shows_it(running: Any, served: Any, tmp_path: Path) -> None:
+    url, repository = served
+    tagged = toy.git(repository, "rev-parse", "v6.12")
+    running.enrol("amd-rome")
+    form = {"tree": url, "branch": "master", "target": "amd-rome:walltime", "suite": "all", "profile": "smoke"}
+    with running.http(None) as http:
+        http.post("/sign-in", data={"token": running.tokens["admin"], "next": "/"})
+        secret = http.get("/branches").text.split('name="form_token" value="')[1].split('"')[0]
+        form |= {"form_token": secret, "policy": "by target"}
+        assert http.post("/branches", data={**form, "anchor": "a b"}).status_code == 422
+        assert http.post("/branches", data={**form, "anchor": "v6.12"}).status_code in (200, 303)
+        look(running, running.rows("SELECT id FROM follow")[0]["id"], tmp_path)
+        shown = http.get("/branches").text
+    assert f'<span class="sha">{tagged[:12]}</span>, measured beside base and head in walltime' in shown

@@ -66,6 +66,10 @@ def test_branches_are_followed_listed_and_let_go(database: str, tmp_path: Path) 
     assert cliffwatch(database, tmp_path, "follow", "add", "/a/folder", "--branch", "master").returncode == 2
     assert cliffwatch(database, tmp_path, "follow", "remove", number).returncode == 0
     assert cliffwatch(database, tmp_path, "follow", "remove", number).returncode == 2
+    assert cliffwatch(database, tmp_path, "follow", "add", "bpf", *targets, "--anchor", "v6.17").returncode == 0
+    counted = cliffwatch(database, tmp_path, "follow", "add", "bpf", "--anchor", "v6.17")
+    assert counted.returncode == 2
+    assert "an anchor is measured in walltime" in counted.stderr
 
 
 def test_a_database_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ _NEVER_CHANGED = (
         "environment",
         "kernel",
     ),
-    *("point", "audit", "triage", "request_file"),
+    *("point", "anchor_point", "audit", "triage", "request_file"),
 )
 _NEVER_DELETED = (
     *(

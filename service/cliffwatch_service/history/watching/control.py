@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from cliffwatch.identities import digest_of
 from cliffwatch.stats.history.events import UNCERTAINTY, machine_events
 from cliffwatch.stats.history.steps import AFTER, BEFORE, HORIZON, Step
 from cliffwatch.stats.history.watch import new_candidates
-from cliffwatch_service.history.watching.relative import newest_anchor, usable
+from cliffwatch_service.history.watching.relative import newest_anchor
 from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.points import RecentPointRow
 from cliffwatch_service.store.history.watching import ControlPlaceRow, HostEventFacts
@@ -47,10 +48,11 @@ def _nights(anchored: Rows, about: Mapping[int, SeriesRow]) -> dict[Host, Rows]:
     by_host: dict[Host, dict[int, list[RecentPointRow]]] = defaultdict(dict)
     for series_id, rows in anchored.items():
         anchor = newest_anchor(rows)
-        by_run = {row.run_id: row for row in rows if row.anchor_id == anchor and usable(row)}
+        by_run = {row.run_id: row for row in rows if row.anchor_id == anchor}
         by_place = {(row.host_id, row.ordinal): row for row in by_run.values()}
-        for (host, _), row in sorted(by_place.items(), key=lambda each: each[1].ordinal):
-            by_host[about[series_id].platform, host].setdefault(series_id, []).append(row)
+        platform = about[series_id].platform
+        for row in sorted(by_place.values(), key=attrgetter("ordinal")):
+            by_host[platform, row.host_id].setdefault(series_id, []).append(row)
     return dict(by_host)
 
 

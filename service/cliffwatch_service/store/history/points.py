@@ -39,7 +39,7 @@ class PointRow(msgspec.Struct, frozen=True, gc=False):
 
 class RecentPointRow(NamedTuple):
     """A series at a revision of a branch, as a run on a host (None where it names none) read it, and what the anchor, a revision, read in
-    that run; None where it had none.
+    that run; None where it had none, or one that nothing can be divided by.
     """
 
     series_id: int
@@ -199,6 +199,7 @@ JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
 LEFT JOIN anchor_point ON anchor_point.series_id = point.series_id AND anchor_point.run_id = run.id
+    AND anchor_point.centre > 0 AND anchor_point.centre < 'infinity'
 ORDER BY point.series_id, member.ordinal, run.created, run.digest, point.arm_id
 """
 

@@ -197,7 +197,7 @@ def trends_of(connection: Connection[Any], series_id: int) -> list[TrendRow]:
 
 class TrendPointRow(NamedTuple):
     """A point of the last ninety days of a branch: `age` is in days before the newest, `release` what its kernel names, `anchor` what the
-    anchor, a revision, read in the same run, None where it had none.
+    anchor, a revision, read in the same run, None where it had none, or one that nothing can be divided by.
     """
 
     series_id: int
@@ -231,6 +231,7 @@ JOIN run ON run.id = arm.run_id AND run.of_history
 JOIN environment ON environment.id = run.environment_id
 JOIN point ON point.arm_id = arm.id
 LEFT JOIN anchor_point ON anchor_point.series_id = point.series_id AND anchor_point.run_id = run.id
+    AND anchor_point.centre > 0 AND anchor_point.centre < 'infinity'
 WHERE back %% greatest(1, (revisions + %(most)s - 1) / %(most)s) = 0
 ORDER BY point.series_id, ordinal, point.arm_id
 """
