@@ -113,6 +113,27 @@ def test_a_static_program_is_one_object(tmp_path: Path) -> None:
     )
 
 
+def test_the_vdso_of_a_static_program_is_found_where_the_kernel_maps_it(tmp_path: Path) -> None:
+    """Go asks it for the time."""
+    static = elf(EXECUTABLE, [(0x400000, 0x200000)])
+    pages = {0x400000: static, VDSO - PAGE: b"time", VDSO: PAGES[VDSO], VDSO + 0x5000: b"stack"}
+    ranges = [(0x400000, 0x410000), (0xC000000000, 0xC000400000), *RANGES[3:]]
+
+    assert UserObjects(Memory(tmp_path, pages | {VDSO + 0x6000: b"stack"}, ranges), {}).now()[:2] == (
+        MappedObject(VDSO, VDSO + PAGE, "[vdso]"),
+        MappedObject(0xC000000000, 0xC000400000, "anonymous memory"),
+    )
+
+
+def test_a_stack_of_gigabytes_is_looked_through_to_a_limit(tmp_path: Path) -> None:
+    static = elf(EXECUTABLE, [(0x400000, 0x200000)])
+    stack = {LIBRARY + PAGE * place: b"stack" for place in range(300)}
+    memory = Memory(tmp_path, {0x400000: static} | stack, [(0x400000, 0x410000), (LIBRARY, LIBRARY + PAGE * (1 << 24))])
+
+    assert UserObjects(memory, {}).now()[0].name == "anonymous memory"
+    assert memory.asked < 100
+
+
 def test_a_library_whose_beginning_is_not_in_memory_makes_a_look_worthless(tmp_path: Path) -> None:
     """A page that the kernel took away: the library would pass for anonymous memory. The next look may see it."""
     pages = {start: content for start, content in PAGES.items() if start != LIBRARY}

@@ -2,7 +2,7 @@
 
 Addresses of user space are drawn anew for every process, and whoever asked for them inside the guest would be measured. The dynamic linker keeps
 a list for debuggers: DT_DEBUG of the program leads to `struct r_debug` and from there to one `struct link_map` an object, with its address and its file's name
-(elf.h and link.h of glibc and musl). How far an object reaches say the program headers at its address. Everything is read through the emulator's
+(elf.h and link.h of glibc and musl). A static program has no list and, of all this, the vDSO alone. How far an object reaches say the program headers at its address. Everything is read through the emulator's
 monitor, is as hostile as the guest, and is read within limits.
 """
 
@@ -28,6 +28,10 @@ _MOST_PROGRAM_HEADERS = 32
 _MOST_DYNAMIC = 64
 _MOST_OBJECTS = 100
 _MOST_ANONYMOUS = 200
+_HIGH = 0x7F0000000000
+_MOST_HIGH_PAGES = 64
+"""The stack is up there too, and a page or two of it are in memory."""
+
 _NAME_WORDS = 32
 _LONGEST_NAME = 80
 _USER_END = 1 << 47
@@ -80,7 +84,7 @@ class UserObjects:
         main = self._extent(lowest, header)
         if main is None:
             return []
-        libraries = list(self._libraries(main))
+        libraries = list(self._libraries(main)) or list(self._vdso(ranges))
         if self._bytes(lowest, HEADER_BYTES) != header:
             return []
         name = self._programs.get(header)
@@ -98,6 +102,16 @@ class UserObjects:
             extent = self._extent(moved, self._bytes(moved, HEADER_BYTES)) if place and 0 < moved < _USER_END else None
             if extent is not None:
                 yield MappedObject(extent.start, extent.end, self._name(name))
+
+    def _vdso(self, ranges: Sequence[tuple[int, int]]) -> Iterator[MappedObject]:
+        """The vDSO of a program that has no list: the kernel maps it high, and nothing else there begins as a library does."""
+        high = [page for start, end in ranges[::-1] for page in range(max(start, _HIGH), end, _PAGE)[:_MOST_HIGH_PAGES]]
+        for page in high[:_MOST_HIGH_PAGES]:
+            if self._bytes(page, len(_MAGIC)) == _MAGIC:
+                extent = self._extent(page, self._bytes(page, HEADER_BYTES))
+                if extent is not None:
+                    yield MappedObject(extent.start, extent.end, VDSO)
+                return
 
     def _list_of(self, main: _Extent) -> int:
         if main.dynamic is None:
