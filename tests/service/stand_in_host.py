@@ -89,7 +89,7 @@ class StandInHost:
                 if case >= self.cases:
                     continue
                 made.logs[index, :, case] += np.log1p(level)
-        if work["setup"] and work["setup"]["only_affected"]:
+        if work["setup"] and work["setup"].get("only_affected"):
             base, head = (self.levels(work[name]) for name in ("base", "head"))
             touched = [case for case in range(self.cases) if base.get(case) != head.get(case)]
             made = run_of_cases(made, touched, "unchanged-build", "it executes nothing that differs")
