@@ -44,8 +44,28 @@ def machine_code() -> bytes:
     return code.ljust(510, b"\0") + b"\x55\xaa"
 
 
-def counted(plugin: Plugin, folder: Path, windows: str) -> Path:
-    (folder / "disk").write_bytes(machine_code())
+ACROSS = 0x7FFD
+"""Three bytes before the end of a page."""
+
+
+def across_pages() -> bytes:
+    """A boot sector with one case: a loop of four instructions, 1000 times, whose second one lies on two pages."""
+    loop = b"\x90\x83\xc3\x01\x49\x75\xf9\xc3"  # nop; add bx, 1; dec cx; jnz; ret
+    code = b"\xfa\x31\xc0\x8e\xd0\xbc\x00\x7c\x8e\xd8\x8e\xc0\xfc"  # cli; ss:sp = 0:7c00; ds, es = 0; cld
+    at = MARK - START - len(loop)
+    code += b"\xbe" + struct.pack("<H", START + at) + b"\xbf" + struct.pack("<H", ACROSS)  # mov si; mov di
+    code += b"\xb9" + struct.pack("<H", len(loop)) + b"\xf3\xa4"  # mov cx; rep movsb
+    for then in (MARK, MARK):
+        code += call(START + len(code), then)
+    code += b"\xb9\xe8\x03" + call(START + len(code) + 3, ACROSS) + call(START + len(code) + 6, MARK)
+    code += b"\xba\x01\x05\xb0\x00\xee\xf4"
+    assert len(code) <= at
+    code = code.ljust(at, b"\x90") + loop + b"\xc3"
+    return code.ljust(TICK - START, b"\x90").ljust(510, b"\xc3") + b"\x55\xaa"
+
+
+def counted(plugin: Plugin, folder: Path, windows: str, code: bytes | None = None) -> Path:
+    (folder / "disk").write_bytes(code or machine_code())
     (folder / "windows").write_text(windows)
     (folder / plugin.path.name).write_bytes(plugin.path.read_bytes())
     option = Counting(plugin=plugin, mark=MARK, tick=TICK).option(folder, folder)
@@ -75,6 +95,14 @@ def test_a_case_without_a_window_is_counted_as_a_whole(plugin: Plugin, tmp_path:
 
     assert set(counts.stretches) == {BOOTED, STARTED, (1, BEFORE)}
     assert 2 * 6070 < sum(counts.stretches[1, BEFORE].instructions) < 2 * 6070 + 20
+
+
+def test_an_instruction_on_two_pages_is_counted_once(plugin: Plugin, tmp_path: Path) -> None:
+    """The emulator may begin to translate it as the end of one block, and then put it into one of its own."""
+    counts = read_counts(counted(plugin, tmp_path, "0 0\n", across_pages()))
+
+    assert counts.marks == 3
+    assert 4 * 1000 < sum(counts.stretches[1, BEFORE].instructions) < 4 * 1000 + 20
 
 
 def test_the_plugin_is_built_once(plugin: Plugin) -> None:

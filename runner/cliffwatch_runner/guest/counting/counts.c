@@ -46,6 +46,7 @@
 #endif
 
 struct qemu_plugin_tb;
+struct qemu_plugin_insn;
 struct qemu_plugin_scoreboard;
 typedef uint64_t plugin_id;
 typedef void (*exec_fn)(unsigned int cpu, void *data);
@@ -68,6 +69,10 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block,
 void qemu_plugin_register_atexit_cb(plugin_id id, exit_fn fn, void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
+struct qemu_plugin_insn *
+qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t number);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED int qemu_plugin_version = PLUGIN_INTERFACE;
@@ -76,6 +81,8 @@ EXPORTED int qemu_plugin_version = PLUGIN_INTERFACE;
 #define CHUNK 65536u
 #define MOST_CHUNKS 64u
 #define MOST_CASES 20000u
+#define PAGE 4096u
+#define LONGEST 15u /* bytes of an instruction */
 
 #if PLUGIN_INTERFACE == 1
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block,
@@ -134,10 +141,18 @@ static uint64_t counted(unsigned int slot)
 }
 #endif
 
+/*
+ * An instruction that lies on two pages has a block of its own, `across`. QEMU
+ * 7.2 notices that in the middle of the block before, whose last instruction
+ * it says it is, too: `last`, where it lies so near the end of a page, else 0.
+ */
 struct block {
 	uint64_t address;
 	uint64_t seen; /* times counted when counts were last taken */
+	uint64_t last;
 	uint32_t instructions;
+	bool across;
+	bool less; /* its last instruction is another block's */
 };
 
 enum { FULL_TABLE = 1, FULL_FILE = 2 };
@@ -239,7 +254,7 @@ static void announce_blocks(void)
 	for (; announced < used; announced++) {
 		put((uint32_t)blocks[announced].address);
 		put((uint32_t)(blocks[announced].address >> 32));
-		put(blocks[announced].instructions);
+		put(blocks[announced].instructions - blocks[announced].less);
 	}
 }
 
@@ -327,6 +342,45 @@ static void on_tick(unsigned int cpu, void *data)
 	}
 }
 
+/* Whether a block of one instruction that lies on two pages begins there. */
+static bool begins_across(uint64_t address)
+{
+	for (uint32_t at = hashed(address, 1); places[at];
+	     at = (at + 1) & (room * 2 - 1)) {
+		struct block *known = &blocks[places[at] - 1];
+
+		if (known->address == address && known->instructions == 1)
+			return known->across;
+	}
+	return false;
+}
+
+/*
+ * Which blocks count an instruction less: whichever of the two is translated
+ * first, the other one follows before either has run twice.
+ */
+static void look_across(const struct qemu_plugin_tb *block, struct block *own)
+{
+	const struct qemu_plugin_insn *last;
+	uint64_t address;
+
+	if (own->instructions == 0 || own->last || own->across)
+		return;
+	last = qemu_plugin_tb_get_insn(block, own->instructions - 1);
+	address = qemu_plugin_insn_vaddr(last);
+	if (PAGE - address % PAGE >= LONGEST)
+		return;
+	if (own->instructions > 1) {
+		own->last = address;
+		own->less = begins_across(address);
+		return;
+	}
+	own->across = address % PAGE + qemu_plugin_insn_size(last) > PAGE;
+	for (uint32_t slot = 0; own->across && slot < used; slot++)
+		if (blocks[slot].last == address)
+			blocks[slot].less = true;
+}
+
 static void translated(plugin_id id, struct qemu_plugin_tb *block)
 {
 	uint64_t address = qemu_plugin_tb_vaddr(block);
@@ -334,10 +388,12 @@ static void translated(plugin_id id, struct qemu_plugin_tb *block)
 		slot_of(address, (uint32_t)qemu_plugin_tb_n_insns(block));
 
 	(void)id;
-	if (slot < 0)
+	if (slot < 0) {
 		flags |= FULL_TABLE;
-	else
+	} else {
+		look_across(block, &blocks[slot]);
 		count_inline(block, (unsigned int)slot);
+	}
 	if (address == mark_at)
 		qemu_plugin_register_vcpu_tb_exec_cb(block, on_mark,
 						     CB_NO_REGS, NULL);
