@@ -108,7 +108,6 @@ def _watching(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int,
         return
     yield from history.cost()
     yield from history.machine()
-    yield from history.synthetic(600 // scale, pool)
     if nights.exists():
         series = read_nights(nights)
         yield from history.real_nights(series, max(1, 6 // scale))

@@ -2,15 +2,12 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from calibrate.confirming import confirmed
 from calibrate.figures import Figure, share
-from calibrate.noise import NOISES, SHAPES, Shape, Values
+from calibrate.noise import Values
 from cliffwatch.stats.history.events import blamed, machine_events
 from cliffwatch.stats.history.steps import steps
 from cliffwatch.stats.history.watch import Watch
@@ -128,66 +125,6 @@ def real_nights(nights: Mapping[str, Values], repeats: int) -> Iterator[Figure]:
         measured=f"{delay:g}",
         wanted="at most 6",
         met=delay <= 6,
-    )
-
-
-def _synthetic(
-    seed: int, shape: Shape | None, steps_made: int
-) -> tuple[list[tuple[int, float]], list[Report], list[Report]]:
-    """A series of 500 points, its steps, what was a candidate, and what a fresh comparison confirmed."""
-    generator = np.random.default_rng((10, seed))
-    count = 500
-    noise = _walk(generator, count) if shape is None else NOISES[shape](generator, (count,), _SPREAD)
-    indexes = sorted(int(index) for index in generator.choice(np.arange(2, 23), size=steps_made, replace=False) * 20)
-    truth = [(index, float(generator.choice(SYNTHETIC_SIZES) * generator.choice([-1, 1]))) for index in indexes]
-    level = np.zeros(count)
-    for index, size in truth:
-        level[index:] += np.log1p(size)
-    reported = watched(noise + level)
-    return truth, reported, [each for each in reported if _confirmed(each, level, shape, generator)]
-
-
-def _walk(generator: np.random.Generator, count: int) -> Values:
-    """Drift: a random walk under the noise."""
-    return generator.normal(0, _SPREAD, count) + np.cumsum(generator.normal(0, _SPREAD / 20, count))
-
-
-def _confirmed(step: Report, level: Values, shape: Shape | None, generator: np.random.Generator) -> bool:
-    """By fresh boots of the revisions before and after: the host's drift is not in them."""
-
-    def boots_at(index: int, boots: int) -> Values:
-        return level[index] + NOISES[shape or "gauss"](generator, (boots,), _SPREAD)
-
-    before, after = max(0, step.index - 6), min(len(level) - 1, step.index + 5)
-    return confirmed(step.size, partial(boots_at, before), partial(boots_at, after))[0]
-
-
-def synthetic(series: int, pool: ProcessPoolExecutor) -> Iterator[Figure]:
-    kinds: tuple[Shape | None, ...] = (*SHAPES, None)
-    each = series // len(kinds)
-    with_steps, without = [], []
-    for number, shape in enumerate(kinds):
-        seeds = range(number * each, (number + 1) * each)
-        with_steps += list(pool.map(partial(_synthetic, shape=shape, steps_made=4), seeds, chunksize=5))
-        without += list(pool.map(partial(_synthetic, shape=shape, steps_made=0), seeds, chunksize=5))
-    score = scored([(truth, confirmed) for truth, _, confirmed in with_steps])
-    candidates, published = (sum(len(each[part]) for each in without) for part in (1, 2))
-    points = 500 * len(without)
-    yield Figure(
-        bar="B10",
-        what=f"{len(with_steps)} made-up series of 500, four steps, five noises, after confirming: precision; recall",
-        method="ours",
-        measured=f"{score.precision:.3f}; {score.recall:.3f}",
-        wanted="at least 0.99; at least 0.83",
-        met=score.precision >= 0.99 and score.recall >= 0.83,
-    )
-    yield Figure(
-        bar="B10",
-        what=f"of {points:,} points without a step: published",
-        method="ours",
-        measured=f"{published} (of {candidates} candidates)",
-        wanted="none",
-        met=published == 0,
     )
 
 
