@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from service_runs import MadeRun, put_all, record_digest, run_of, run_of_cases
+from service_runs import MadeRun, put_all, record_digest, run_of, run_of_cases, with_anchor
 
 NAMES = {"emulated-x86-64": "emulator-1", "amd-rome": "rome-1", "intel-skylake": "skylake-1"}
 
@@ -81,7 +81,10 @@ class StandInHost:
         made.record["tree"] = work["tree"]
         made.record["plan"]["seed"] = work["seed"]
         made.record["identity"] = f"{seed:08x}" * 4
-        for index, commit in enumerate((work["base"], work["head"])):
+        setup = work["setup"] or {}
+        anchor = [arm["rev"] for arm in setup.get("arms", []) if arm["name"] == "anchor"]
+        made = with_anchor(made, "anchor") if anchor else made
+        for index, commit in enumerate((work["base"], work["head"], *anchor)):
             facts = made.record["arms"][index]["facts"]
             facts.update(commit=commit, tree=commit[::-1], kernel=commit[:32], subject="bpf: measured", parents=[])
             made.record["arms"][index]["label"] = commit[:12]
@@ -89,7 +92,7 @@ class StandInHost:
                 if case >= self.cases:
                     continue
                 made.logs[index, :, case] += np.log1p(level)
-        if work["setup"] and work["setup"].get("only_affected"):
+        if setup.get("only_affected"):
             base, head = (self.levels(work[name]) for name in ("base", "head"))
             touched = [case for case in range(self.cases) if base.get(case) != head.get(case)]
             made = run_of_cases(made, touched, "unchanged-build", "it executes nothing that differs")
