@@ -2,7 +2,7 @@
 
 Candidates come from `Watch`, point by point, as the service has them. A candidate's comparisons are of the revision before its range
 and the last one in it, decided by `cliffwatch.stats.history.fresh`; a confirmed one is right where a step of its direction lies in its
-range, each step once. Bisection takes 21 boots a revision and goes to the side whose median is nearer.
+range, each step once. Confirmed ones are bisected as the service does.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +12,12 @@ from functools import partial
 
 import numpy as np
 
-from calibrate.confirming import confirmed
+from calibrate.confirming import Boots, asked, bisected
 from calibrate.figures import Figure
 from calibrate.histories import FIVE, HISTORY_KINDS, POINTS, History, HistoryKind, fresh, made_up
 from calibrate.neighbours import other_steps
 from cliffwatch.stats.history.steps import Step
 from cliffwatch.stats.history.watch import Watch
-
-BOOTS = 21
-"""Of each revision that a bisection looks at."""
 
 _NEAR = 5
 _APART = 15
@@ -56,31 +53,23 @@ def watched_history(seed: int, kind: HistoryKind, steps: int, between: bool) -> 
         for when, value in enumerate(history.logs)
         for step in watch.append(float(value))
     ]
-    known = sum(_sure(generator, history, index - 1, index, size)[0] for index, size in history.steps)
+    known = sum(_known(generator, history, index, size) for index, size in history.steps)
     return Watched(history, raised, known)
 
 
 def _followed(generator: np.random.Generator, history: History, step: Step, when: int) -> Raised:
+    def at(index: int) -> Boots:
+        return partial(fresh, generator, history, index)
+
     base, head = max(0, step.first - 1), min(when, step.last)
-    sure, boots = _sure(generator, history, base, head, step.size)
-    return Raised(step, sure, boots, _bisected(generator, history, base, head) if sure else step.index)
+    answer = asked(step.size, at(base), at(head))
+    culprit = bisected(answer.fresh, base, head, at) if answer.confirmed else step.index
+    return Raised(step, answer.confirmed, answer.boots, culprit)
 
 
-def _sure(generator: np.random.Generator, history: History, base: int, head: int, size: float) -> tuple[bool, int]:
-    before, after = (partial(fresh, generator, history, index) for index in (base, head))
-    return confirmed(size, before, after)
-
-
-def _bisected(generator: np.random.Generator, history: History, good: int, bad: int) -> int:
-    low, high = (float(np.median(fresh(generator, history, index, BOOTS))) for index in (good, bad))
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        here = float(np.median(fresh(generator, history, middle, BOOTS)))
-        if abs(here - low) < abs(here - high):
-            good = middle
-        else:
-            bad = middle
-    return bad
+def _known(generator: np.random.Generator, history: History, index: int, size: float) -> bool:
+    before, after = (partial(fresh, generator, history, place) for place in (index - 1, index))
+    return asked(size, before, after).confirmed
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,13 @@ SURE = 3e-5
 LEAST = 0.0075
 """The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to decide."""
 
-EVIDENCE = 12.0
+EVIDENCE = 11.5
 """What a step must bring beyond the best smooth background, in twice the logarithm of the likelihood ratio."""
 
 RANGE = 8.0
 """A step may lie where twice the logarithm of its likelihood is at most so much less than at its best place; set by calibration."""
 
-MARGIN = 1
+MARGIN = 2
 """Points by which a range is wider on either side than its likelihood says, which is that of normal noise."""
 
 HORIZON = 250
