@@ -24,7 +24,7 @@ SURE = 3e-5
 LEAST = 0.0075
 """The smallest step that is a candidate, as a fraction; what is reported of it is for the fresh comparison to decide."""
 
-EVIDENCE = 11.5
+EVIDENCE = 12.0
 """What a step must bring beyond the best smooth background, in twice the logarithm of the likelihood ratio."""
 
 RANGE = 8.0
