@@ -1,12 +1,13 @@
 """Makes a history of 40 commits of which three change speed, and checks whether `cliffwatch bisect` names them.
 
-    python tools/planted_history TREE --seed N --out FOLDER [--patches FOLDER] [--small] [--bisect] [--cache DIR]
+    python tools/planted_history TREE --seed N --out FOLDER [--patches FOLDER] [--small | --two-sides] [--bisect] [--cache DIR]
 
 TREE is a linux repository, folder or archive. FOLDER/linux.git gets the history (branches `base` and `planted`) and FOLDER/truth.json what is
 planted where, which nothing reads but the check at the end. 40 commits: one for each patch, three by default and one of them inside a merge; ten that move kernel text
 off the measured paths, twenty that touch drivers and their headers, five of comments alone, one that breaks the build and one that is reverted;
-besides them the fix, the revert and the merge. With --small four, of which one is planted. With --bisect the check: one bisection of all
-three cases, which ends with 1 where it names anything but what was planted.
+besides them the fix, the revert and the merge. With --small four, of which one is planted. With --two-sides a merge of six, by the patches of tests/data/two-sides: one
+side makes a case slower by 3 %, the other one the same case faster by 2 %. With --bisect the check: one bisection of all cases that the patches change, which ends
+with 1 where it names anything but what was planted.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from cliffwatch_runner.command.options.cache import default_cache  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 from planted_history.edits import Mix  # noqa: E402
-from planted_history.history import History, digest_of, make_history, write_truth  # noqa: E402
+from planted_history.history import History, digest_of, make_history, make_two_sides, write_truth  # noqa: E402
 
 SMALL = Mix(text=1, drivers=1, comments=1, breaks=0, reverted=0)
 CASES = (
@@ -33,11 +34,12 @@ CASES = (
     "*trig-syscall-count",
 )
 SUITES = "local-storage,harness"
+TWO_SIDES = ROOT / "tests/data/two-sides"
 
 
 def main() -> int:
     options = _options()
-    patches = sorted(options.patches.glob("*.patch"))
+    patches = sorted((TWO_SIDES if options.two_sides else options.patches).glob("*.patch"))
     if not patches:
         print(f"there is no patch (*.patch) in {options.patches}", file=sys.stderr)
         return 2
@@ -61,7 +63,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--patches", type=Path, default=ROOT / "tests/data/planted")
-    parser.add_argument("--small", action="store_true")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--small", action="store_true")
+    sizes.add_argument("--two-sides", action="store_true")
     parser.add_argument("--bisect", action="store_true")
     parser.add_argument("--cache", type=Path, default=default_cache())
     return parser.parse_args()
@@ -77,14 +81,17 @@ def _made(options: argparse.Namespace, patches: list[Path]) -> History | Failure
     repository = options.out / "linux.git"
     git(["init", "--quiet", "--bare", str(repository)])
     (repository / "objects/info/alternates").write_text(f"{tree.mirror.resolve()}/objects\n")
+    if options.two_sides:
+        return make_two_sides(repository, base.commit, patches, options.seed)
     return make_history(repository, base.commit, patches, options.seed, SMALL if options.small else Mix())
 
 
 def _checked(options: argparse.Namespace, history: History) -> int:
     """Bisects as a user does, by the command alone, and holds what it names against what was planted."""
-    cases = [word for case in CASES for word in ("--case", case)]
+    cases = [word for case in CASES[: 1 if options.two_sides else None] for word in ("--case", case)]
+    suites = SUITES.partition(",")[0] if options.two_sides else SUITES
     argv = [str(Path(sys.executable).parent / "cliffwatch"), "bisect", "--tree", str(options.out / "linux.git")]
-    argv += ["--good", "base", "--bad", "planted", "--suite", SUITES, "--mode", "icount", *cases]
+    argv += ["--good", "base", "--bad", "planted", "--suite", suites, "--mode", "icount", *cases]
     argv += ["--cache", str(options.cache), "--out", str(options.out / "bisection")]
     began = time.monotonic()
     ended = subprocess.run(argv, check=False, stdout=subprocess.PIPE, text=True)

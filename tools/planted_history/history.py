@@ -48,18 +48,47 @@ class History:
 def make_history(repository: Path, base: str, patches: Sequence[Path], seed: int, mix: Mix) -> History:
     """Writes the commits into a bare repository that has `base`, and the branch `planted`."""
     draw = random.Random(f"{seed} {base}")
-    files = git(["ls-tree", "-r", "--name-only", base], git_dir=repository).output.splitlines()
-    edits = drawn_edits(mix, files, draw)
-    planted = [Edit(kind="planted", subject=_subject(path), patch=str(path)) for path in sorted(patches)]
-    order = _ordered(edits, planted, draw)
+    edits = drawn_edits(mix, _files(repository, base), draw)
+    order = _ordered(edits, [_planted(path) for path in sorted(patches)], draw)
     side = _side(order, draw)
     writer = _Writer(repository, base)
     with tempfile.TemporaryDirectory(prefix="planted-history-") as folder:
         made = writer.write(order, side, Path(folder))
-    git(["update-ref", "refs/heads/planted", writer.tip], git_dir=repository)
-    git(["update-ref", "refs/heads/base", base], git_dir=repository)
+    return _finished(repository, History(base=base, tip=writer.tip, seed=seed, made=tuple(made)))
+
+
+def make_two_sides(repository: Path, base: str, patches: Sequence[Path], seed: int) -> History:
+    """A merge with a patch on either side, among two commits that change no speed. Of the three patches, by name, the first is what both sides begin
+    with, and the history's base; the second lies on the side of the first parent.
+    """
+    draw = random.Random(f"{seed} {base}")
+    before, first, second = (_planted(path) for path in sorted(patches))
+    quiet = drawn_edits(Mix(text=2, drivers=1, comments=1, breaks=0, reverted=0), _files(repository, base), draw)
+    draw.shuffle(quiet)
+    sides = [first, *quiet[:2]], [second, *quiet[2:]]
+    for side in sides:
+        draw.shuffle(side)
+    writer = _Writer(repository, base)
+    with tempfile.TemporaryDirectory(prefix="planted-history-") as folder:
+        writer.write([before], range(0), Path(folder))
+        fork = writer.tip
+        made = writer.write([*sides[0], *sides[1]], range(len(sides[0]), len(sides[0]) + len(sides[1])), Path(folder))
+    return _finished(repository, History(base=fork, tip=writer.tip, seed=seed, made=tuple(made)))
+
+
+def _files(repository: Path, base: str) -> list[str]:
+    return git(["ls-tree", "-r", "--name-only", base], git_dir=repository).output.splitlines()
+
+
+def _planted(path: Path) -> Edit:
+    return Edit(kind="planted", subject=_subject(path), patch=str(path))
+
+
+def _finished(repository: Path, history: History) -> History:
+    git(["update-ref", "refs/heads/planted", history.tip], git_dir=repository)
+    git(["update-ref", "refs/heads/base", history.base], git_dir=repository)
     git(["symbolic-ref", "HEAD", "refs/heads/planted"], git_dir=repository)
-    return History(base=base, tip=writer.tip, seed=seed, made=tuple(made))
+    return history
 
 
 def _subject(path: Path) -> str:
