@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/runner")]
 from planted_history import history  # noqa: E402
 from planted_history.edits import Edit, Mix, drawn_edits  # noqa: E402
-from planted_history.history import History, make_history, write_truth  # noqa: E402
+from planted_history.history import History, make_history, make_two_sides, write_truth  # noqa: E402
 from toy import FAKEVNG, git, toy_repository  # noqa: E402
 
 from cliffwatch.command.main import main  # noqa: E402
@@ -54,6 +54,25 @@ def patches(folder: Path, count: int) -> list[Path]:
 
 def made(tree: Path, folder: Path, seed: int, count: int = 3, mix: Mix | None = None) -> History:
     return make_history(tree, git(tree, "rev-parse", "master"), patches(folder, count), seed, mix or Mix())
+
+
+def test_a_merge_of_two_sides_has_a_patch_on_each(tree: Path, tmp_path: Path) -> None:
+    files = []
+    for number, (path, before, after) in enumerate((("1", "a", "b"), ("2", "a", "b"), ("1", "b", "a"))):
+        file = tmp_path / f"{number}.patch"
+        file.write_text(
+            f"Subject: [PATCH] P{number}\n\n--- a/tools/{path}\n+++ b/tools/{path}\n@@ -1 +1 @@\n-{before}\n+{after}\n"
+        )
+        files.append(file)
+    head = git(tree, "rev-parse", "master")
+    one = make_two_sides(tree, head, files, 7)
+
+    assert make_two_sides(tree, head, files, 7) == one
+    assert set(one.planted) == {"1.patch", "2.patch"}
+    assert git(tree, "rev-parse", "planted^1~3") == git(tree, "rev-parse", "planted^2~3") == one.base != head
+    first, second = (git(tree, "rev-list", f"{one.base}..planted^{side}").split() for side in (1, 2))
+    assert (one.planted["1.patch"] in first, one.planted["2.patch"] in second) == (True, True)
+    assert git(tree, "show", "base:tools/1", "planted:tools/1", "planted:tools/2").split() == ["b", "a", "b"]
 
 
 FILES_OF_TREE = ["kernel/bpf/core.c", *(f"{file}.c" for file in FILES), *(f"include/media/{n}.h" for n in range(20))]
