@@ -159,7 +159,7 @@ def _number(row: ConfirmationRow) -> int:
 
 
 def _left_open(candidates_left: Sequence[CandidateRow], boots: int) -> str:
-    return f"{counted(len(candidates_left), 'candidate')} left open by the first comparison: again with {boots} boots"
+    return f"{counted(len(candidates_left), 'candidate')} left open by the first comparison: again with {counted(boots, 'boot')}"
 
 
 def _says(row: ComparisonRow | None) -> bool:
