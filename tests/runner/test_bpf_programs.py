@@ -1,20 +1,17 @@
 """The code of BPF programs, read out of a guest's memory as its emulator shows it: of a guest as it should be, and of one that lies."""
 
-import json
 import re
-import socket
 import struct
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from monitor_stand_in import Emulator
 
 from cliffwatch_runner.guest.counting.bpf_names import LARGEST_PROGRAM_BYTES, BpfCode, BpfNames
 from cliffwatch_runner.guest.counting.kernel_pages import KERNEL_MAP
-from cliffwatch_runner.guest.counting.monitor import SOCKET, Monitor
+from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.name_watch import NamesOfGuest, NameWatch, read_bpf_bytes, read_bpf_code
 
 DIRECT_MAP = 0xFFFF888000000000
@@ -62,38 +59,6 @@ class Guest:
         return "".join(lines)
 
 
-class Emulator(threading.Thread):
-    """Answers for a guest until it is closed."""
-
-    def __init__(self, folder: Path, guest: Guest) -> None:
-        super().__init__(daemon=True)
-        self.guest = guest
-        self.asked = 0
-        self.answers = self.guest.shows
-        self.listening = socket.socket(socket.AF_UNIX)
-        self.listening.bind(str(folder / SOCKET))
-        self.listening.listen()
-
-    def run(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self.listening.accept()
-                with connection, connection.makefile("rwb") as both:
-                    self.serve(both)
-
-    def serve(self, both: object) -> None:
-        for line in both:  # type: ignore[attr-defined]
-            request = json.loads(line)
-            self.asked += 1
-            text = self.answers(request["arguments"]["command-line"]) if "arguments" in request else ""
-            both.write(json.dumps({"return": text}).encode() + b"\r\n")  # type: ignore[attr-defined]
-            both.flush()  # type: ignore[attr-defined]
-
-    def close(self) -> None:
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.listening.close()
-
-
 @pytest.fixture
 def guest() -> Guest:
     return Guest()
@@ -101,8 +66,7 @@ def guest() -> Guest:
 
 @pytest.fixture
 def emulator(tmp_path: Path, guest: Guest) -> Iterator[Emulator]:
-    served = Emulator(tmp_path, guest)
-    served.start()
+    served = Emulator(tmp_path, guest.shows)
     yield served
     served.close()
 
@@ -166,7 +130,7 @@ def test_page_tables_of_five_levels_are_walked(monitor: Monitor, guest: Guest) -
 @pytest.mark.parametrize("size", [1 << 30, LARGEST_PROGRAM_BYTES + 1, 0])
 def test_what_no_program_is_as_long_as_is_not_read(names: BpfNames, emulator: Emulator, size: int) -> None:
     assert names.programs([BpfCode(JIT, JIT + size, PROGRAM)]) == {}
-    assert emulator.asked == 0
+    assert emulator.asked == []
 
 
 def test_many_programs_are_read_in_several_looks(names: BpfNames, guest: Guest, emulator: Emulator) -> None:
@@ -177,7 +141,7 @@ def test_many_programs_are_read_in_several_looks(names: BpfNames, guest: Guest, 
     read = names.programs(long)
 
     assert 1 <= len(read) <= 4
-    assert emulator.asked < 1000
+    assert len(emulator.asked) < 1000
 
 
 def test_a_list_without_an_end_is_left_at_some_length(names: BpfNames, guest: Guest) -> None:
@@ -216,7 +180,7 @@ def test_page_tables_that_lead_to_themselves_end(names: BpfNames, guest: Guest, 
         guest.word(TABLES + 8 * index, TABLES | 0x63)
 
     assert len(names.programs([BpfCode(JIT, JIT + 16, PROGRAM)])) == 1
-    assert emulator.asked < 10
+    assert len(emulator.asked) < 10
 
 
 @pytest.mark.parametrize("answer", ["", "Cannot access memory\r\n", "0" * (1 << 17), "[" * 10_000, "0x12"])

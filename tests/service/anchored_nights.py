@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from service_runs import commit_of, put_all, run_of
+from series_without_points import SERIES, branch_without_points
+from service_runs import commit_of
 
 from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.store.history.anchors import replace_anchor_points
 from cliffwatch_service.store.history.points import replace_points
 
-TREE = "https://git.example.org/bpf-next.git"
-SERIES = 8
 SPREAD = 0.003
 Logs = NDArray[np.float64]
 
@@ -50,19 +49,10 @@ def drifting(count: int, *, by: float, step: float, at: int) -> Logs:
 def measured_nights(running: Any, nights: Nights, mode: str = "walltime") -> int:
     """The branch's id."""
     count = len(nights.host)
-    running.follow(TREE, "master", [commit_of(f"r{index}") for index in range(count)])
-    with running.http("upload") as http:
-        put_all(http, run_of(boots=1, cases=SERIES, base="r0", head="r1", mode=mode))
-    running.do_tasks()
-    running.make_history()
-    with running.service.transaction() as connection:
-        connection.execute("DELETE FROM point")
-        connection.execute("DELETE FROM change")
-        connection.execute("UPDATE revision SET release = '7.3.0-rc1'")
-    (branch,) = running.rows("SELECT id FROM branch")
+    branch = branch_without_points(running, count, mode)
     for index in range(count):
-        _night(running, int(branch["id"]), index, nights)
-    return int(branch["id"])
+        _night(running, branch, index, nights)
+    return branch
 
 
 _RUN = """

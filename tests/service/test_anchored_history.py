@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from anchored_nights import SERIES, Nights, digests, drifting, measured_nights, nights_of, watch
+from anchored_nights import Nights, digests, drifting, measured_nights, nights_of, watch
+from series_without_points import SERIES
 from service_runs import commit_of
 
 from cliffwatch_service.history.watching.relative import FEWEST

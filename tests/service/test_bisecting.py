@@ -5,27 +5,11 @@ from typing import Any
 
 import pytest
 import toy
+from following_a_branch import EMULATED, follow, look, walltime
 from history_with_culprits import PlantedHistory
 from stand_in_host import StandInHost
 
-from cliffwatch_service.history.follow import poll
 from cliffwatch_service.store import background
-
-EMULATED = [{"platform": "emulated-x86-64", "mode": "icount"}]
-
-
-def follow(running: Any, url: str, tmp_path: Path, targets: Any = EMULATED, policy: str = "push") -> int:
-    """Follows the branch from where it is now."""
-    body = {"tree": url, "branch": "master", "policy": policy, "targets": targets, "suites": ["local-storage"]}
-    with running.http("admin") as http:
-        number = int(http.post("/api/v1/follows", json=body).raise_for_status().json()["follow"])
-    look(running, number, tmp_path)
-    return number
-
-
-def look(running: Any, number: int, tmp_path: Path) -> None:
-    with running.service.transaction() as connection:
-        poll(connection, number, tmp_path / "git", running.clock.now())
 
 
 def confirmed(running: Any) -> dict[tuple[int, str], float]:
@@ -128,7 +112,7 @@ def test_platforms_that_share_a_culprit_share_its_report(running: Any, served: A
     """Counted in icount, and in walltime with boots enough for the noise."""
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path, [*EMULATED, {"platform": "amd-rome", "mode": "walltime"}])
+    number = follow(running, url, tmp_path, [*EMULATED, *walltime("amd-rome")])
     history.commits(3)
     culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
     history.commits(3)

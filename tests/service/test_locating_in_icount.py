@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import toy
+from following_a_branch import follow, look, walltime
 from history_with_culprits import PlantedHistory
 from stand_in_host import StandInHost
 
@@ -15,7 +16,6 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch_service.history.bisection.locating import is_counted, named_pairs, shows
-from cliffwatch_service.history.follow import poll
 from cliffwatch_service.store import background
 from cliffwatch_service.store.history.bisections import BisectionRow
 from cliffwatch_service.store.history.locating import CountedChangeRow
@@ -24,19 +24,8 @@ from cliffwatch_service.store.series import SeriesRow
 Levels = Callable[[str], Mapping[int, float]]
 
 
-def follow(running: Any, url: str, tmp_path: Path, *platforms: str) -> int:
-    """Follows the branch in walltime alone, from where it is now."""
-    targets = [{"platform": platform, "mode": "walltime"} for platform in platforms or ("amd-rome",)]
-    body = {"tree": url, "branch": "master", "policy": "push", "targets": targets, "suites": ["local-storage"]}
-    with running.http("admin") as http:
-        number = int(http.post("/api/v1/follows", json=body).raise_for_status().json()["follow"])
-    look(running, number, tmp_path)
-    return number
-
-
-def look(running: Any, number: int, tmp_path: Path) -> None:
-    with running.service.transaction() as connection:
-        poll(connection, number, tmp_path / "git", running.clock.now())
+ROME = walltime("amd-rome")
+"""Followed in walltime alone."""
 
 
 def rome(running: Any, levels: Levels, platform: str = "amd-rome") -> StandInHost:
@@ -90,7 +79,7 @@ def test_a_change_that_icount_shows_is_located_there_and_verified_once_in_wallti
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     start = toy.git(repository, "rev-parse", "HEAD")
     history.commits(6)
     culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
@@ -123,7 +112,7 @@ def test_a_change_that_icount_does_not_show_is_bisected_in_walltime(running: Any
     """As one of caches or of layout."""
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     start = toy.git(repository, "rev-parse", "HEAD")
     history.commits(3)
     culprit = history.commit("bpf: Move the lookup", case=0, slower=0.06)
@@ -144,7 +133,7 @@ def test_series_that_icount_does_not_show_belong_to_its_commit_or_are_bisected_i
     """Of three cases that get slower one executes more; another does so at the same commit, and the third at a later one, inside a merge."""
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     first = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
     history.commits(2)
     history.branch("topic", first)
@@ -178,7 +167,7 @@ def test_a_commit_that_walltime_does_not_bear_out_is_not_named(running: Any, ser
     """More instructions in one commit, more time in another: the commit with more instructions is a change in icount alone."""
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     counted = history.commits(2)[-1]
     history.commits(3)
     culprit = history.commit("bpf: Move the lookup", case=0, slower=0.06)
@@ -202,7 +191,7 @@ def test_without_a_host_that_counts_it_is_bisected_in_walltime_at_once(
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     counting = emulator(running, history.levels)
     running.clock.pass_(days=3)  # a host that was there once
     history.commits(2)
@@ -222,7 +211,7 @@ def test_where_icount_does_not_answer_walltime_goes_on_and_the_late_answer_chang
 ) -> None:
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     history.commits(2)
     culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
     history.commits(2)
@@ -251,7 +240,7 @@ def test_a_culprit_that_icount_knows_already_is_only_verified(running: Any, serv
     """Of a branch that is followed in icount too: its ends are not compared there."""
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     body = {
         "tree": url,
         "branch": "master",
@@ -281,7 +270,7 @@ def test_a_culprit_that_icount_knows_already_is_only_verified(running: Any, serv
 def test_pages_say_in_which_mode_it_is_bisected_and_why(running: Any, served: Any, tmp_path: Path) -> None:
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path)
+    number = follow(running, url, tmp_path, ROME)
     history.commits(2)
     culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
     history.commits(2)
@@ -309,7 +298,7 @@ def test_in_whatever_order_hosts_answer_and_how_often_the_end_is_the_same(
     """Two platforms in walltime wait for one bisection in icount; what is analysed twice, and a task that runs once more, change nothing."""
     url, repository = served
     history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path, "amd-rome", "intel-skylake")
+    number = follow(running, url, tmp_path, walltime("amd-rome", "intel-skylake"))
     history.commits(3)
     culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
     history.commits(2)

@@ -5,32 +5,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from service_runs import commit_of, put_all, run_of
+from series_without_points import SERIES, branch_without_points
+from service_runs import commit_of
 
 from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.history.watching.trends import look_for_trends
 from cliffwatch_service.store.history.points import replace_points
 
-TREE = "https://git.example.org/bpf-next.git"
-SERIES = 8
-
 
 def measured_branch(running: Any, logs: NDArray[np.float64], mode: str = "walltime") -> int:
     """A branch whose revisions read `logs`, (revisions, series), each measured by an arm of one run; its id."""
-    names = [commit_of(f"r{index}") for index in range(len(logs))]
-    running.follow(TREE, "master", names)
-    with running.http("upload") as http:
-        put_all(http, run_of(boots=1, cases=SERIES, base="r0", head="r1", mode=mode))
-    running.do_tasks()
-    running.make_history()
-    with running.service.transaction() as connection:
-        connection.execute("DELETE FROM point")
-        connection.execute("DELETE FROM change")
-        connection.execute("UPDATE revision SET release = '7.3.0-rc1'")
-    (branch,) = running.rows("SELECT id FROM branch")
+    branch = branch_without_points(running, len(logs), mode)
     for index, values in enumerate(logs):
-        add_point(running, branch["id"], index, values)
-    return int(branch["id"])
+        add_point(running, branch, index, values)
+    return branch
 
 
 def add_point(running: Any, branch: int, index: int, values: NDArray[np.float64]) -> None:
