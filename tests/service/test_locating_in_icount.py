@@ -44,6 +44,21 @@ def work_off(*hosts: StandInHost) -> None:
         pass
 
 
+def confirmed_in_walltime(running: Any, served: Any, tmp_path: Path) -> tuple[str, StandInHost, StandInHost]:
+    """Five commits whose third slows a case, and a push that walltime has answered: the culprit, and the hosts that count and time."""
+    url, repository = served
+    history = PlantedHistory(repository)
+    number = follow(running, url, tmp_path, ROME)
+    history.commits(2)
+    culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
+    history.commits(2)
+    counting = emulator(running, history.levels)
+    look(running, number, tmp_path)
+    timing = rome(running, history.levels)
+    assert timing.work_off() == 1
+    return culprit, counting, timing
+
+
 def advance(running: Any) -> None:
     """What the clock asks for each minute."""
     with running.service.transaction() as connection:
@@ -209,16 +224,8 @@ def test_without_a_host_that_counts_it_is_bisected_in_walltime_at_once(
 def test_where_icount_does_not_answer_walltime_goes_on_and_the_late_answer_changes_nothing(
     running: Any, served: Any, tmp_path: Path
 ) -> None:
-    url, repository = served
-    history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path, ROME)
-    history.commits(2)
-    culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
-    history.commits(2)
-    counting = emulator(running, history.levels)
-    look(running, number, tmp_path)
-    timing = rome(running, history.levels)
-    assert timing.work_off() == 1
+    _, repository = served
+    culprit, counting, timing = confirmed_in_walltime(running, served, tmp_path)
     late = counting.take()
     assert late is not None
     running.clock.pass_(days=2, minutes=1)
@@ -268,16 +275,7 @@ def test_a_culprit_that_icount_knows_already_is_only_verified(running: Any, serv
 
 
 def test_pages_say_in_which_mode_it_is_bisected_and_why(running: Any, served: Any, tmp_path: Path) -> None:
-    url, repository = served
-    history = PlantedHistory(repository)
-    number = follow(running, url, tmp_path, ROME)
-    history.commits(2)
-    culprit = history.commit("bpf: Slow down the lookup", case=0, slower=0.06)
-    history.commits(2)
-    counting = emulator(running, history.levels)
-    look(running, number, tmp_path)
-    timing = rome(running, history.levels)
-    assert timing.work_off() == 1
+    culprit, counting, _ = confirmed_in_walltime(running, served, tmp_path)
     assert "amd-rome walltime first in icount, on emulated-x86-64: both ends" in text_of(running, "/branches")
 
     assert counting.work_off(1) == 1

@@ -17,7 +17,7 @@ from cliffwatch.stats.history.watch import new_candidates
 from cliffwatch_service.history.watching.relative import newest_anchor
 from cliffwatch_service.store.history import watching
 from cliffwatch_service.store.history.points import RecentPointRow
-from cliffwatch_service.store.history.watching import ControlPlaceRow, HostEventFacts
+from cliffwatch_service.store.history.watching import EventPlaceRow, HostEventFacts
 from cliffwatch_service.store.series import SeriesRow
 
 Rows = Mapping[int, Sequence[RecentPointRow]]
@@ -27,12 +27,12 @@ Host = tuple[str, int | None]
 
 def keep_control_events(
     connection: Connection[Any], branch_id: int, anchored: Rows, about: Mapping[int, SeriesRow], now: datetime
-) -> list[ControlPlaceRow]:
+) -> list[EventPlaceRow]:
     """Keeps an event where many series of a host's anchor step together; answers all that are known of the branch.
 
     `anchored` has the measurements of noisy series that have an anchor, in the branch's order.
     """
-    known = watching.control_places(connection, branch_id)
+    known = _places(connection, branch_id)
     events = [
         _facts(branch_id, host, nights, event)
         for host, nights in _nights(anchored, about).items()
@@ -40,7 +40,11 @@ def keep_control_events(
     ]
     for event in events:
         watching.keep_host_event(connection, event, now)
-    return watching.control_places(connection, branch_id) if events else known
+    return _places(connection, branch_id) if events else known
+
+
+def _places(connection: Connection[Any], branch_id: int) -> list[EventPlaceRow]:
+    return [each for each in watching.event_places(connection, branch_id) if each.reason == "control"]
 
 
 def _nights(anchored: Rows, about: Mapping[int, SeriesRow]) -> dict[Host, Rows]:
@@ -105,7 +109,7 @@ def less_control_events(
     steps: Mapping[int, Sequence[Step]],
     points: Rows,
     about: Mapping[int, SeriesRow],
-    events: Sequence[ControlPlaceRow],
+    events: Sequence[EventPlaceRow],
     counted: Collection[int],
 ) -> dict[int, list[Step]]:
     """The steps that no event of the host's own anchor explains. Counted series are no host's doing; of those relative to their anchor the

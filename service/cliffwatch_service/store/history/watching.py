@@ -71,8 +71,10 @@ def keep_host_event(connection: Connection[Any], event: HostEventFacts, now: dat
 
 
 class EventPlaceRow(NamedTuple):
-    """Where on a branch an event lies, by its first revision after it, which series stepped there, and why it is one."""
+    """Where on a branch an event lies, by its first revision after it, of which host, which series stepped there, and why it is one."""
 
+    platform: str
+    host_id: int | None
     ordinal: int
     series: list[int]
     reason: EventReason
@@ -80,28 +82,11 @@ class EventPlaceRow(NamedTuple):
 
 def event_places(connection: Connection[Any], branch_id: int) -> list[EventPlaceRow]:
     query = (
-        "SELECT ordinal, series, reason FROM host_event JOIN branch_revision AS member"
+        "SELECT platform, host_id, ordinal, series, reason FROM host_event JOIN branch_revision AS member"
         " ON member.revision_id = head_revision_id AND member.branch_id = host_event.branch_id"
         " WHERE host_event.branch_id = %s ORDER BY ordinal"
     )
     return many(connection, EventPlaceRow._make).execute(query, [branch_id]).fetchall()
-
-
-class ControlPlaceRow(NamedTuple):
-    """Where on a branch the anchor of a host stepped, by the first revision after it."""
-
-    platform: str
-    host_id: int | None
-    ordinal: int
-
-
-def control_places(connection: Connection[Any], branch_id: int) -> list[ControlPlaceRow]:
-    query = (
-        "SELECT platform, host_id, ordinal FROM host_event JOIN branch_revision AS member"
-        " ON member.revision_id = head_revision_id AND member.branch_id = host_event.branch_id"
-        " WHERE host_event.branch_id = %s AND reason = 'control' ORDER BY ordinal"
-    )
-    return many(connection, ControlPlaceRow._make).execute(query, [branch_id]).fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
