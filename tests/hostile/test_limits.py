@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -397,6 +398,33 @@ def test_groups_of_killed_runs_are_removed() -> None:
     assert all(folder.exists() for folder in group.folders)
     group.remove()
     after.remove()
+
+
+V1_READ_ONLY = """
+import sys
+from pathlib import Path
+from cliffwatch_runner import clock
+from cliffwatch_runner.sandbox.control_groups import make_group
+clock.pause = lambda seconds: sys.exit("waited for a folder that was never made")
+assert make_group(1 << 26, 8, Path(sys.argv[1])) is None
+"""
+
+
+@needs_namespaces
+def test_a_container_with_read_only_groups_waits_for_none_to_go(tmp_path: Path) -> None:
+    """As Docker mounts version 1: every build would wait for forty seconds, since what is not there cannot be removed there either."""
+    own = {"memory": tmp_path / "memory", "pids": tmp_path / "pids"}
+    for folder in own.values():
+        folder.mkdir()
+    (tmp_path / "cgroup").write_text("".join(f"1:{name}:/\n" for name in own))
+    (tmp_path / "mountinfo").write_text(
+        "".join(f"1 1 0:1 / {own[name]} ro - cgroup cgroup ro,{name}\n" for name in own)
+    )
+
+    read_only = ["bwrap", "--ro-bind", "/", "/", "--", sys.executable, "-c", V1_READ_ONLY, str(tmp_path)]
+    done = process.run(read_only, deadline=60.0)
+
+    assert done.ok, done.output
 
 
 V2 = "0::/system.slice/worker.service/main\n"
