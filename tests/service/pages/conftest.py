@@ -34,8 +34,9 @@ def demonstration(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Ite
             yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for each module: while it is open, Playwright's event loop runs in this thread, and nothing else can run one."""
     with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium
