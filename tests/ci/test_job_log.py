@@ -58,6 +58,18 @@ def test_a_stream_is_harmless_however_it_is_written() -> None:
     assert below.getvalue() == "| ::set-output name=a::b\nfine\n| ::error::end\n"
 
 
+def test_a_stream_whose_target_is_closed_before_it_ends_quietly() -> None:
+    """As at the end of a process, where streams go in any order; since Python 3.13 an error in there is said."""
+    below = io.StringIO()
+    stream = HarmlessStream(below)
+    stream.write("begun")
+    below.close()
+
+    stream.close()
+
+    assert stream.closed
+
+
 def test_an_annotation_is_one_command_whatever_it_says() -> None:
     line = annotation("error", "first\n::set-output name=a::b\r%0A::add-mask::c")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from isolation_here import ISOLATION
 from made_packages import (
     BTF,
     COMPRESSORS,
@@ -44,7 +45,7 @@ Take = Callable[[Path], Kernel | Failure]
 @pytest.fixture
 def take(open_folder: Path) -> Iterator[Take]:
     """Takes a kernel into a cache of the test's own."""
-    sandbox = choose_sandbox("auto", None)
+    sandbox = choose_sandbox(ISOLATION, None)
     assert isinstance(sandbox, Sandbox)
     with cache_uses() as uses:
         settings = BuildSettings(

@@ -48,7 +48,7 @@ class HarmlessStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        if self.closed:
+        if self.closed or self._below.closed:
             return
         if self._begun:
             self._below.write(harmless(self._begun) + "\n")
