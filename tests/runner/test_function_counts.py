@@ -12,8 +12,10 @@ from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRe
 from cliffwatch.formats.reading import read_as, written
 from cliffwatch.samples import CaseOutcome
 from cliffwatch_runner.guest.boot_end import BootEnd
+from cliffwatch_runner.guest.counting.name_watch import BEFORE
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.selection import select_cases
+from cliffwatch_runner.results import function_counts
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS
 from cliffwatch_runner.results.function_counts import counts_of_boot, programs_of_boot, write_function_counts
 from cliffwatch_runner.results.outcomes import CaseResult, PartEnd, case_name
@@ -137,7 +139,29 @@ def test_user_space_is_a_row_for_each_object_that_is_known(tmp_path: Path, kerne
     }, "what was seen most often comes first; anonymous memory is what no object is"
 
 
-def test_a_process_that_nobody_looked_into_has_the_rows_of_before(tmp_path: Path, kernel: Path) -> None:
+def test_code_that_another_process_executed_first_is_counted_at_its_addresses_there(
+    tmp_path: Path, kernel: Path
+) -> None:
+    """QEMU 8 and newer translate a file's code once for all processes: where its own objects are not, those of other cases and of the start are."""
+    part = part_of(tmp_path / "boot", WHOLE)
+    objects = {
+        BEFORE: [[LIBRARY, LIBRARY + 0x1000, "libc.so.6"]],
+        case_name(0, CASES[0]): [[PROGRAM + 0x5000, PROGRAM + 0x6000, "bench"]],
+        case_name(1, CASES[1]): [[PROGRAM, PROGRAM + 0x1000, "bench"]],
+    }
+    (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(objects))
+
+    document = counts_of_boot(tmp_path / "boot", CASES, [part], kernel, "QEMU 10.0")
+
+    assert document is not None
+    assert {"user:bench": 20, "user:libc.so.6": 30}.items() <= functions_of(document, document.cases[0]).items()
+
+
+def test_programs_at_one_address_are_named_by_those_of_their_own_case_alone(
+    tmp_path: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that cannot be moved all lie at one address."""
+    monkeypatch.setattr(function_counts, "_DRAWN", LIBRARY)
     part = part_of(tmp_path / "boot", WHOLE)
     of_the_other = {case_name(1, CASES[1]): [[PROGRAM, PROGRAM + 0x1000, "bench"]]}
     (tmp_path / "boot" / "1" / "user-objects").write_text(json.dumps(of_the_other))

@@ -10,6 +10,7 @@ from cliffwatch_runner.guest.counting import name_watch
 from cliffwatch_runner.guest.counting.bpf_names import BpfCode
 from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.name_watch import (
+    BEFORE,
     NamesOfGuest,
     NameWatch,
     read_bpf_code,
@@ -67,6 +68,18 @@ def test_what_was_seen_most_often_comes_first(tmp_path: Path, monkeypatch: pytes
 
     assert read_user_objects(tmp_path) == {"000-lookup": (BENCH, LIBC)}
     assert read_bpf_code(tmp_path) == {"000-lookup": ()}
+
+
+def test_processes_that_prepare_a_guest_are_looked_into_before_its_first_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_case() -> Sequence[MappedObject]:
+        case(tmp_path, "000-lookup")
+        return [LIBC]
+
+    collected(tmp_path, monkeypatch, first_case, lambda: [BENCH])
+
+    assert read_user_objects(tmp_path) == {BEFORE: (LIBC,), "000-lookup": (BENCH,)}
 
 
 def test_a_look_that_outlasts_its_case_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

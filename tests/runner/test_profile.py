@@ -157,7 +157,9 @@ def started(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def _perf_is_refused() -> str | None:
     """What perf says where this user may count nothing, as in a container whose seccomp forbids it."""
-    tried = subprocess.run(["perf", "stat", "-x,", "-e", ",".join(EVENTS), "true"], capture_output=True, text=True, check=False)
+    tried = subprocess.run(
+        ["perf", "stat", "-x,", "-e", ",".join(EVENTS), "true"], capture_output=True, text=True, check=False
+    )
     return None if tried.returncode == 0 else " ".join(tried.stderr.split())
 
 

@@ -42,6 +42,9 @@ _USER_END = 1 << 47
 _LIBRARIES = 0x7F0000000000
 """Linux places programs below it and what it maps above, shared libraries and the vDSO among that."""
 
+_DRAWN = 0x550000000000
+"""Linux draws addresses above it for programs that may lie anywhere, and for all libraries; others all begin at one address below it."""
+
 _JIT = range(0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000)
 UNNAMED_AT_RUN_TIME = "run-time code without a name"
 UNNAMED_KERNEL = "kernel code without a name"
@@ -140,13 +143,15 @@ class _Making:
             self.notes.append(odd)
             return
         objects = read_user_objects(folder)
+        everywhere = [each for of_case in objects.values() for each in of_case if _is_where_no_other_lies(each)]
         self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), _NO_NAMES)}
         self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), _NO_NAMES)}
         for number, index in enumerate(part.cases, 1):
             result = part.results.get(index)
             if result is not None and result.outcome.status == "ok":
                 name = case_name(index, planned[index])
-                names = _Names(code.get(name, ()), objects.get(name, ()))
+                own = sorted(objects.get(name, ()), key=lambda each: each.name == ANONYMOUS)
+                names = _Names(code.get(name, ()), (*own, *everywhere))
                 self.cases.append(self._case(planned[index], counts, number, names))
 
     def _take_programs(
@@ -221,7 +226,10 @@ def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[S
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What is known of a case's run-time code and of its processes' memory, what was seen most often first."""
+    """What is known of a case's run-time code, what was seen most often first, and of memory: that of its own processes, what was seen most often first
+    but anonymous memory behind files, and then files of all other processes. QEMU 8 and newer translate a file's code once for all processes, and count it at
+    the addresses of the one that executed it first.
+    """
 
     code: Sequence[BpfCode]
     objects: Sequence[MappedObject]
@@ -230,15 +238,19 @@ class _Names:
 _NO_NAMES = _Names((), ())
 
 
+def _is_where_no_other_lies(each: MappedObject) -> bool:
+    """A file at an address that was drawn for its process: no other process has anything there, but for the same file."""
+    return each.name != ANONYMOUS and each.start >= _DRAWN
+
+
 def _of_objects(
     addresses: NDArray[np.uint64], instructions: NDArray[np.int64], objects: Sequence[MappedObject]
 ) -> Iterator[tuple[str, int]]:
-    """The instructions of user space by object. Where objects of several processes overlap, that counts which was seen most often, and anonymous memory only
-    where no object was seen; of what is nowhere it is known whether it is a program or was mapped above one.
+    """The instructions of user space by object, by the first that an address lies in; of what is in none it is known whether it is a program or was mapped
+    above one.
     """
     names = np.where(addresses >= _LIBRARIES, UNNAMED_LIBRARIES, UNNAMED_PROGRAMS).astype(object)
-    anonymous = [each for each in objects if each.name == ANONYMOUS]
-    for each in reversed([*(each for each in objects if each.name != ANONYMOUS), *anonymous]):
+    for each in reversed(objects):
         names[(addresses >= each.start) & (addresses < each.end)] = each.name
     for name in sorted(set(names)):
         yield name, int(instructions[names == name].sum())

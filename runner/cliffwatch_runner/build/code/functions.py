@@ -20,7 +20,7 @@ from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import open_below
 
-RECIPE = "1"
+RECIPE = "2"
 """Raised when the same function could get another digest."""
 
 _DIGESTS = "digests.json"

@@ -31,6 +31,9 @@ _ABOUT_ITSELF = re.compile(
 )
 """Tables that a build makes of itself: they change with any change, and say nothing of what is executed."""
 
+_INITCALL_BYTES = 4
+"""Of an entry: how far its function lies from it (include/linux/init.h, CONFIG_HAVE_ARCH_PREL32_RELOCATIONS)."""
+
 _SIDE_INSTRUCTIONS = 4
 """Of code without a name that a function jumps to: what stands aside until the kernel knows its processor (.altinstr_aux)."""
 
@@ -46,6 +49,7 @@ class Listing:
         self._engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         self._engine.skipdata = True
         self._objects: dict[int, str] = {}
+        self._initcalls: str | None = None
 
     def lines(self, start: int, end: int) -> list[str]:
         """The instructions of the function between two addresses, one a line; empty where the image does not have it. What pads it is left
@@ -106,6 +110,8 @@ class Listing:
         name, offset, size = found
         # Data of one name is known by what it holds: any other of that name in the kernel changes its ordinal.
         place = place.replace(name, name.partition("@")[0], 1)
+        if self._is_initcall(target):
+            return self._initcall(target)
         constant = self._names.rodata[0] <= target < self._names.rodata[1]
         if constant and offset:
             return self._constant(target, read)
@@ -150,6 +156,23 @@ class Listing:
             self._objects[start] = known
         return known
 
+    def _is_initcall(self, address: int) -> bool:
+        first, last = self._names.initcalls
+        return first < last and first <= address <= last
+
+    def _initcall(self, address: int) -> str:
+        """A place in the table of what the kernel calls as it starts: how many calls lie before it, and which functions the whole table names."""
+        if self._initcalls is None:
+            first, last = self._names.initcalls
+            table = self._image.read(first, min(last - first, _LARGEST_OBJECT))
+            called = (
+                self._names.at(first + number * _INITCALL_BYTES + distance)
+                for number, (distance,) in enumerate(struct.iter_unpack("<i", table[: len(table) // 4 * 4]))
+            )
+            names = ("?" if found is None else f"{found[0].partition('@')[0]}+{found[1]:x}" for found in called)
+            self._initcalls = _digest(f"{name}\n".encode() for name in names)
+        return f"<initcall {(address - self._names.initcalls[0]) // _INITCALL_BYTES} of {self._initcalls}>"
+
     def _words(self, start: int, content: bytes) -> Iterator[bytes]:
         """Content in words; those that are addresses as names, without the distance in data, which other data moves."""
         first = min(-start % 8, len(content))
@@ -157,7 +180,9 @@ class Listing:
         yield content[:first]
         for (word,) in struct.iter_unpack("<Q", content[first:last]):
             found = self._names.at(word) if word >= _TOP else None
-            if found is None:
+            if self._is_initcall(word):
+                yield self._initcall(word).encode()
+            elif found is None:
                 yield word.to_bytes(8, "little")
             elif self._names.is_code(word):
                 yield f"<{found[0]}+{found[1]:x}>".encode()

@@ -12,7 +12,10 @@ _BOUND = re.compile(
     r"^(__start_|__stop_|__end_)|(_start|_end|_begin)$|^_(text|etext|data|sdata|edata|end|sinittext|einittext)$"
 )
 _END = re.compile(r"^(__stop_|__end_)|_end$|^_e?end$")
-_BOUNDS = ("__start_rodata", "__end_rodata", "_stext", "_etext", "_sinittext", "_einittext")
+_BOUNDS = (
+    *("__start_rodata", "__end_rodata", "_stext", "_etext", "_sinittext", "_einittext"),
+    *("__initcall_start", "__initcall_end"),
+)
 _NO_NAME = re.compile(rb"^(__pfx_|__cfi_|_stext$|_sinittext$|_text$|__[a-z_]*text(_start|_end)$|\.L)")
 
 
@@ -23,7 +26,7 @@ def _preference(name: str) -> tuple[bool, bool, str]:
 @dataclass(frozen=True, slots=True)
 class Names:
     """Symbols in the order of their addresses, one for each. `rodata` are the bounds of constants, `texts` those of code: what stays, and what
-    runs at boot alone. At `btf_ids` lie numbers of types, which any other type changes; at `ends` something ends, and
+    runs at boot alone; `initcalls` those of the table of what the kernel calls as it starts. At `btf_ids` lie numbers of types, which any other type changes; at `ends` something ends, and
     what begins there does so by chance.
     """
 
@@ -31,6 +34,7 @@ class Names:
     names: tuple[str, ...]
     rodata: tuple[int, int]
     texts: tuple[tuple[int, int], ...]
+    initcalls: tuple[int, int] = (0, 0)
     btf_ids: frozenset[int] = frozenset()
     ends: frozenset[int] = frozenset()
 
@@ -89,6 +93,7 @@ def read_names(system_map: bytes) -> Names:
         addresses=tuple(addresses),
         names=tuple(names),
         rodata=(bounds.get("__start_rodata", 0), bounds.get("__end_rodata", 0)),
+        initcalls=(bounds.get("__initcall_start", 0), bounds.get("__initcall_end", 0)),
         btf_ids=frozenset(btf_ids),
         ends=frozenset(ends),
         texts=tuple(

@@ -16,6 +16,9 @@ from cliffwatch_runner.guest.files import read_guest_file
 
 BPF_CODE, BPF_BYTES = "bpf-code", "bpf-bytes"
 USER_OBJECTS = "user-objects"
+BEFORE = ""
+"""In the place of a case, where the guest is in none yet: objects of the processes that prepare it."""
+
 _EVERY_SECONDS = 1.0
 _MOST_PIECES = 100_000
 _MOST_OF_CASE = 2000
@@ -72,6 +75,8 @@ class NameWatch:
             case = self._case()
             if case is not None:
                 self.look(case)
+            elif self._names is not None:
+                _take(BEFORE, self._names.objects.now(), self._objects)
 
     def look(self, case: str) -> None:
         """Reads what the guest has now, as a part of this case: of no other, should it have ended."""
