@@ -6,7 +6,7 @@ group() {
   case $1 in
     python) echo python3 python3-venv git ca-certificates ;;
     kernel) echo build-essential bc flex bison libelf-dev libssl-dev zlib1g-dev dwarves ccache cpio rsync kmod xz-utils \
-                 zstd bubblewrap "$(clang)" "$(clang | sed s/clang/llvm/)" "$(clang | sed s/clang/lld/)" ;;
+                 zstd lz4 bubblewrap "$(clang)" "$(clang | sed s/clang/llvm/)" "$(clang | sed s/clang/lld/)" ;;
     guest) echo qemu-system-x86 udev iproute2 util-linux procps ;;
     source) kernel_source ;;
     perf) perf ;;

@@ -38,9 +38,14 @@ def in_a_namespace_without_namespaces(*command: str) -> list[str]:
     return ["unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_NAMESPACES, "sh", *command]
 
 
+def without_isolation_of_tests() -> dict[str, str]:
+    """These runs choose theirs, and `make test ISOLATION=none` is about all others."""
+    return {name: value for name, value in os.environ.items() if name != "ISOLATION"}
+
+
 def toy_run(folder: Path, isolation: str, prefix: list[str]) -> str:
     argv = [*prefix, sys.executable, "-c", TOY_RUN, str(TESTS), str(folder), isolation]
-    ended = subprocess.run(argv, check=False, capture_output=True, text=True)
+    ended = subprocess.run(argv, check=False, capture_output=True, text=True, env=without_isolation_of_tests())
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.strip()
 
@@ -87,7 +92,7 @@ def test_where_another_user_gets_to_the_folders_root_builds_as_that_user(open_fo
     makefile.write_text(makefile.read_text() + "\t@id -u > $(O)/user\n")
     argv = [*prefix, sys.executable, "-c", TOY_RUN, str(tests), str(open_folder), "none"]
 
-    ended = subprocess.run(argv, check=False, capture_output=True, text=True)
+    ended = subprocess.run(argv, check=False, capture_output=True, text=True, env=without_isolation_of_tests())
 
     assert "measured: complete | built and booted WITHOUT isolation" in ended.stdout, ended.stdout + ended.stderr
     (user,) = (open_folder / "cache" / "worktrees").glob("*/source/.cliffwatch/user")

@@ -27,6 +27,7 @@ from made_packages import (
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.uses import cache_uses
+from cliffwatch_runner.build.images import workshop
 from cliffwatch_runner.build.images.bz_image import BzImage, read_bz_image
 from cliffwatch_runner.build.images.config import forbidden_in_prebuilt
 from cliffwatch_runner.build.images.initramfs import dependencies, initramfs, modules_of
@@ -136,6 +137,17 @@ def test_packages_of_every_compression_unpack(take: Take, tmp_path: Path, compre
     path.write_bytes(package(contents(tmp_path), compression=compression))
 
     assert taken(take(path)).release == RELEASE
+
+
+def test_a_program_that_a_host_has_not_is_named(tmp_path: Path) -> None:
+    unpack = ["/bin/sh", "-c", workshop._DECOMPRESS, "sh", "lz4", "image", "unpacked"]
+
+    done = subprocess.run(unpack, check=False, capture_output=True, text=True, env={"PATH": str(tmp_path)})
+
+    assert (done.returncode, done.stdout) == (
+        1,
+        "it is packed with lz4, and this host has no program 'lz4': install it\n",
+    )
 
 
 @pytest.mark.parametrize("compression", COMPRESSORS)

@@ -35,6 +35,8 @@ ar p "$1" "$member" | $how | tar --extract --file - --directory "$2" --no-same-o
 
 _DECOMPRESS = """
 while [ $# -gt 0 ]; do
+  case $1 in none) program=cat ;; lzma) program=xz ;; *) program=$1 ;; esac
+  command -v $program > /dev/null || { echo "it is packed with $1, and this host has no program '$program': install it"; exit 1; }
   case $1 in
     none) cat < "$2" > "$3" ;;
     gzip) gzip -dc < "$2" > "$3" ;;
