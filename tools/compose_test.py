@@ -236,12 +236,11 @@ def down() -> None:
 
 
 def upgrade() -> None:
-    """A database of the migration before the newest one, with the demonstration in it, is brought to this version."""
-    newest = max((ROOT / "db/migrations/versions").glob("0*.py"))
+    """A database of the version before the newest migration, with that version's demonstration in it, is brought to this one."""
+    before, new = version_before()
     with tempfile.TemporaryDirectory() as folder:
-        call(["git", "worktree", "add", "--detach", "--force", folder, "HEAD"])
+        call(["git", "worktree", "add", "--detach", "--force", folder, before])
         try:
-            (Path(folder) / newest.relative_to(ROOT)).unlink()
             version = ["--build-arg", f"POSTGRES_VERSION={POSTGRES}"]
             file = f"{folder}/images/service/Dockerfile"
             call(
@@ -257,7 +256,22 @@ def upgrade() -> None:
     if contents("before", columns) != kept:
         raise SystemExit("the new version has other values than the one before")
     rows = sum(int(row.split("|")[0]) for row in kept)
-    say(f"over {newest.name}: {rows} rows of {len(kept)} tables are what they were")
+    say(f"from {before[:12]} over {', '.join(new)}: {rows} rows of {len(kept)} tables are what they were")
+
+
+def version_before() -> tuple[str, list[str]]:
+    """The newest commit whose migrations are some of today's and not all, and those that it lacks. Migrations that were never on a server may have been renumbered."""
+    versions = "db/migrations/versions"
+    today = set(migrations("HEAD"))
+    for commit in call(["git", "rev-list", "--first-parent", "HEAD", "--", versions]).stdout.split():
+        if (then := set(migrations(commit))) < today:
+            return commit, sorted(today - then)
+    raise SystemExit("this clone has no version before the newest migration: clone with all history")
+
+
+def migrations(commit: str) -> list[str]:
+    names = call(["git", "ls-tree", "--name-only", commit, "db/migrations/versions/"]).stdout.split()
+    return [name.rpartition("/")[2] for name in names if name.endswith(".py")]
 
 
 def service_command(database: str, *words: str, version: str = "now") -> str:

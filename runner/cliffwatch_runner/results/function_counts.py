@@ -143,7 +143,7 @@ class _Making:
             self.notes.append(odd)
             return
         objects = read_user_objects(folder)
-        everywhere = [each for of_case in objects.values() for each in of_case if _is_where_no_other_lies(each)]
+        everywhere = [each for of_case in objects.values() for each in of_case if _is_drawn_for_its_process(each)]
         self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), _NO_NAMES)}
         self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), _NO_NAMES)}
         for number, index in enumerate(part.cases, 1):
@@ -238,7 +238,7 @@ class _Names:
 _NO_NAMES = _Names((), ())
 
 
-def _is_where_no_other_lies(each: MappedObject) -> bool:
+def _is_drawn_for_its_process(each: MappedObject) -> bool:
     """A file at an address that was drawn for its process: no other process has anything there, but for the same file."""
     return each.name != ANONYMOUS and each.start >= _DRAWN
 
