@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -153,8 +154,11 @@ def outline(report: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reading-a-verdict.md"])
-def test_the_sample_of_a_report_is_what_is_printed(page: str, data: Path) -> None:
+def test_the_sample_of_a_report_is_what_is_printed(page: str, data: Path, tmp_path: Path) -> None:
     """Of the same two kernels, measured another time: lines, columns, verdicts and footer are the same."""
-    printed = CliRunner().invoke(main, ["compare", str(data / "runs/uninlined")], catch_exceptions=False).output
+    run = tmp_path / "run"
+    shutil.copytree(data / "runs/uninlined", run)
+    shutil.copyfile(data / "runs/uninlined.code.json", run / "code.json")
+    printed = CliRunner().invoke(main, ["compare", str(run)], catch_exceptions=False).output
     samples = [block for _, block in _FENCE.findall((ROOT / page).read_text()) if block.startswith("5 regressions")]
     assert [outline(sample) for sample in samples] == [outline(printed)]
