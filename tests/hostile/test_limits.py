@@ -349,6 +349,28 @@ def test_many_processes_of_another_user_do_not_end_a_build(folder: Path, monkeyp
     others[0].communicate()
 
 
+IN_A_CONTAINER = """
+from cliffwatch_runner.sandbox.process_tree import latest_are_ours, threads_of_others
+print(threads_of_others(0), latest_are_ours(0, 400))
+"""
+
+
+@needs_namespaces
+def test_in_a_container_processes_outside_of_it_are_others(folder: Path) -> None:
+    """The kernel's count is the whole host's there, and whose they are is not to be seen."""
+    within = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    with subprocess.Popen([compiled(folder, "many", MANY)], stdout=subprocess.PIPE) as many:
+        assert many.stdout is not None
+        assert many.stdout.read(4) == b"many"
+        seen = process.run([*within, sys.executable, "-c", IN_A_CONTAINER], deadline=60.0)
+        alive(str(folder / "many"), signal.SIGKILL)
+
+    assert seen.ok, seen.output
+    others, ours = seen.output.split()
+    assert int(others) >= 600
+    assert ours == "False"
+
+
 @needs_namespaces
 def test_a_disk_that_others_fill_is_not_the_trees_fault(folder: Path, by_group: bool) -> None:
     full = replace(LIMITS, spare_disk=shutil.disk_usage(folder).total)

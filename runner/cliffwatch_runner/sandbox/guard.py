@@ -22,7 +22,7 @@ from cliffwatch_runner.sandbox.process_tree import (
     SandboxProcess,
     end_tree,
     in_memory_files,
-    latest_are_others,
+    latest_are_ours,
     members,
     memory_used,
     process_of,
@@ -137,7 +137,7 @@ class Guard:
         most = self._limits.processes
         if self._group is not None or self._more() <= most:
             return None
-        if latest_are_others(self._user, most):
+        if not latest_are_ours(self._user, most):
             self._others = threads_of_others(self._user)
         return "processes" if self._more() > most else None
 

@@ -122,30 +122,33 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
 
 
 def threads_of_others(user: int, proc: Path = _PROC) -> int:
-    """How many processes and threads belong to neither this user nor root, whose a process is that lets nobody look."""
-    count = 0
+    """How many processes and threads of the host belong to neither this user nor root, whose a process is that lets nobody look. A container counts all of
+    its host's and sees its own alone: those outside are others'.
+    """
+    # Read first: what a bomb starts meanwhile must not pass for somebody else's.
+    running = int((proc / "loadavg").read_text().split()[3].partition("/")[2])
+    ours = 0
     for entry in proc.iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 tasks = (entry / "task").stat()
-                count += 0 if tasks.st_uid in (0, user) else tasks.st_nlink - _LINKS_OF_A_FOLDER
-    return count
+                ours += tasks.st_nlink - _LINKS_OF_A_FOLDER if tasks.st_uid in (0, user) else 0
+    return running - ours
 
 
-def latest_are_others(user: int, count: int, proc: Path = _PROC) -> bool:
-    """Whether most of the last `count` processes and threads belong to other users, by a sample of them.
+def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
+    """Whether at least half of the last `count` processes and threads are there and this user's or root's, by a sample of them.
 
     Beside a bomb whoever looks at all of them waits for seconds; a sample takes a few milliseconds.
     """
     latest = int((proc / "loadavg").read_text().split()[4])
     largest = int((proc / "sys/kernel/pid_max").read_text())
-    others = ours = 0
-    for back in range(0, count, max(1, count // _SAMPLE)):
+    sample = range(0, count, max(1, count // _SAMPLE))
+    ours = 0
+    for back in sample:
         with suppress(OSError):
-            owner = (proc / str((latest - back) % largest)).stat().st_uid
-            ours += owner in (0, user)
-            others += owner not in (0, user)
-    return others > ours
+            ours += (proc / str((latest - back) % largest)).stat().st_uid in (0, user)
+    return ours * 2 >= len(sample)
 
 
 def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> None:
