@@ -202,11 +202,16 @@ def _wait_for_group(group: int) -> None:
             clock.pause(_GROUP_POLL_SECONDS)
 
 
+def process_folders(proc: Path = Path("/proc")) -> Iterator[Path]:
+    """The folder of each process. It may end at any moment, and what is read in it then raises OSError (glob would, on the way, before anybody reads)."""
+    return (entry for entry in proc.iterdir() if entry.name.isdigit())
+
+
 def _lives(group: int) -> bool:
     """Whether a process of the group has not ended."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for folder in process_folders():
         with suppress(OSError):
-            state, _, of = stat.read_bytes().rpartition(b") ")[2].split(maxsplit=3)[:3]
+            state, _, of = (folder / "stat").read_bytes().rpartition(b") ")[2].split(maxsplit=3)[:3]
             if state not in (b"Z", b"X") and int(of) == group:
                 return True
     return False

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cliffwatch_runner.sandbox.control_groups import make_group
+
 FOLDER = Path("/given")
 NOBODYS = 64750
 """Whom root becomes in it."""
@@ -56,3 +58,13 @@ def _works() -> bool:
 needs_namespaces = pytest.mark.skipif(
     not _works(), reason="bubblewrap is missing, or this host lets it make no namespaces"
 )
+
+
+def _may_make_groups() -> bool:
+    group = make_group(64 << 20, 8)
+    if group is not None:
+        group.remove()
+    return group is not None
+
+
+needs_groups = pytest.mark.skipif(not _may_make_groups(), reason="this user may make no control groups here")

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from bare_sandbox import compiled, needs_namespaces, sandboxed, user
+from bare_sandbox import compiled, needs_groups, needs_namespaces, sandboxed, user
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
-from cliffwatch_runner.sandbox import control_groups
-from cliffwatch_runner.sandbox.control_groups import make_group
 from cliffwatch_runner.sandbox.guard import Guard, guarded
 from cliffwatch_runner.sandbox.limits import Reason, SandboxLimits, changed, host_limits, refusal
+from cliffwatch_runner.sandbox.process_tree import threads_of, threads_of_others
 
 MIB = 1 << 20
 ANSWERS_WITHIN = 2.0
@@ -116,16 +115,6 @@ def asked() -> Iterator[Answers]:
     finally:
         done.set()
         thread.join()
-
-
-def _may_make_groups() -> bool:
-    group = make_group(64 * MIB, 8)
-    if group is not None:
-        group.remove()
-    return group is not None
-
-
-needs_groups = pytest.mark.skipif(not _may_make_groups(), reason="this user may make no control groups here")
 
 
 @pytest.fixture(params=[pytest.param(True, marks=needs_groups, id="control group"), pytest.param(False, id="watcher")])
@@ -350,25 +339,60 @@ def test_many_processes_of_another_user_do_not_end_a_build(folder: Path, monkeyp
 
 
 IN_A_CONTAINER = """
-from cliffwatch_runner.sandbox.process_tree import latest_are_ours, threads_of_others
-print(threads_of_others(0), latest_are_ours(0, 400))
+import subprocess, sys
+from dataclasses import replace
+from cliffwatch_runner.sandbox.guard import Guard
+from cliffwatch_runner.sandbox.limits import host_limits
+
+guard = Guard(replace(host_limits(60.0), processes=400), [], 0, 0, None)
+print("begun", flush=True)
+inside = sys.stdin.readline().strip()
+if inside:
+    assert subprocess.Popen([inside], stdout=subprocess.PIPE).stdout.read(4) == b"many"
+print(guard._glance(), flush=True)
 """
 
 
 @needs_namespaces
-def test_in_a_container_processes_outside_of_it_are_others(folder: Path) -> None:
+@pytest.mark.parametrize(("where", "reason"), [("outside", "None"), ("inside", "processes")])
+def test_in_a_container_processes_outside_of_it_are_others(folder: Path, where: str, reason: str) -> None:
     """The kernel's count is the whole host's there, and whose they are is not to be seen."""
-    within = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
-    with subprocess.Popen([compiled(folder, "many", MANY)], stdout=subprocess.PIPE) as many:
-        assert many.stdout is not None
-        assert many.stdout.read(4) == b"many"
-        seen = process.run([*within, sys.executable, "-c", IN_A_CONTAINER], deadline=60.0)
-        alive(str(folder / "many"), signal.SIGKILL)
+    program = compiled(folder, "many", MANY)
+    within = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    watch = [*within, sys.executable, "-c", IN_A_CONTAINER]
+    with subprocess.Popen(watch, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as container:
+        assert container.stdin is not None
+        assert container.stdout is not None
+        assert container.stdout.readline() == "begun\n"
+        try:
+            if where == "outside":
+                many = subprocess.Popen([program], stdout=subprocess.PIPE)
+                assert many.stdout is not None
+                assert many.stdout.read(4) == b"many"
+            container.stdin.write(f"{program if where == 'inside' else ''}\n")
+            container.stdin.flush()
+            seen = container.stdout.readline().strip()
+        finally:
+            alive(str(program), signal.SIGKILL)
+    if where == "outside":
+        many.communicate()
 
-    assert seen.ok, seen.output
-    others, ours = seen.output.split()
-    assert int(others) >= 600
-    assert ours == "False"
+    assert seen == reason
+
+
+def test_a_process_that_ends_while_its_host_is_counted_is_no_error(tmp_path: Path) -> None:
+    """Its folder is still there, and whatever is looked for in it is "no such process"."""
+    with subprocess.Popen(["sleep", "60"]) as gone:
+        folder = os.open(f"/proc/{gone.pid}", os.O_RDONLY | os.O_DIRECTORY)
+        gone.kill()
+    (tmp_path / "loadavg").write_text("0.00 0.00 0.00 1/7 100\n")
+    (tmp_path / str(gone.pid)).symlink_to(f"/proc/self/fd/{folder}")
+    with pytest.raises(ProcessLookupError):
+        (tmp_path / str(gone.pid) / "status").stat()
+
+    assert threads_of(os.geteuid(), tmp_path) == 0
+    assert threads_of_others(os.geteuid(), tmp_path) == 7
+    os.close(folder)
 
 
 @needs_namespaces
@@ -391,91 +415,6 @@ def test_memory_that_others_use_is_not_the_trees_fault(folder: Path, by_group: b
     assert failure is not None
     assert failure.whose == "host"
     assert "memory" in failure.message
-
-
-@needs_groups
-def test_a_groups_folders_go_with_it() -> None:
-    group = make_group(64 * MIB, 8)
-
-    assert group is not None
-    assert all(folder.is_dir() for folder in group.folders)
-    group.remove()
-    assert not any(folder.exists() for folder in group.folders)
-
-
-@needs_groups
-def test_groups_of_killed_runs_are_removed() -> None:
-    group = make_group(64 * MIB, 8)
-    assert group is not None
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    left = [folder.with_name(f"cliffwatch-{gone.pid}-dead") for folder in group.folders]
-    for folder in left:
-        folder.mkdir()
-
-    after = make_group(64 * MIB, 8)
-
-    assert after is not None
-    assert not any(folder.exists() for folder in left)
-    assert all(folder.exists() for folder in group.folders)
-    group.remove()
-    after.remove()
-
-
-V1_READ_ONLY = """
-import sys
-from pathlib import Path
-from cliffwatch_runner import clock
-from cliffwatch_runner.sandbox.control_groups import make_group
-clock.pause = lambda seconds: sys.exit("waited for a folder that was never made")
-assert make_group(1 << 26, 8, Path(sys.argv[1])) is None
-"""
-
-
-@needs_namespaces
-def test_a_container_with_read_only_groups_waits_for_none_to_go(tmp_path: Path) -> None:
-    """As Docker mounts version 1: every build would wait for forty seconds, since what is not there cannot be removed there either."""
-    own = {"memory": tmp_path / "memory", "pids": tmp_path / "pids"}
-    for folder in own.values():
-        folder.mkdir()
-    (tmp_path / "cgroup").write_text("".join(f"1:{name}:/\n" for name in own))
-    (tmp_path / "mountinfo").write_text(
-        "".join(f"1 1 0:1 / {own[name]} ro - cgroup cgroup ro,{name}\n" for name in own)
-    )
-
-    read_only = ["bwrap", "--ro-bind", "/", "/", "--", sys.executable, "-c", V1_READ_ONLY, str(tmp_path)]
-    done = process.run(read_only, deadline=60.0)
-
-    assert done.ok, done.output
-
-
-V2 = "0::/system.slice/worker.service/main\n"
-MOUNTS = "30 23 0:26 / {mount} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-
-
-def test_a_delegated_service_makes_its_groups_beside_its_own(tmp_path: Path) -> None:
-    """In v2 the group that a process is in hands down no controllers; systemd's DelegateSubgroup leaves the one above."""
-    mount, proc = tmp_path / "cgroup", tmp_path / "proc"
-    own = mount / "system.slice/worker.service/main"
-    own.mkdir(parents=True)
-    proc.mkdir()
-    (proc / "cgroup").write_text(V2)
-    (proc / "mountinfo").write_text(MOUNTS.format(mount=mount))
-    for group, controllers in ((own, ""), (own.parent, "cpu memory pids")):
-        (group / "cgroup.procs").touch()
-        (group / "cgroup.subtree_control").write_text(controllers)
-    (own / "cgroup.subtree_control").chmod(0o444)
-
-    assert list(control_groups._parents(proc))[-1] == (own.parent, own.parent)
-
-
-def test_a_session_that_may_write_to_no_group_makes_none(tmp_path: Path) -> None:
-    proc = tmp_path / "proc"
-    proc.mkdir()
-    (proc / "cgroup").write_text(V2)
-    (proc / "mountinfo").write_text(MOUNTS.format(mount=tmp_path / "absent"))
-
-    assert make_group(64 * MIB, 8, proc) is None
 
 
 def test_root_whom_nothing_limits_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

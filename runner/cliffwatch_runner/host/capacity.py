@@ -33,9 +33,9 @@ def size_below(folder: Path) -> int:
     return (about.f_blocks - about.f_bfree) * about.f_frsize
 
 
-def threads_running() -> int:
-    """All processes and threads of the host (proc_loadavg(5))."""
-    return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
+def threads_running(proc: Path = Path("/proc")) -> int:
+    """All processes and threads of the host (proc_loadavg(5)), those that a container does not see among them."""
+    return int((proc / "loadavg").read_text().split()[3].split("/")[1])
 
 
 def meminfo_bytes(name: str, path: Path = Path("/proc/meminfo")) -> int | None:

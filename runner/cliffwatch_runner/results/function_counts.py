@@ -1,7 +1,7 @@
 """The function counts of a boot, put together from what the plugin counted, the kernel's symbols and the names of BPF code."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,15 +143,14 @@ class _Making:
             self.notes.append(odd)
             return
         objects = read_user_objects(folder)
-        everywhere = [each for of_case in objects.values() for each in of_case if _is_drawn_for_its_process(each)]
+        others = _Others([each for of_case in objects.values() for each in of_case])
         self.started |= {self._place(each) for each in self._functions(counts.stretches.get(STARTED), _NO_NAMES)}
         self.booted |= {self._place(each) for each in self._functions(counts.stretches.get(BOOTED), _NO_NAMES)}
         for number, index in enumerate(part.cases, 1):
             result = part.results.get(index)
             if result is not None and result.outcome.status == "ok":
                 name = case_name(index, planned[index])
-                own = sorted(objects.get(name, ()), key=lambda each: each.name == ANONYMOUS)
-                names = _Names(code.get(name, ()), (*own, *everywhere))
+                names = _Names(code.get(name, ()), objects.get(name, ()), others)
                 self.cases.append(self._case(planned[index], counts, number, names))
 
     def _take_programs(
@@ -205,7 +204,7 @@ class _Making:
         for number in np.flatnonzero(sums):
             totals["kernel", self.text.names[number]] += int(sums[number])
         user = stretch.addresses < _USER_END
-        for name, count in _of_objects(stretch.addresses[user], stretch.instructions[user], given.objects):
+        for name, count in _of_objects(stretch.addresses[user], stretch.instructions[user], given):
             totals["user", name] += count
         names, rest = BpfCodes(given.code), ~kernel & ~user
         for address, count in zip(stretch.addresses[rest].tolist(), stretch.instructions[rest].tolist(), strict=True):
@@ -224,33 +223,52 @@ def _measured(case: PlannedCase, counts: GuestCounts, number: int) -> Sequence[S
     return [stretch for part in parts if (stretch := counts.stretches.get((number, part))) is not None]
 
 
+class _Others:
+    """The files of all processes of a boot that lie at addresses drawn for their process, where no other process has anything but the same file.
+
+    QEMU 8 and newer translate a file's code once for all processes, and count it at the addresses of the one that executed it first.
+    """
+
+    def __init__(self, objects: Iterable[MappedObject]) -> None:
+        placed = sorted({(each.start, each.end, each.name) for each in objects if _is_drawn_for_its_process(each)})
+        self._starts = np.array([start for start, _, _ in placed], dtype=np.uint64)
+        self._ends = np.array([end for _, end, _ in placed], dtype=np.uint64)
+        self._names = np.array([name for _, _, name in placed], dtype=object)
+
+    def name(self, addresses: NDArray[np.uint64], names: NDArray[np.object_]) -> NDArray[np.object_]:
+        """`names`, and in their place those of the files that addresses lie in."""
+        if not len(self._names):
+            return names
+        at = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
+        return np.where((at >= 0) & (addresses < self._ends[at]), self._names[at], names)
+
+
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What is known of a case's run-time code, what was seen most often first, and of memory: that of its own processes, what was seen most often first
-    but anonymous memory behind files, and then files of all other processes. QEMU 8 and newer translate a file's code once for all processes, and count it at
-    the addresses of the one that executed it first.
-    """
+    """What is known of a case's run-time code and of its processes' memory, what was seen most often first, and of other processes."""
 
     code: Sequence[BpfCode]
     objects: Sequence[MappedObject]
+    others: _Others
 
 
-_NO_NAMES = _Names((), ())
+_NO_NAMES = _Names((), (), _Others(()))
 
 
 def _is_drawn_for_its_process(each: MappedObject) -> bool:
-    """A file at an address that was drawn for its process: no other process has anything there, but for the same file."""
     return each.name != ANONYMOUS and each.start >= _DRAWN
 
 
 def _of_objects(
-    addresses: NDArray[np.uint64], instructions: NDArray[np.int64], objects: Sequence[MappedObject]
+    addresses: NDArray[np.uint64], instructions: NDArray[np.int64], given: _Names
 ) -> Iterator[tuple[str, int]]:
-    """The instructions of user space by object, by the first that an address lies in; of what is in none it is known whether it is a program or was mapped
-    above one.
+    """The instructions of user space by object. Where objects of a case's processes overlap, that counts which was seen most often, and anonymous memory only
+    where no object of them was seen; of what is nowhere it is known whether it is a program or was mapped above one.
     """
     names = np.where(addresses >= _LIBRARIES, UNNAMED_LIBRARIES, UNNAMED_PROGRAMS).astype(object)
-    for each in reversed(objects):
+    names = given.others.name(addresses, names)
+    anonymous = [each for each in given.objects if each.name == ANONYMOUS]
+    for each in reversed([*(each for each in given.objects if each.name != ANONYMOUS), *anonymous]):
         names[(addresses >= each.start) & (addresses < each.end)] = each.name
     for name in sorted(set(names)):
         yield name, int(instructions[names == name].sum())

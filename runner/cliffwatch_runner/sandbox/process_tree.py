@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch_runner import clock
+from cliffwatch_runner.host.capacity import threads_running
+from cliffwatch_runner.process import process_folders
 
 _PROC = Path("/proc")
 _PAGE = resource.getpagesize()
@@ -111,11 +113,10 @@ def in_memory_files(tree: Iterable[SandboxProcess], proc: Path = _PROC) -> int:
 def threads_of(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
     count = 0
-    for status in proc.glob("[0-9]*/status"):
+    for folder in process_folders(proc):
         with suppress(OSError):
-            about = dict(
-                line.split(":\t", 1) for line in status.read_text(errors="replace").splitlines() if ":\t" in line
-            )
+            status = (folder / "status").read_text(errors="replace")
+            about = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
             if about["Uid"].split()[0] == str(user):
                 count += int(about["Threads"])
     return count
@@ -126,13 +127,12 @@ def threads_of_others(user: int, proc: Path = _PROC) -> int:
     its host's and sees its own alone: those outside are others'.
     """
     # Read first: what a bomb starts meanwhile must not pass for somebody else's.
-    running = int((proc / "loadavg").read_text().split()[3].partition("/")[2])
+    running = threads_running(proc)
     ours = 0
-    for entry in proc.iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                tasks = (entry / "task").stat()
-                ours += tasks.st_nlink - _LINKS_OF_A_FOLDER if tasks.st_uid in (0, user) else 0
+    for folder in process_folders(proc):
+        with suppress(OSError):
+            tasks = (folder / "task").stat()
+            ours += tasks.st_nlink - _LINKS_OF_A_FOLDER if tasks.st_uid in (0, user) else 0
     return running - ours
 
 
@@ -239,11 +239,10 @@ def _children(number: int, proc: Path = _PROC) -> list[int]:
 
 
 def _processes(proc: Path) -> Iterator[SandboxProcess]:
-    for entry in os.scandir(proc):
-        if entry.name.isdigit():
-            member = process_of(int(entry.name), proc)
-            if member is not None:
-                yield member
+    for folder in process_folders(proc):
+        member = process_of(int(folder.name), proc)
+        if member is not None:
+            yield member
 
 
 def _proportional(folder: Path, resident: int) -> int:

@@ -165,10 +165,9 @@ class Listing:
         if self._initcalls is None:
             first, last = self._names.initcalls
             table = self._image.read(first, min(last - first, _LARGEST_OBJECT))
-            called = (
-                self._names.at(first + number * _INITCALL_BYTES + distance)
-                for number, (distance,) in enumerate(struct.iter_unpack("<i", table[: len(table) // 4 * 4]))
-            )
+            whole = len(table) // _INITCALL_BYTES * _INITCALL_BYTES
+            distances = (distance for (distance,) in struct.iter_unpack("<i", table[:whole]))
+            called = (self._names.at(first + place * _INITCALL_BYTES + each) for place, each in enumerate(distances))
             names = ("?" if found is None else f"{found[0].partition('@')[0]}+{found[1]:x}" for found in called)
             self._initcalls = _digest(f"{name}\n".encode() for name in names)
         return f"<initcall {(address - self._names.initcalls[0]) // _INITCALL_BYTES} of {self._initcalls}>"
