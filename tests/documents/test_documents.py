@@ -158,7 +158,7 @@ def test_the_sample_of_a_report_is_what_is_printed(page: str, data: Path, tmp_pa
     """Of the same two kernels, measured another time: lines, columns, verdicts and footer are the same."""
     run = tmp_path / "run"
     shutil.copytree(data / "runs/uninlined", run)
-    shutil.copyfile(data / "runs/uninlined.code.json", run / "code.json")
+    shutil.copyfile(data / "uninlined.code.json", run / "code.json")
     printed = CliRunner().invoke(main, ["compare", str(run)], catch_exceptions=False).output
     samples = [block for _, block in _FENCE.findall((ROOT / page).read_text()) if block.startswith("5 regressions")]
     assert [outline(sample) for sample in samples] == [outline(printed)]
