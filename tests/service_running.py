@@ -34,7 +34,7 @@ from cliffwatch_service.store.follows import ASKER, FollowFacts
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.tasks.process import work
 
-# Loading the authorities of TLS takes 50 ms for each client, and a test asks with dozens.
+# Nothing here is asked over TLS. Its authorities would be read anew for each client: 50 ms, and a test asks with dozens.
 NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

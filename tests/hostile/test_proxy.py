@@ -15,6 +15,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from cliffwatch_runner.upload.client import Client, Patience, Unreached
+
 CONFIGURATION = Path(__file__).parents[2] / "examples/nginx/cliffwatch.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 pytestmark = pytest.mark.skipif(
@@ -126,6 +128,15 @@ def test_the_service_is_reached_and_knows_that_it_is_https(behind: Any, port: in
         answer = http.post("/sign-in", data={"token": behind.tokens["read"]})
         assert "Secure" in answer.headers["set-cookie"]
         assert http.get("/metrics").status_code == 404
+
+
+def test_a_certificate_that_nobody_vouches_for_gets_no_token(behind: Any, port: int) -> None:
+    """What a host sends goes to the service alone: whoever stands between them with a certificate of his own gets no request."""
+    stranger = Client(f"https://127.0.0.1:{port}", behind.tokens["work"], patience=Patience(tries=1))
+    reply = stranger.get("/suites")
+    stranger.close()
+    assert isinstance(reply, Unreached)
+    assert "certificate" in reply.reason.lower()
 
 
 def test_nobody_says_for_himself_who_he_is(behind: Any, port: int) -> None:

@@ -1,10 +1,8 @@
 """Speaks to the service over HTTP: the only module of the runner that knows how."""
 
-import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -63,12 +61,6 @@ class Patience:
         return min(self.longest, self.first * 2.0 ** (attempt - 1))
 
 
-@cache
-def _authorities() -> ssl.SSLContext:
-    """Whom TLS trusts. Read once: that takes 50 ms."""
-    return httpx2.create_ssl_context(trust_env=False)
-
-
 class Client:
     """Requests to one service. Everything that is sent may be sent twice, so what fails on the way is sent again."""
 
@@ -82,9 +74,7 @@ class Client:
     ) -> None:
         headers = {"User-Agent": "cliffwatch", **({"Authorization": f"Bearer {token}"} if token else {})}
         self.url = url.rstrip("/")
-        self._http = httpx2.Client(
-            base_url=self.url, headers=headers, timeout=_TIMEOUT, trust_env=False, verify=_authorities()
-        )
+        self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT, trust_env=False)
         self._patience = patience or Patience()
         self._sleep = sleep
 
