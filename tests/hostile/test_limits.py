@@ -395,6 +395,28 @@ def test_a_process_that_ends_while_its_host_is_counted_is_no_error(tmp_path: Pat
     os.close(folder)
 
 
+def test_what_root_starts_is_not_an_ordinary_users(tmp_path: Path) -> None:
+    """Else a package that root installs beside a build ends the build of everybody."""
+    (tmp_path / "loadavg").write_text("0.00 0.00 0.00 1/7 100\n")
+    (tmp_path / "1").symlink_to("/proc/1")
+
+    assert threads_of_others(12345, tmp_path) == 7
+
+
+def test_a_process_that_lets_nobody_look_is_its_users(tmp_path: Path) -> None:
+    """Its folder in /proc is root's, and a bomb could hide behind that."""
+    unreadable = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True); input()"
+    argv = [sys.executable, "-c", unreadable]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (tmp_path / "loadavg").write_text("0.00 0.00 0.00 1/7 100\n")
+        (tmp_path / str(process.pid)).symlink_to(f"/proc/{process.pid}")
+
+        assert threads_of_others(os.geteuid(), tmp_path) == 6
+        process.communicate(b"\n")
+
+
 @needs_namespaces
 def test_a_disk_that_others_fill_is_not_the_trees_fault(folder: Path, by_group: bool) -> None:
     full = replace(LIMITS, spare_disk=shutil.disk_usage(folder).total)

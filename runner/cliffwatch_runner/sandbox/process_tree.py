@@ -114,30 +114,29 @@ def threads_of(user: int, proc: Path = _PROC) -> int:
     """How many processes and threads a user has, as RLIMIT_NPROC counts them."""
     count = 0
     for folder in process_folders(proc):
-        with suppress(OSError):
-            status = (folder / "status").read_text(errors="replace")
-            about = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-            if about["Uid"].split()[0] == str(user):
-                count += int(about["Threads"])
+        about = _status(folder)
+        if _real_user(about) == user:
+            count += int(about[b"Threads"])
     return count
 
 
 def threads_of_others(user: int, proc: Path = _PROC) -> int:
-    """How many processes and threads of the host belong to neither this user nor root, whose a process is that lets nobody look. A container counts all of
-    its host's and sees its own alone: those outside are others'.
+    """How many processes and threads of the host do not belong to this user.
+
+    A container's /proc/loadavg counts all processes of its host, but its /proc lists only its own: the rest are others'.
     """
     # Read first: what a bomb starts meanwhile must not pass for somebody else's.
     running = threads_running(proc)
     ours = 0
     for folder in process_folders(proc):
         with suppress(OSError):
-            tasks = (folder / "task").stat()
-            ours += tasks.st_nlink - _LINKS_OF_A_FOLDER if tasks.st_uid in (0, user) else 0
+            if _is_of(user, folder):
+                ours += (folder / "task").stat().st_nlink - _LINKS_OF_A_FOLDER
     return running - ours
 
 
 def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
-    """Whether at least half of the last `count` processes and threads are there and this user's or root's, by a sample of them.
+    """Whether at least half of the last `count` processes and threads still run and belong to this user, by a sample of them.
 
     Beside a bomb whoever looks at all of them waits for seconds; a sample takes a few milliseconds.
     """
@@ -147,8 +146,30 @@ def latest_are_ours(user: int, count: int, proc: Path = _PROC) -> bool:
     ours = 0
     for back in sample:
         with suppress(OSError):
-            ours += (proc / str((latest - back) % largest)).stat().st_uid in (0, user)
+            ours += _is_of(user, proc / str((latest - back) % largest))
     return ours * 2 >= len(sample)
+
+
+def _is_of(user: int, folder: Path) -> bool:
+    """Whether a process belongs to this user. Raises OSError if the process is gone.
+
+    The folder of a process that is not dumpable belongs to root (proc_pid(5)), so for those only its status tells.
+    """
+    owner = folder.stat().st_uid
+    return owner == user or (owner == 0 and _real_user(_status(folder)) == user)
+
+
+def _status(folder: Path) -> dict[bytes, bytes]:
+    """The fields of a process's status (proc_pid_status(5)); empty if the process is gone."""
+    try:
+        text = (folder / "status").read_bytes()
+    except OSError:
+        return {}
+    return dict(line.split(b":\t", 1) for line in text.splitlines() if b":\t" in line)
+
+
+def _real_user(status: dict[bytes, bytes]) -> int | None:
+    return int(status[b"Uid"].split()[0]) if b"Uid" in status else None
 
 
 def send(member: SandboxProcess, number: signal.Signals, proc: Path = _PROC) -> None:
