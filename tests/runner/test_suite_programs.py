@@ -1,6 +1,8 @@
 """Suites of the user's own: a folder with a program, built in the sandbox, run in every boot, and judged as it says itself."""
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -92,6 +94,33 @@ def test_a_program_is_built_once_for_each_content_of_its_folder(repository: Path
 
     assert ["counter of counter was there" in text for text in (first, again, changed)] == [False, True, False]
     assert len(list((repository.parent / "cache" / "programs").iterdir())) == 2
+
+
+GO = """#!/bin/sh
+case "$*" in
+  "env GOROOT") cd "$(dirname "$0")/.." && pwd ;;
+  version) echo "go version go9.9 linux/amd64" ;;
+  *) exec cc -O2 -o counter counter.c ;;
+esac
+"""
+
+
+@pytest.mark.namespaces
+def test_a_go_in_the_users_home_builds_like_one_below_usr(
+    repository: Path, counter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build sees no home but it sees the Go that PATH names, wherever that lies."""
+    program = tmp_path / "home" / "sdk" / "bin" / "go"
+    program.parent.mkdir(parents=True)
+    program.write_text(GO)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    text = (counter / "suite.toml").read_text()
+    (counter / "suite.toml").write_text(re.sub(r"(?m)^build = .*$", 'build = "go build"', text))
+    ended = run(repository, "--suite", counter)
+
+    assert ended.exit_code == 0, ended.stderr
+    assert "go9.9" in json.dumps(record(repository))
 
 
 def test_a_script_is_a_program_with_what_it_needs_beside_it(repository: Path, counter: Path) -> None:

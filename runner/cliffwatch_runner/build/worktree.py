@@ -108,15 +108,23 @@ class Worktree:
         """How a Makefile calls a compiler through ccache."""
         return f"sh {self.given(_COMPILER)} {program}" if self._fixed else f"ccache {program}"
 
-    def make(self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None = None) -> Failure | None:
+    def make(
+        self,
+        command: Sequence[str],
+        log: Path,
+        on_output: Callable[[str], None] | None = None,
+        tools: Sequence[Mount] = (),
+    ) -> Failure | None:
         """Runs a command in the worktree's sandbox; what went wrong is sorted by whose fault it is. Raises Stopped.
+
+        `tools` are folders of the host's programs outside of /usr that the command needs.
 
         A tree that writes into its own source is given a copy of it to write to, which goes with the worktree's use.
         """
-        done = self._run(command, log, on_output)
+        done = self._run(command, log, on_output, tools)
         if self._writes_its_source(done):
             self._copy_source()
-            done = self._run(command, log, on_output)
+            done = self._run(command, log, on_output, tools)
         if isinstance(done, Failure):
             return replace(done, evidence=_tail(log))
         return None if done.ok else failure_of(_logged(log, done))
@@ -142,11 +150,11 @@ class Worktree:
         return tried and self._fixed and self._scratch is None
 
     def _run(
-        self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None
+        self, command: Sequence[str], log: Path, on_output: Callable[[str], None] | None, tools: Sequence[Mount]
     ) -> process.Finished | Failure:
         return self._finished(
             command,
-            self._mounts(),
+            [*self._mounts(), *tools],
             self.settings.limits,
             jobs=self.settings.jobs,
             log=process.Log(log, _LOG_BYTES),

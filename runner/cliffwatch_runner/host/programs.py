@@ -1,5 +1,6 @@
 """Which programs this host has, and in which versions: the tools that a run calls."""
 
+import os
 import re
 import shutil
 import sys
@@ -28,6 +29,9 @@ _ASKED = {
     "ccache": "ccache",
     "bwrap": "bwrap",
 }
+_GO_FOLDERS = "/usr/local/go/bin:/usr/lib/go/bin"
+"""Where go's own installer and distributions put it, which not every PATH names."""
+
 _MOST_STEPS = 200
 _UDEV_DAEMONS = ("usr/lib/systemd/systemd-udevd", "lib/systemd/systemd-udevd", "usr/sbin/udevd", "sbin/udevd")
 
@@ -111,6 +115,18 @@ def _is_there(root: Path, name: str) -> bool:
             left += target.split("/")[::-1]
             place = root if target.startswith("/") else place.parent
     return False
+
+
+def find_go_root() -> Path | None:
+    """The folder of the `go` on PATH (GOROOT), which holds its compiler and standard library; None without a `go`."""
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
+    environment = {"PATH": path, "HOME": "/nonexistent", "GOTOOLCHAIN": "local", "GOENV": "off", "GOTELEMETRY": "off"}
+    try:
+        asked = process.run(["go", "env", "GOROOT"], deadline=_DEADLINE_SECONDS, env=environment)
+    except OSError:
+        return None
+    root = Path(asked.output.strip())
+    return root.resolve() if asked.ok and root.is_absolute() and (root / "bin" / "go").exists() else None
 
 
 def container_engine() -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
+from cliffwatch_runner.host.programs import find_go_root
 from cliffwatch_runner.source.go_modules import go_mod, required_modules
 from cliffwatch_runner.source.suite_folder import PackedFolder, pack_folder
 
@@ -22,7 +23,6 @@ _EVIDENCE = 4000
 _KEPT = ("GOSUMDB", "GONOSUMDB", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy")
 """Of this host's environment: how the proxy is reached, and who vouches for what it gives."""
 
-_GO_FOLDERS = "/usr/local/go/bin:/usr/lib/go/bin"
 _VENDORED = re.compile(r"^# (?P<path>\S+)(?: (?P<version>v\S+))?(?P<replaced> => \S.*)?$", re.MULTILINE)
 
 _ABSENT = re.compile(
@@ -114,7 +114,8 @@ def _environment() -> dict[str, str]:
 
 
 def _fixed() -> dict[str, str]:
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), _GO_FOLDERS))
+    root, path = find_go_root(), os.environ.get("PATH", os.defpath)
+    path = path if root is None else f"{root}/bin:{path}"
     return {"PATH": path, "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off", "GO111MODULE": "on"}
 
 

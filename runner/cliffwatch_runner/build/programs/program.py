@@ -21,7 +21,8 @@ from cliffwatch_runner.build.selftests.bench import FIXED_SEED, fixed_seed_sourc
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import locked_worktree
-from cliffwatch_runner.sandbox.sandbox import HOME
+from cliffwatch_runner.host.programs import find_go_root
+from cliffwatch_runner.sandbox.sandbox import HOME, Mount
 from cliffwatch_runner.source.suite_folder import PackedFolder
 
 _RECIPE = "1"
@@ -39,7 +40,8 @@ cd suite
 export GOCACHE="$CCACHE_DIR/go"
 exec sh -ec "$2"
 """
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/lib/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_GO_IN_VIEW = Path("/opt/go")
 _WITHOUT_NETWORK = {"GOPROXY": "off", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
 _GO = re.compile(r"(?<![\w./-])go(?![\w-])")
 _VERSION = re.compile(r"^go version \S.{0,180}", re.MULTILINE)  # beside it go may complain of its telemetry
@@ -133,7 +135,9 @@ def _build(suite: str, program: Program, packed: PackedFolder, settings: BuildSe
         with locked_worktree("program", settings, given) as worktree:
             worktree.open_output()
             log = worktree.log("program")
-            failure = worktree.make(_command(worktree, program), log) or make_fixed_seed(worktree, log)
+            failure = worktree.make(_command(worktree, program), log, tools=_go_mounts(settings)) or make_fixed_seed(
+                worktree, log
+            )
             if failure is None:
 
                 def describe(copies: Path) -> _ProgramRecord:
@@ -184,15 +188,26 @@ def _command(worktree: Worktree, program: Program) -> list[str]:
 
 
 def _environment(settings: BuildSettings) -> dict[str, str]:
-    """Where tools are that a kernel's build does not need; an image has its own PATH."""
-    return {} if settings.sandbox.image is not None else {"PATH": _PATH}
+    """PATH with the tools that a kernel's build does not need; an image has its own."""
+    if settings.sandbox.image is not None:
+        return {}
+    root = _GO_IN_VIEW if _go_mounts(settings) else find_go_root()
+    return {"PATH": _PATH if root is None else f"{root}/bin:{_PATH}"}
+
+
+def _go_mounts(settings: BuildSettings) -> tuple[Mount, ...]:
+    """Shows the build the user's Go where that lies outside of /usr, such as in his home."""
+    root = find_go_root()
+    if root is None or root.is_relative_to("/usr") or not settings.sandbox.fixed_paths or settings.sandbox.image:
+        return ()
+    return (Mount(source=root, target=_GO_IN_VIEW),)
 
 
 def _go_version(settings: BuildSettings) -> str:
     """What go says of itself where it is, in the isolation of the build; empty where it is not."""
     sandbox = settings.sandbox
     environment = {"HOME": str(HOME), **_environment(settings), **_WITHOUT_NETWORK}
-    argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=(), workdir=HOME)
+    argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=_go_mounts(settings), workdir=HOME)
     ended = process.run(argv, deadline=_ASK_SECONDS, env=sandbox.environment())
     said = _VERSION.search(ended.output) if ended.ok else None
     return said[0] if said is not None else ""
