@@ -63,16 +63,17 @@ lint: setup ## ruff, mypy, import-linter, shellcheck, the workflows' checks, the
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
 	$(BIN)/hadolint images/*/Dockerfile
 	$(BIN)/zizmor --offline --no-progress --quiet --config .github/zizmor.yml .github examples/github/*.yml
-	@tools/install-actionlint.sh
+	@tools/install-test-programs.sh actionlint
 	@! test -x $(BIN)/actionlint || $(BIN)/actionlint .github/workflows/*.yml examples/github/*.yml
 
 .PHONY: test
-test: setup ## every test but the long ones, the real kernel's among them
-	@tools/install-packages.sh python kernel guest source perf browser units
-	@tools/install-benchstat.sh
-	@tools/install-actionlint.sh
-	@tools/install-act.sh
-	$(BIN)/pytest -n $(TEST_PROCESSES) -m 'not long' $(TEST_ARGS)
+test: test-programs ## every test but the long ones, the real kernel's among them
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest -n $(TEST_PROCESSES) -m 'not long' $(TEST_ARGS)
+
+.PHONY: test-programs
+test-programs: setup ## all that `make test` calls: Debian's packages, and Go, Node.js, benchstat, actionlint, act below .venv
+	@tools/install-packages.sh python kernel guest source perf browser units proxy
+	@tools/install-test-programs.sh
 
 .PHONY: test-fast
 test-fast: setup ## the tests that need no kernel
@@ -83,13 +84,13 @@ test-fast: setup ## the tests that need no kernel
 test-long: setup ## the tests that take minutes each, outside CI: a disk that is full
 	$(BIN)/pytest -m long $(TEST_ARGS)
 
-.PHONY: test-as-user
-test-as-user: setup ## the tests that depend on the user, as an ordinary one (root gets a user for it: TEST_USER=NAME)
-	@tools/test-as-user.sh $(TEST_ARGS)
+.PHONY: test-as-root
+test-as-root: setup ## the tests of what root changes: limits, devices, control groups, the tuning helper, users, a real kernel
+	$(BIN)/pytest -n $(TEST_PROCESSES) -m 'not long' $(or $(TEST_ARGS),$$(grep -v "^#" tests/as-root.txt))
 
 .PHONY: calibrate
 calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md and -watching.md (about an hour a seed: SEEDS='1 2 3'; PART=4 for one draw in four)
-	@tools/install-benchstat.sh
+	@tools/install-test-programs.sh benchstat
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
 	$(MAKE) calibrate-watching
 
@@ -189,10 +190,9 @@ dashboards: setup ## make Grafana's dashboards anew from their builders (docs/da
 	$(BIN)/python dashboards
 
 .PHONY: dashboards-types
-dashboards-types: setup ## hold the dashboards against Grafana's own types (needs node and npm)
-	@command -v npm >/dev/null || { echo "this needs node and npm: apt-get install nodejs npm"; exit 1; }
-	npm ci --prefix dashboards/types --ignore-scripts --no-audit --no-fund --silent
-	$(BIN)/python dashboards/types/check.py
+dashboards-types: setup ## hold the dashboards against Grafana's own types
+	@tools/install-test-programs.sh npm types
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python dashboards/types/check.py
 
 .PHONY: dashboard-times
 dashboard-times: setup ## time every query of the dashboards at 100 million samples (about 15 minutes, 8 GB of disk; TIMES_ARGS=--help)
@@ -216,7 +216,7 @@ wheels-test: wheels ## install the wheels into an empty environment and start wh
 .PHONY: lock
 lock: setup ## pin the requirements anew, with hashes
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/setup.in -o requirements/setup.txt
-	for name in otava spa; do \
+	for name in otava spa go node; do \
 	  $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package cliffwatch \
 	  --all-extras --group pyproject.toml:dev pyproject.toml runner/pyproject.toml service/pyproject.toml -o requirements/dev.txt

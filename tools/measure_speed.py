@@ -1,6 +1,6 @@
 """Measures what people wait for, beside the program that they know: `.venv/bin/python tools/measure_speed.py`.
 
-Whole processes, medians of ten taken in turns, against the bars of docs/performance.md. Needs benchstat in .venv/bin (tools/install-benchstat.sh); Otava runs in an environment of its own.
+Whole processes, medians of ten taken in turns, against the bars of docs/performance.md. Needs benchstat in .venv/bin (make test-programs); Otava runs in an environment of its own.
 """
 
 import json

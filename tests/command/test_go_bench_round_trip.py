@@ -199,7 +199,7 @@ def test_what_is_said_beside_the_results_may_be_nonsense(tmp_path: Path) -> None
 def test_benchstat_makes_one_table_of_the_arms(export: Path) -> None:
     program = shutil.which("benchstat") or shutil.which("benchstat", path=str(Path(sys.executable).parent))
     if program is None:
-        pytest.skip("benchstat is not installed: tools/install-benchstat.sh (needs Go)")
+        pytest.skip("benchstat is not installed: make test-programs")
     read = subprocess.run([program, "-col", "arm", export], check=True, capture_output=True, text=True)
 
     assert len(re.findall(r"│ +base +│ +head +│", read.stdout)) == 1

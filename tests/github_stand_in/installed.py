@@ -36,7 +36,7 @@ def _fetch(folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip(
-            "GitHub's OpenAPI description is fetched by npm, and npm is not installed (apt-get install nodejs npm)"
+            "GitHub's OpenAPI description is fetched by npm, and npm is not installed: make test-programs"
         )
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_HERE / name, folder / name)

@@ -19,7 +19,7 @@ EXPOSURE = {"icount": 3.5, "walltime": 7.0}
 """What docs/host.md says, of 10 (systemd-analyze of 252 and of 257 agree)."""
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: tools/install-packages.sh units"
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: make test-programs"
 )
 
 
@@ -73,7 +73,7 @@ def test_a_unit_is_as_closed_as_the_documents_say(host: Path, mode: str, unit: P
 
 def test_systemd_makes_the_user(host: Path) -> None:
     if shutil.which("systemd-sysusers") is None:
-        pytest.skip("systemd-sysusers is not installed: tools/install-packages.sh units")
+        pytest.skip("systemd-sysusers is not installed: make test-programs")
 
     ended = subprocess.run(
         ["systemd-sysusers", "--dry-run", f"--root={host}"],

@@ -213,7 +213,7 @@ def test_the_guest_sees_no_home_and_no_shadow(results: Path) -> None:
 def test_benchstat_reads_what_is_exported(results: Path, tmp_path: Path) -> None:
     benchstat = shutil.which("benchstat") or shutil.which("benchstat", path=str(Path(sys.executable).parent))
     if benchstat is None:
-        pytest.skip("benchstat is not installed: tools/install-benchstat.sh (needs Go)")
+        pytest.skip("benchstat is not installed: make test-programs")
     exported = subprocess.run([str(CLIFFWATCH), "export", str(results)], check=True, stdout=subprocess.PIPE).stdout
     (tmp_path / "run.txt").write_bytes(exported)
 

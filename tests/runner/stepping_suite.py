@@ -12,7 +12,7 @@ from cliffwatch.catalogue import folder as catalogue_folder
 from cliffwatch.catalogue import load
 
 MODULE = "example.org/steps"
-needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here")
+needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here: make test-programs")
 
 
 def write_module(folder: Path, steps: int) -> Path:

@@ -33,7 +33,7 @@ class Acted:
 def act_program() -> str:
     found = shutil.which("act", path=str(Path(sys.executable).parent)) or shutil.which("act")
     if found is None:
-        pytest.skip("act is not installed: tools/install-act.sh, which needs Go")
+        pytest.skip("act is not installed: make test-programs")
     return found
 
 

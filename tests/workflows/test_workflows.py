@@ -180,7 +180,7 @@ def test_what_is_called_of_this_repository_is_there() -> None:
 def program(name: str) -> str:
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if found is None:
-        pytest.skip(f"{name} is not installed: tools/install-{name}.sh, which needs Go")
+        pytest.skip(f"{name} is not installed: make test-programs")
     return found
 
 
