@@ -51,12 +51,23 @@ class Log:
     limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a process finds when it starts."""
+
+    env: Mapping[str, str]
+    """All of its environment."""
+
+    given: bytes | None
+    """All of its standard input, no more than a pipe of one page holds; None for an empty one."""
+
+
 def run(
     argv: Sequence[str],
     *,
     deadline: float,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | Surroundings | None = None,
     log: Log | None = None,
     own_session: bool = True,
     on_start: Callable[[int], None] | None = None,
@@ -112,14 +123,19 @@ def _take(piece: bytes, tail: bytearray, keep: int, on_output: Callable[[str], N
 
 @contextmanager
 def _group(
-    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, own_session: bool
+    argv: Sequence[str],
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str] | Surroundings | None,
+    own_session: bool,
 ) -> Iterator[subprocess.Popen[bytes]]:
+    env, given = (env.env, env.given) if isinstance(env, Surroundings) else (env, None)
     try:
         child = subprocess.Popen(
             list(argv),
             cwd=cwd,
             env=dict(env) if env is not None else None,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=own_session,
@@ -131,6 +147,9 @@ def _group(
         # A folder of PATH that this user may not read hides nothing: what is in no other one is missing.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0]) from None
     try:
+        if child.stdin is not None and given is not None:
+            with suppress(BrokenPipeError), child.stdin:
+                child.stdin.write(given)
         yield child
     finally:
         end_group(child)

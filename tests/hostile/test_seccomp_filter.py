@@ -91,13 +91,10 @@ CALLS
 
 
 def run(folder: Path, command: list[str], *, filters: bool = True) -> subprocess.CompletedProcess[str]:
-    program = folder.parent / f"{folder.name}.filter"
-    content = filter_program()
-    assert content is not None
-    program.write_bytes(content)
     sandbox = sandboxed(folder, command)
-    argv = filtered(sandbox, program) if filters else sandbox
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    argv, program = (filtered(sandbox), filter_program()) if filters else (sandbox, b"")
+    ended = subprocess.run(argv, input=program, capture_output=True, check=False, timeout=200)
+    return subprocess.CompletedProcess(argv, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from folder_hosts import Command
 
-from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal
+from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import HOME, Sandbox
 from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT
 
@@ -93,8 +93,9 @@ def setting(unit: Path, name: str) -> str:
 @pytest.mark.parametrize("mode", ["icount"], indirect=True)
 def test_a_sandbox_is_made_with_the_system_calls_that_the_unit_allows(host: Path) -> None:
     """And not without the mounts: the list is in force."""
-    if bubblewrap_refusal() is not None or ctypes.util.find_library("seccomp") is None:
-        pytest.skip(f"there is no bubblewrap or no libseccomp that works here: {bubblewrap_refusal()}")
+    refusal = bubblewrap_refusal()
+    if refusal is not None or ctypes.util.find_library("seccomp") is None:
+        pytest.skip(f"there is no bubblewrap or no libseccomp that works here: {refusal}")
     words = setting(below(host, WORKER_UNIT), "SystemCallFilter")
     sandbox = Sandbox(level="bubblewrap", user=None)
     argv = sandbox.argv(["sh", "-c", "echo made"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)

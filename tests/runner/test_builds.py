@@ -13,7 +13,8 @@ from cliffwatch_runner.build.cache.entries import Stopped, locked
 from cliffwatch_runner.build.errors import failure_of, first_error
 from cliffwatch_runner.build.kernel_config import Fragments, check_config, parse_config, read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, find_toolchain, needs_of
-from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal, isolation_sentence
+from cliffwatch_runner.sandbox.isolation import isolation_sentence
+from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import Mount, Sandbox
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree

@@ -24,6 +24,7 @@ from cliffwatch_runner.host.journal import Journal, JournalEntry
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.host.lock import Holder, LockState
 from cliffwatch_runner.host.programs import Llvm, installed_llvms, parse_version, version_in
+from cliffwatch_runner.sandbox.namespaces import NOT_INSTALLED, explained
 
 DATA = Path(__file__).parents[1] / "data/host"
 MANUAL = Path(__file__).parents[2] / "docs/host.md"
@@ -55,8 +56,7 @@ def good(tmp_path: Path) -> HostFacts:
         virtme_run="/opt/cliffwatch/.venv/bin/virtme-run",
         udev="/usr/lib/systemd/systemd-udevd",
         missing_headers=(),
-        bwrap_refusal=None,
-        namespace_switches={},
+        refusal=None,
         cache="/var/cache/cliffwatch",
         cache_free_bytes=200 << 30,
         kvm=KvmProbe(usable=True, reason="a probe guest ran in 0.1 s"),
@@ -95,8 +95,7 @@ def bad(tmp_path: Path) -> HostFacts:
         virtme_run=None,
         udev=None,
         missing_headers=("libelf", "libssl"),
-        bwrap_refusal=None,
-        namespace_switches={},
+        refusal=NOT_INSTALLED,
         cache="/var/cache/cliffwatch",
         cache_free_bytes=3 << 30,
         kvm=KvmProbe(usable=False, reason="qemu-system-x86_64 is not installed"),
@@ -323,7 +322,7 @@ def test_a_worker_tells_its_service_what_is_not_well(bad: HostFacts) -> None:
 def test_what_forbids_namespaces_is_named_with_what_allows_them(
     good: HostFacts, switches: dict[str, str], fix: str
 ) -> None:
-    facts = replace(good, bwrap_refusal="bwrap: No permissions to create a new namespace", namespace_switches=switches)
+    facts = replace(good, refusal=explained("bwrap: No permissions to create a new namespace", switches))
 
     (check,) = [each for each in checks(facts) if each.name == "isolation"]
 

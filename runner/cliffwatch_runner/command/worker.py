@@ -21,7 +21,8 @@ from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import gather
 from cliffwatch_runner.plan.arguments import platform_problem
-from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
+from cliffwatch_runner.sandbox.isolation import choose_sandbox
+from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.worker.builder.asking import Builders
@@ -174,13 +175,12 @@ def _builders(folders: tuple[str, ...], trees: Path) -> Builders | Failure | Non
 
 
 def _no_isolation(build_images: tuple[str, ...]) -> Failure | None:
-    for sandbox in (
-        *(choose_sandbox("auto", image) for image in build_images or (None,)),
-        choose_guest_sandbox("auto"),
-    ):
-        if isinstance(sandbox, Failure):
-            return sandbox
-    return None
+    """Why this host cannot keep a job's code in. Guests run in bubblewrap, whatever builds run in."""
+    refusal = bubblewrap_refusal()
+    if refusal is not None:
+        return refusal.failure()
+    sandboxes = [choose_sandbox("auto", image) for image in build_images]
+    return next((each for each in sandboxes if isinstance(each, Failure)), None)
 
 
 def findings(results: Sequence[Check], mode: Mode) -> FreeJson:

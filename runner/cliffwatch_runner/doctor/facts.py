@@ -17,14 +17,7 @@ from cliffwatch_runner.host.kvm_probe import KvmProbe, kvm_usable
 from cliffwatch_runner.host.lock import LockState, lock_state
 from cliffwatch_runner.host.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
 from cliffwatch_runner.host.tuning_rights import helper_allowed
-from cliffwatch_runner.sandbox.isolation import bubblewrap_refusal
-
-NAMESPACE_SWITCHES = (
-    "kernel/unprivileged_userns_clone",
-    "kernel/apparmor_restrict_unprivileged_userns",
-    "user/max_user_namespaces",
-)
-"""Below /proc/sys, what keeps an ordinary user from making namespaces: Debian's, Ubuntu's, the kernel's."""
+from cliffwatch_runner.sandbox.namespaces import NamespaceRefusal, bubblewrap_refusal
 
 _HEADERS = {
     "libelf": ("usr/include/libelf.h",),
@@ -37,9 +30,8 @@ _HEADERS = {
 class HostFacts:
     """The facts of one host.
 
-    `record` is what `host_record` gives; `programs` what `program_versions` gives. `bwrap_refusal` is what bubblewrap printed
-    when it could not make namespaces, null where it could; `namespace_switches` are what usually forbids it. `may_tune`: this
-    user can write /sys, or may have it done by the tuning helper.
+    `record` is what `host_record` gives; `programs` what `program_versions` gives. `refusal` says why bubblewrap makes no
+    namespaces, null where it does. `may_tune`: this user can write /sys, or may have it done by the tuning helper.
     `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
     lives is none. `counting` says why instructions cannot be counted by function, null where they can.
     """
@@ -51,8 +43,7 @@ class HostFacts:
     virtme_run: str | None
     udev: str | None
     missing_headers: tuple[str, ...]
-    bwrap_refusal: str | None
-    namespace_switches: Mapping[str, str | None]
+    refusal: NamespaceRefusal | None
     cache: str
     cache_free_bytes: int | None
     kvm: KvmProbe
@@ -106,8 +97,7 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
         virtme_run=_named(find_virtme_run()),
         udev=_named(find_udev(root)),
         missing_headers=missing_headers(root),
-        bwrap_refusal=bubblewrap_refusal(),
-        namespace_switches={name: read_word(root / "proc/sys" / name) for name in NAMESPACE_SWITCHES},
+        refusal=bubblewrap_refusal(root),
         cache=str(cache),
         cache_free_bytes=_free_bytes(cache),
         kvm=kvm_usable(),

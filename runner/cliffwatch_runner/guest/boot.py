@@ -133,7 +133,7 @@ def boot_guest(
 
             ended = process.run(
                 guard.argv(order.argv(folders, order.kernel.arguments)),
-                env=order.sandbox.environment(),
+                env=order.sandbox.surroundings(),
                 deadline=math.inf,
                 log=process.Log(console, LARGEST_CONSOLE_BYTES),
                 on_start=begin,

@@ -1,6 +1,5 @@
 """The choice of isolation between a tree's code and this host: the strongest that works here; none only where the user asks for it."""
 
-import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -8,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch.failure import Failure
-from cliffwatch_runner import process
 from cliffwatch_runner.host.programs import container_engine
 from cliffwatch_runner.host.surroundings import open_container
-from cliffwatch_runner.sandbox.sandbox import HOME, Level, Sandbox
+from cliffwatch_runner.sandbox.namespaces import TRUST, NamespaceRefusal, bubblewrap_refusal
+from cliffwatch_runner.sandbox.sandbox import Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
 from cliffwatch_runner.sandbox.unprivileged_user import out_of_reach, unprivileged_user
 
@@ -20,9 +19,6 @@ IsolationChoice = Level | Literal["auto"]
 
 _PLAIN = re.compile(r"[\w/.,+@%=~-]+")
 """Paths that make takes as one word, and a shell as they are."""
-
-_PROBE_SECONDS = 300.0
-"""For a probe that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
 
 
 def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
@@ -33,18 +29,16 @@ def choose_sandbox(wanted: IsolationChoice, image: str | None) -> Sandbox | Fail
         return _container(wanted, image)
     if wanted == "none":
         return Sandbox(level="none", user=unprivileged_user())
-    refusal = bubblewrap_refusal()
+    refusal = _refusal()
     if refusal is None:
-        return Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
-    return Failure(
-        whose="host",
-        message="this host lets bubblewrap make no namespaces, so that a tree's code could not be kept in",
-        next_step=(
-            "`cliffwatch doctor` prints how to allow them; or build in a container with --build-image; or, where you trust "
-            "the tree as you trust what you run by hand, give --isolation none"
-        ),
-        evidence=refusal,
-    )
+        return Sandbox(level="bubblewrap", user=unprivileged_user(), calls=filter_program())
+    return refusal.failure(TRUST)
+
+
+@cache
+def _refusal() -> NamespaceRefusal | None:
+    """Asked once in a run, which has a process of its own."""
+    return bubblewrap_refusal()
 
 
 def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
@@ -72,29 +66,6 @@ def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
             next_step="install docker or podman, or leave --build-image out",
         )
     return Sandbox(level="container", user=unprivileged_user(), image=image, engine=engine)
-
-
-@cache
-def bubblewrap_refusal() -> str | None:
-    """Why bubblewrap does not work here, in its own words, from a trial; None where it works."""
-    sandbox = Sandbox(level="bubblewrap", user=unprivileged_user(), calls=_filter_file())
-    try:
-        argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
-        ended = process.run(argv, deadline=_PROBE_SECONDS, env=sandbox.environment())
-    except OSError:
-        return "bubblewrap is not installed"
-    return None if ended.ok else ended.output.strip()[-500:] or f"bwrap ended with {ended.status}"
-
-
-@cache
-def _filter_file() -> Path | None:
-    """The filter of system calls as a file in memory that lives as long as this process."""
-    program = filter_program()
-    if program is None:
-        return None
-    descriptor = os.memfd_create("cliffwatch-seccomp")
-    os.write(descriptor, program)
-    return Path(f"/proc/{os.getpid()}/fd/{descriptor}")
 
 
 def unreachable(sandbox: Sandbox, paths: Sequence[Path]) -> Failure | None:

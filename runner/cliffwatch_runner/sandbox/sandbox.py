@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch_runner.process import Surroundings
 from cliffwatch_runner.sandbox.seccomp_filter import filtered
 from cliffwatch_runner.sandbox.unprivileged_user import User
 
@@ -58,13 +59,13 @@ class Mount:
 class Sandbox:
     """The isolation that a host has. `user` is whom the command becomes, None where we are no root; `image` is the container's, None for
     the one that we are in;
-    `calls` holds the filter of system calls that bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
+    `calls` is the filter of system calls that bubblewrap applies (cliffwatch_runner.sandbox.seccomp_filter).
     """
 
     level: Level
     user: User | None
     image: str | None = None
-    calls: Path | None = None
+    calls: bytes | None = None
     engine: str = "docker"
     engine_options: tuple[str, ...] = ()
 
@@ -97,7 +98,7 @@ class Sandbox:
     ) -> list[str]:
         """The command in its sandbox. Later mounts lie over earlier ones. `own_session` may be false where it `shares_session`.
 
-        Start it with `environment()`: what surrounds the command shows its own environment to it.
+        Start it with `surroundings()`: bubblewrap reads the filter there.
         """
         if self.image is not None:
             return self._container(command, env, mounts, workdir)
@@ -106,11 +107,12 @@ class Sandbox:
         clean = ["env", "-i", f"--chdir={workdir}", *(f"{name}={value}" for name, value in env.items()), *command]
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
-    def environment(self) -> dict[str, str]:
-        """All that the program which makes the sandbox gets of the environment: nothing that the command may not read."""
+    def surroundings(self) -> Surroundings:
+        """All that the program which makes the sandbox gets: nothing of the environment that the command may not read."""
         if self.image is not None:
-            return {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
-        return {"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}
+            kept = {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
+            return Surroundings(env=kept, given=None)
+        return Surroundings(env={"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}, given=self.calls)
 
     def give(self, folder: Path) -> None:
         """Makes a folder the command's own, for it to write to."""
@@ -137,7 +139,7 @@ class Sandbox:
         argv += ["--remount-ro", "/", "--chdir", str(workdir), "--"]
         inner = list(command)
         argv += inner if self.user is None else self.user.argv(inner, groups=groups)
-        return argv if self.calls is None else filtered(argv, self.calls)
+        return argv if self.calls is None else filtered(argv)
 
     def _container(
         self, command: Sequence[str], env: Mapping[str, str], mounts: Sequence[Mount], workdir: Path

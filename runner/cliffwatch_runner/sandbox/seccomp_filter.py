@@ -9,10 +9,11 @@ import errno
 import platform
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 _DESCRIPTOR = "9"
 """The descriptor on which bubblewrap reads the program: of one digit, as a POSIX shell's redirections are."""
+
+_MOVED = f'exec "$@" {_DESCRIPTOR}<&0 </dev/null'
 
 _X86_64 = 0xC000003E
 _NEWEST = 466
@@ -67,13 +68,14 @@ def filter_program(machine: str | None = None) -> bytes | None:
     return b"".join(_program()) if (machine or platform.machine()) == "x86_64" else None
 
 
-def filtered(bwrap: Sequence[str], program: Path) -> list[str]:
-    """A bubblewrap call (its first word is `bwrap`) under the filter that `program` holds.
+def filtered(bwrap: Sequence[str]) -> list[str]:
+    """A bubblewrap call (its first word is `bwrap`) under the filter that it is given on standard input.
 
-    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the command.
+    bubblewrap reads and closes the descriptor, and applies the filter in the sandbox, last before the command, whose own
+    standard input is empty. The filter has no path: /proc shows the files of a process that closed its memory, as the
+    worker does, to nobody but root.
     """
-    opened = ["sh", "-c", f'program=$1; shift; exec "$@" {_DESCRIPTOR}<"$program"', "sh", str(program)]
-    return [*opened, bwrap[0], "--seccomp", _DESCRIPTOR, *bwrap[1:]]
+    return ["sh", "-c", _MOVED, "sh", bwrap[0], "--seccomp", _DESCRIPTOR, *bwrap[1:]]
 
 
 def _program() -> Iterator[bytes]:

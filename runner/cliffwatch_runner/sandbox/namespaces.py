@@ -1,0 +1,152 @@
+"""Whether bubblewrap makes namespaces on this host, by a trial; where it does not, what keeps it from that and what allows it."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cliffwatch.failure import Failure
+from cliffwatch_runner import process
+from cliffwatch_runner.host.facts import read_word
+from cliffwatch_runner.sandbox.guard import guarded
+from cliffwatch_runner.sandbox.limits import host_limits
+from cliffwatch_runner.sandbox.sandbox import HOME, Sandbox
+from cliffwatch_runner.sandbox.seccomp_filter import filter_program
+from cliffwatch_runner.sandbox.unprivileged_user import unprivileged_user
+
+_TRIAL_SECONDS = 300.0
+"""For a trial that takes milliseconds: on a host that is only busy a build must not lose its isolation."""
+
+_LONGEST_WORDS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceRefusal:
+    """Why a tree's code cannot be kept in on this host."""
+
+    message: str
+    """One sentence that ends with bubblewrap's own words."""
+
+    commands: tuple[str, ...] = ()
+    """They allow it for good."""
+
+    otherwise: str = ""
+    """What to do where no command helps."""
+
+    def failure(self, instead: str = "") -> Failure:
+        """As a failure of this host. `instead` is what else the caller can do."""
+        step = "; ".join(f"`{command}`" for command in self.commands) or self.otherwise
+        return Failure(whose="host", message=self.message, next_step=f"{step}; or {instead}" if instead else step)
+
+
+TRUST = "where you trust the tree as you trust what you run by hand: --isolation none, make demo ISOLATION=none"
+"""What whoever starts a run may do instead, and a worker never."""
+
+NOT_INSTALLED = NamespaceRefusal(
+    message="bubblewrap is not installed, which keeps a tree's code in", commands=("sudo apt install bubblewrap",)
+)
+_PROFILE = (
+    r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n  userns,\n}\n'"
+    " | sudo tee /etc/apparmor.d/bwrap && sudo apparmor_parser -r /etc/apparmor.d/bwrap"
+)
+_SYSCTL = "echo {setting} | sudo tee /etc/sysctl.d/60-namespaces.conf && sudo sysctl --system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Switch:
+    """A setting that keeps an ordinary user from making namespaces."""
+
+    path: str
+    """Below /proc/sys."""
+    value: str
+    """With which it forbids them."""
+    whose: str
+    fix: str
+
+    @property
+    def setting(self) -> str:
+        return f"{self.path.replace('/', '.')}={self.value}"
+
+
+_SWITCHES = (
+    _Switch(
+        path="kernel/apparmor_restrict_unprivileged_userns",
+        value="1",
+        whose="AppArmor, as in Ubuntu since 23.10,",
+        fix=_PROFILE,
+    ),
+    _Switch(
+        path="kernel/unprivileged_userns_clone",
+        value="0",
+        whose="a setting of Debian's kernel",
+        fix=_SYSCTL.format(setting="kernel.unprivileged_userns_clone=1"),
+    ),
+    _Switch(
+        path="user/max_user_namespaces",
+        value="0",
+        whose="a setting of the kernel",
+        fix=_SYSCTL.format(setting="user.max_user_namespaces=10000"),
+    ),
+)
+
+_PROC_IS_COVERED = "mount proc"
+"""In bubblewrap's words where the kernel refuses a new /proc, as something lies over a part of the one around it."""
+
+_UNCOVER = (
+    "take ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset= out of the unit that starts Cliffwatch; start a container "
+    "with --security-opt systempaths=unconfined"
+)
+_IN_A_CONTAINER = "in a container: start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+
+
+def bubblewrap_refusal(root: Path = Path("/")) -> NamespaceRefusal | None:
+    """Why bubblewrap does not work here now; None where it works. It is started as a build is, under the same limits."""
+    user = unprivileged_user()
+    sandbox = Sandbox(level="bubblewrap", user=user, calls=filter_program())
+    if shutil.which("bwrap", path=sandbox.surroundings().env["PATH"]) is None:
+        return NOT_INSTALLED
+    words = _said(sandbox)
+    # Root makes its sandbox without a namespace of users: these settings are not what keeps it from that.
+    return None if words is None else explained(words, {} if user is not None else _settings(root))
+
+
+def _said(sandbox: Sandbox) -> str | None:
+    """What bubblewrap said when it failed."""
+    argv = sandbox.argv(["true"], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=HOME)
+    with guarded(host_limits(_TRIAL_SECONDS), (), user=sandbox.uid) as guard:
+        ended = process.run(
+            guard.argv(argv),
+            deadline=_TRIAL_SECONDS,
+            env=sandbox.surroundings(),
+            on_start=guard.begin,
+            should_stop=guard.should_stop,
+        )
+        limit = guard.failure("the trial")
+    if limit is not None:
+        return limit.message
+    return None if ended.ok else ended.output.strip() or f"bwrap: ended with {ended.status}"
+
+
+def _settings(root: Path) -> dict[str, str | None]:
+    return {switch.path: read_word(root / "proc/sys" / switch.path) for switch in _SWITCHES}
+
+
+def explained(words: str, settings: Mapping[str, str | None]) -> NamespaceRefusal:
+    """What keeps bubblewrap from its work, by its own words and by the values of settings below /proc/sys. Pure."""
+    said = words.splitlines()[-1][-_LONGEST_WORDS:]
+    switches = [switch for switch in _SWITCHES if settings.get(switch.path) == switch.value]
+    if _PROC_IS_COVERED in said:
+        return NamespaceRefusal(
+            message=f"a part of /proc is covered here, so that bubblewrap can mount none of its own: {said}",
+            otherwise=_UNCOVER,
+        )
+    if not switches:
+        return NamespaceRefusal(
+            message=f"this host lets bubblewrap make no namespaces: {said}", otherwise=_IN_A_CONTAINER
+        )
+    whose = " and ".join(f"{switch.whose} ({switch.setting})" for switch in switches)
+    verb = "lets" if len(switches) == 1 else "let"
+    return NamespaceRefusal(
+        message=f"{whose} {verb} bubblewrap make no namespaces: {said}",
+        commands=tuple(switch.fix for switch in switches),
+    )
