@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +23,7 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.pull_request.table import left_words, news_table, table_legend
 from cliffwatch.pull_request.verdict import PENDING, SHORT, pending_lines, progress_words, verdict, whereabouts
-from cliffwatch.reports.markdown import WIDTH, block, code, inert, length, word, wrapped
+from cliffwatch.reports.markdown import WIDTH, block, code, escaped, inert, length, word, wrapped
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 
 Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_required"]
@@ -77,6 +77,7 @@ def regression_comment(state: PullRequestState) -> str | None:
         "",
         _commits(state),
         "",
+        *_warnings(news),
         *table.lines,
         *(["", left_words(table.left)] if table.left else []),
         "",
@@ -165,7 +166,7 @@ def _by_unit(news: News) -> list[str]:
 
 
 def _top(state: PullRequestState, news: News) -> list[str]:
-    lines = [_commits(state), ""]
+    lines = [_commits(state), "", *_warnings(news)]
     sentences = whereabouts(news) if news.measured else ()
     if sentences:
         lines += [wrapped(" ".join(sentences)), ""]
@@ -178,6 +179,13 @@ def _top(state: PullRequestState, news: News) -> list[str]:
             "",
         ]
     return lines
+
+
+def _warnings(news: News) -> Iterator[str]:
+    """Sentences without which no row should be read, with their target."""
+    for target, measured in zip(news.targets, news.measured, strict=True):
+        for warning in measured.compared.warnings:
+            yield from (wrapped(f"**{word(target.name)}: {escaped(warning)}**"), "")
 
 
 def _progress(progress: object) -> str:

@@ -159,6 +159,19 @@ def sentence(compared: ComparisonSet) -> str:
     return f"{', '.join(parts) or 'nothing compared'} of {total} {'case' if total == 1 else 'cases'}"
 
 
+def shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[str, ...]:
+    """The warnings that every arm of a report has; they stand before its first table."""
+    return tuple(text for text in compared[0].warnings if all(text in each.warnings for each in compared))
+
+
+def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[ComparisonSet, ...]:
+    """The same comparisons, each with the warnings that are its own."""
+    shared = shared_warnings(compared)
+    return tuple(
+        replace(each, warnings=tuple(text for text in each.warnings if text not in shared)) for each in compared
+    )
+
+
 def trials(compared: ComparisonSet) -> str:
     """`21 boots per kernel`, or both numbers where they differ."""
     base, head = compared.base.boots, compared.head.boots

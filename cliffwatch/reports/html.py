@@ -14,7 +14,16 @@ from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import SIGHT, ReportContext, code_sentences, profiles, sentence, trials
+from cliffwatch.reports.context import (
+    SIGHT,
+    ReportContext,
+    code_sentences,
+    profiles,
+    sentence,
+    shared_warnings,
+    trials,
+    without_shared_warnings,
+)
 from cliffwatch.reports.legend import legend, thresholds_differ
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix
 from cliffwatch.reports.styles import visible
@@ -37,12 +46,14 @@ def html_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 def html_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) -> str:
     """Of more than two arms a matrix comes first, then each arm against the first one."""
-    parts = [_part(each, context) for each in compared]
+    shared = shared_warnings(compared) if len(compared) > 1 else ()
+    parts = [_part(each, context) for each in (without_shared_warnings(compared) if shared else compared)]
     title = parts[0]["sentence"] if len(parts) == 1 else f"{len(parts) + 1} arms, each against {compared[0].base.name}"
     page = _PAGES.get_template("report.html").render(
         title=title,
         parts=parts,
         context=context,
+        warnings=shared,
         names=arm_names(compared) if len(parts) > 1 else (),
         matrix=matrix(compared) if len(parts) > 1 else (),
         cell=cell,

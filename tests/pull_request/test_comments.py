@@ -9,7 +9,22 @@ from typing import Any
 import pytest
 from github_html import prose, shown
 from golden import assert_golden
-from states import BASE, CONTEXT, CONTROL, INT, REPEAT, SEQ, calm, compared, measured, regressed, row, state, states
+from states import (
+    BASE,
+    CONTEXT,
+    CONTROL,
+    INT,
+    REPEAT,
+    SEQ,
+    calm,
+    compared,
+    measured,
+    mixed,
+    regressed,
+    row,
+    state,
+    states,
+)
 
 from cliffwatch.comparing.compare_run import compare_run, sides_of_run
 from cliffwatch.failure import Failure
@@ -361,3 +376,14 @@ def test_how_the_code_of_the_kernels_differs_stands_with_what_was_measured() -> 
         "`Code of head: no function that cases executed differs; BPF programs: get_'@somebody' 412 to 436 bytes.`"
         in fold[1]
     )
+
+
+def test_a_warning_stands_before_the_rows_that_it_is_about() -> None:
+    warned = replace(measured(*mixed()), compared=compared(*mixed(), warnings=("Measured on a host: smt is *on*.",)))
+    asked = state(warned, measured(*calm()))
+    warning = r"**amd-rome: Measured on a host: smt is \*on\*.**"
+
+    for text in (sticky_comment(asked), regression_comment(asked), check_run(asked).summary):
+        assert text is not None
+        assert text.count(warning) == 1
+        assert text.index(warning) < text.index("| ")

@@ -1,5 +1,6 @@
 """Reports of several arms, each against the first one: a matrix of all of them, then each arm's own report."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -7,8 +8,8 @@ from html import escape
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.reports import figures
 from cliffwatch.reports.commit import WIDTH, commit_report, cut
-from cliffwatch.reports.context import ReportContext, sentence
-from cliffwatch.reports.markdown import code, markdown_report, word
+from cliffwatch.reports.context import ReportContext, sentence, shared_warnings, without_shared_warnings
+from cliffwatch.reports.markdown import code, escaped, markdown_report, word
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix, matrix_lines
 from cliffwatch.reports.styles import Styles, plain, visible
 from cliffwatch.reports.text import text_report
@@ -22,12 +23,14 @@ def text_of_arms(
     names = [plain(name) for name in arm_names(compared)]
     room = max(map(len, names))
     lines = [styles("strong", f"{len(names)} arms, each against {names[0]}")]
+    for warning in shared_warnings(compared):
+        lines += [styles("doubt", plain(line)) for line in textwrap.wrap(warning, width)]
     lines.append(f"  {names[0]:<{room}}  {plain(compared[0].base.label)}")
     for name, each in zip(names[1:], compared, strict=True):
         lines += [f"  {name:<{room}}  {plain(each.head.label)}", f"  {'':<{room}}  {sentence(each)}"]
     lines += matrix_lines(compared, all_metrics=all_metrics)
     parts = ["\n".join(lines) + "\n"]
-    for index, each in enumerate(compared):
+    for index, each in enumerate(without_shared_warnings(compared)):
         about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
         sides = (each.base.name, each.head.name)
         body = text_report(each, about, colour=colour, width=width, all_metrics=all_metrics, names=sides)
@@ -39,6 +42,7 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
     """For a pull request: the matrix, and each arm's report folded away."""
     base, *heads = arm_names(compared)
     lines = [f"### {len(heads) + 1} arms, each against {code(base)}", ""]
+    lines += [line for warning in shared_warnings(compared) for line in (f"**{escaped(warning)}**", "")]
     lines += [f"- {code(each.head.name)}: {code(each.head.label)}: {sentence(each)}" for each in compared]
     lines += ["", f"| case | {code(base)} | unit | {' | '.join(map(code, heads))} |"]
     lines.append(f"|---|--:|---|{'--:|' * len(heads)}")
@@ -48,7 +52,7 @@ def markdown_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) 
             f"| {code(figures.case_name(row.case, row.metric))} | {figures.value(row.base)} | {word(row.unit)} | {' | '.join(cells)} |"
         )
     parts = ["\n".join(lines)]
-    for index, each in enumerate(compared):
+    for index, each in enumerate(without_shared_warnings(compared)):
         about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
         body = markdown_report(each, about)
         summary = f"<summary><code>{escape(plain(each.head.name))}</code> against <code>{escape(plain(base))}</code></summary>"
@@ -62,9 +66,10 @@ def commit_of_arms(compared: Sequence[ComparisonSet], context: ReportContext) ->
     room = max(map(len, names))
     labels = (compared[0].base.label, *(each.head.label for each in compared))
     lines = [f"{len(names)} arms, each against {names[0]}:"]
+    lines += [line for warning in shared_warnings(compared) for line in textwrap.wrap(warning, WIDTH)]
     lines += [f"  {name:<{room}}  {plain(label)}" for name, label in zip(names, labels, strict=True)]
     blocks = ["\n".join(cut(line) for line in (*lines, *_narrow_matrix(compared))) + "\n"]
-    for index, each in enumerate(compared):
+    for index, each in enumerate(without_shared_warnings(compared)):
         about = _of_one(each, context, first=index == 0, last=index == len(compared) - 1)
         blocks.append(f"{visible(_title(each))}:\n{commit_report(each, about)}")
     return "\n".join(blocks)
