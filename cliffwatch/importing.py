@@ -14,7 +14,7 @@ from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem
 from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.parsers.table.header import is_parquet, looks_like_table
-from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, Mode, Sample
+from cliffwatch.samples import COMPARED, HOST_FAULTS, Arm, Boot, CaseKey, Sample, mode_named
 from cliffwatch.stats.stages import Stages
 
 if TYPE_CHECKING:
@@ -206,20 +206,20 @@ def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:
 
 def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
     description = parsed.arms.get(name, _NO_DESCRIPTION)
-    settings, mode = description.settings, description.settings.get("mode")
+    settings, mode = description.settings, mode_named(description.settings.get("mode"))
     facts = {key: value for key, value in description.facts.items() if key != "label"}
-    known_mode: Mode | None = "icount" if mode == "icount" else "walltime" if mode == "walltime" else None
     return Arm(
         name=name or Path(label).name,
         label=description.facts.get("label") or (f"{label}:{name}" if name else label),
-        mode=known_mode,
+        mode=mode,
         platform=settings.get("platform"),
         boots=boots,
         facts=facts,
-        environment={key: settings[key] for key in COMPARED if key in settings} if known_mode else {},
+        environment={key: settings[key] for key in COMPARED if key in settings} if mode else {},
         # What benchstat may assume of a unit holds for all cases that have it; of a run of ours each case is known better.
-        assumed={} if known_mode else parsed.assumed,
+        assumed={} if mode else parsed.assumed,
         declared=_declared(settings),
+        host_faults=tuple(fault for fault in settings.get(HOST_FAULTS, "").split("; ") if fault),
     )
 
 

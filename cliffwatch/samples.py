@@ -3,9 +3,28 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-Mode = Literal["walltime", "icount"]
+Mode = Literal["icount", "walltime"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+"""In the order in which a question is asked in both: the cheaper one first."""
+
+DEFAULT_MODE: Mode = "icount"
+"""Measured where nobody names a mode, on every machine: docs/decisions/0025-icount-is-the-default.md says why."""
+
+
+def mode_named(name: object) -> Mode | None:
+    """The mode of this name; None if there is none."""
+    return next((mode for mode in MODES if mode == name), None)
+
+
+def target_named(text: str) -> tuple[str, Mode] | None:
+    """Platform and mode of `PLATFORM:MODE`, or of `PLATFORM` in the default mode; None if it is neither."""
+    platform, _, name = text.partition(":")
+    mode = mode_named(name) if ":" in text else DEFAULT_MODE
+    return None if not platform or mode is None else (platform, mode)
+
+
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
@@ -26,6 +45,10 @@ ANCHOR = "anchor"
 
 GUEST_CPUS = "guest-cpus"
 """The parameter of a case that asks its guest for a number of CPUs."""
+
+
+HOST_FAULTS = "host-faults"
+"""The setting of a file that has the faults of an arm's host."""
 
 
 OF_OBJECT = "program"
@@ -130,7 +153,8 @@ class Arm:
     `environment` is what must be equal on both sides for a difference to be the kernel's: config, compiler, bench, guest,
     processor, microcode. Empty where it is not known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported
     file says of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric. `unchanged` are the cases
-    that its run did not measure, since nothing that they execute differs between its arms.
+    that its run did not measure, since nothing that they execute differs between its arms. `host_faults` keep its host from being a bench
+    host: the doctor's checks of walltime that failed; empty where nobody looked.
     """
 
     name: str
@@ -145,6 +169,7 @@ class Arm:
     assumed: Mapping[tuple[str, str], Assumed] = field(default_factory=dict)
     declared: Mapping[tuple[str, str, str], MetricTraits] = field(default_factory=dict)
     unchanged: tuple[CaseOutcome, ...] = ()
+    host_faults: tuple[str, ...] = ()
 
     @property
     def guest_cpus(self) -> int:

@@ -17,6 +17,7 @@ from cliffwatch.comparing.validity import (
     judge_layout,
     odd_values,
     too_many_failed,
+    warnings_of_host,
     warnings_of_order,
     without_failed_boots,
 )
@@ -110,7 +111,10 @@ def _set_of(
         sweeps=_sweeps(reported),
         waiting=judged.waiting,
         next_look=_next_look(rows, judged.waiting, method.stages),
-        warnings=tuple(warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run)),
+        warnings=(
+            *warnings_of_host(base, head),
+            *warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -139,6 +139,21 @@ def judge_drift(draft: Comparison, row: Row, seen: Drift | None, threshold: floa
     return replace(
         draft, verdict="invalid", reason=f"{words} and the arms did not take turns: measure them interleaved"
     )
+
+
+def warnings_of_host(base: Arm, head: Arm) -> Iterator[str]:
+    """That a side was measured in walltime on a host that is no bench host, and why it is none."""
+    yield from host_warning((*base.host_faults, *head.host_faults))
+
+
+def host_warning(faults: Iterable[str]) -> tuple[str, ...]:
+    """The sentence about a host that has these faults; none if it has none."""
+    shown = "; ".join(dict.fromkeys(faults))
+    words = (
+        f"Measured on a host that is no bench host ({shown}): noise hides small changes, and rows may stay inconclusive."
+        " `cliffwatch doctor --mode walltime` shows how to put it right."
+    )
+    return (words,) if shown else ()
 
 
 def warnings_of_order(judged: Sequence[tuple[Row, Comparison]], *, one_run: bool) -> Iterator[str]:

@@ -86,6 +86,7 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
         environment=comparable_environment(record, about),
         meant=meant_to_differ(about),
         declared=declared_of(record.declared),
+        host_faults=record.host_faults,
         unchanged=tuple(row.outcome for row in record.left_out if row.status == "unchanged-build"),
     )
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.setup import MOST_FILES, NO_SETUP, Image, Setup, SetupContent
 from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Part
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_MODE, Mode
 
 JobOutcome = Literal["done", "kernel-failed", "host-failed", "cancelled", "given-back"]
 Priority = Literal["person", "push", "backfill", "watch"]
@@ -18,7 +18,7 @@ class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A platform and a mode."""
 
     platform: Name
-    mode: Mode
+    mode: Mode = DEFAULT_MODE
 
 
 class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from cliffwatch.samples import Mode
+from cliffwatch.samples import MODES, Mode
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 
@@ -39,7 +39,7 @@ _KEYS: Mapping[Verb, tuple[str, ...]] = {
 _FORMS: Mapping[str, re.Pattern[str]] = {
     "suite": _NAME,
     "platform": _NAME,
-    "mode": re.compile("walltime|icount"),
+    "mode": re.compile("|".join(MODES)),
     "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}"),
     "base": _REVISION,
     "case": _CASE,
@@ -47,7 +47,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 _EXPECTED: Mapping[str, str] = {
     "suite": "names of suites, separated by commas",
     "platform": "names of platforms, separated by commas",
-    "mode": "`walltime` or `icount`",
+    "mode": " or ".join(f"`{mode}`" for mode in MODES),
     "boots": f"a number up to {MOST_BOOTS} or one of {', '.join(f'`{each}`' for each in _BOOTS)}",
     "base": "one commit, tag or branch",
     "case": "names of cases, separated by commas, `*` for any part of a name",

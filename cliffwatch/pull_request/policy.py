@@ -40,7 +40,7 @@ from typing import Any, Literal, get_args
 from cliffwatch.catalogue.suite import PROFILES, Profile
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.policy_reader import PolicyReader, shown
-from cliffwatch.samples import Mode
+from cliffwatch.samples import MODES, Mode
 from cliffwatch.tree_addresses import read_address
 
 FILE_NAME = ".cliffwatch.toml"
@@ -56,7 +56,6 @@ ASSOCIATIONS = ("OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CO
 _TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
 _HOSTED = ("ubuntu-24.04",)
 _EMULATED = "emulated-x86-64"
-_MODES: tuple[Mode, ...] = get_args(Mode)
 _FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
 _NAMED_BOOTS = ("auto", "staged", "careful")
 _BENCH_FROM = ("head", "base")
@@ -221,8 +220,8 @@ def _target(reader: PolicyReader, index: int, value: Any) -> Target:
     table = reader.table(value, path)
     reader.known(table, _TARGET_KEYS, path)
     if "mode" not in table:
-        reader.refuse(path, f"'mode' is missing; it is always said: {' or '.join(_MODES)}")
-    mode: Mode = reader.one_of(table, ("icount", "walltime"), (*path, "mode"))
+        reader.refuse(path, f"'mode' is missing; it is always said: {' or '.join(MODES)}")
+    mode: Mode = reader.one_of(table, MODES, (*path, "mode"))
     platform = table.get("platform", _EMULATED if mode == "icount" else None)
     if platform is None:
         reader.refuse(path, "'platform' is missing; walltime is measured on a kind of machine, such as amd-rome")

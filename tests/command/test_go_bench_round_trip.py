@@ -91,6 +91,16 @@ def test_a_round_trip_changes_no_row(tmp_path: Path, mode: Mode, notable: float 
     assert written(list(back.arms.values()), method) == written(arms, Method(notable=notable, stages=stages))
 
 
+def test_what_is_amiss_with_the_host_makes_the_round_trip(tmp_path: Path) -> None:
+    faults = ("smt: on", "boost: on")
+    arms = [replace(measured(name, "walltime", 1), host_faults=faults) for name in ("base", "head")]
+    path = tmp_path / "run.txt"
+    path.write_text(go_bench_report(arms, load_catalogue().traits, settings=run_settings(None, None, arms=arms)))
+
+    assert {each.host_faults for each in imported(path).arms.values()} == {faults}
+    assert "no bench host (smt: on; boost: on)" in " ".join(cliffwatch("compare", path).stdout.split())
+
+
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
     arms = [measured("base", "icount", 1), measured("head", "icount", 10, 1.05)]

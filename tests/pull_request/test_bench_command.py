@@ -80,7 +80,7 @@ def test_no_command(comment: str) -> None:
         ("/bench suite=../../etc", "`suite=` takes names"),
         (f"/bench suite={'a' * 65}", "`suite=` takes names"),
         (f"/bench suite={','.join(f's{each}' for each in range(17))}", "`suite=` takes names"),
-        ("/bench mode=fast", "`mode=` takes `walltime` or `icount`"),
+        ("/bench mode=fast", "`mode=` takes `icount` or `walltime`"),
         ("/bench boots=0", "`boots=` takes a number up to 200"),
         ("/bench boots=201", "`boots=` takes a number up to 200"),
         ("/bench boots=٣", "`boots=` takes a number"),

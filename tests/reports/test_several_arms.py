@@ -87,3 +87,21 @@ def test_the_page_has_the_matrix_and_a_part_an_arm(tmp_path: Path) -> None:
 
     assert "<h1>4 arms, each against base</h1>" in page
     assert page.count(" against base: ") == 3
+
+
+def test_what_is_amiss_with_the_host_of_all_arms_stands_first() -> None:
+    faults = ("smt: on", "boost: on")
+    base = replace(arm("base", {SEQ_GET: [185.787]}), host_faults=faults)
+    heads = [replace(arm(name, {SEQ_GET: [194.7]}), host_faults=faults) for name in ("v1", "v2")]
+    sets = compare_arms(base, heads, exact)
+    assert not isinstance(sets, Failure)
+
+    for text in (
+        text_of_arms(sets, CONTEXT, colour=False, width=120, all_metrics=False),
+        markdown_of_arms(sets, CONTEXT),
+        commit_of_arms(sets, CONTEXT),
+        html_of_arms(sets, CONTEXT),
+    ):
+        words = " ".join(text[text.find("<body>") + 1 :].split())
+        assert words.count("no bench host (smt: on; boost: on)") == 1
+        assert words.index("no bench host (smt: on; boost: on)") < 150

@@ -5,23 +5,29 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from golden import assert_golden
 from isolation_here import ISOLATION, leave_out_root
-from toy import change, git, request
+from toy import RecordedProgress, change, git, request
 
 from cliffwatch.command.main import main
+from cliffwatch.samples import MODES, Mode
+from cliffwatch.stats.history.culprits.graph import Graph
+from cliffwatch.stats.history.culprits.question import Found
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.run import run as running
+from cliffwatch_runner.run import walltime_host
 from cliffwatch_runner.run.bisection import bisecting, pairs
-from cliffwatch_runner.run.bisection.commits import describe_commit
+from cliffwatch_runner.run.bisection.commits import History, describe_commit
 from cliffwatch_runner.run.bisection.document import BisectionDocument
+from cliffwatch_runner.run.bisection.record import BisectionRecord, SkippedCommits
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -327,13 +333,56 @@ def test_an_unknown_case_and_a_folder_of_another_bisection_are_wrong_usage(repos
     assert "there is no suite 'no-such'" in unknown.stderr
 
 
-def test_without_a_mode_walltime_is_for_what_icount_does_not_show_where_there_is_kvm(
-    repository: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("modes", "shown_in", "tried"),
+    [(("icount",), None, ["icount"]), (MODES, None, ["icount", "walltime"]), (MODES, "icount", ["icount"])],
+    ids=["the default", "both", "both, shown in icount"],
+)
+def test_walltime_is_for_what_icount_does_not_show_where_both_are_asked_for(
+    repository: Path,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    modes: tuple[Mode, ...],
+    shown_in: Mode | None,
+    tried: list[Mode],
 ) -> None:
-    asked = request(repository, here, mode=None)
-    for usable, modes in ((False, ("icount",)), (True, ("icount", "walltime"))):
-        monkeypatch.setattr(bisecting, "kvm_usable", partial(KvmProbe, usable=usable, reason=""))
-        assert bisecting._modes(asked) == modes
+    done: list[Mode] = []
+
+    def bisection(_: object, runs: pairs.PairRuns, mode: Mode) -> SimpleNamespace:
+        done.append(mode)
+        assert runs.request.mode == mode
+        found = Found(rows=(), steps=(), marks=()) if mode == shown_in else None
+        return SimpleNamespace(carried_out=lambda: bisecting.Bisected(mode=mode, ends=(), found=found))
+
+    monkeypatch.setattr(bisecting, "_Bisection", bisection)
+    monkeypatch.setattr(bisecting, "examine_host", lambda _: ())
+    history = History(graph=Graph({"good": ()}), good="good", bad="bad", between=())
+    order = bisecting.Order(
+        request=request(repository, here),
+        modes=modes,
+        history=history,
+        sought="regression",
+        record=BisectionRecord(here, SkippedCommits(format="", version=1, question="", skipped={})),
+        report_step=lambda *_: None,
+        report_marks=lambda _: None,
+    )
+    ended = bisecting.bisect(order, RecordedProgress(), threading.Event())
+
+    assert isinstance(ended, bisecting.Bisected)
+    assert done == tried
+    assert list(ended.tried) == ([] if shown_in else tried)
+
+
+def test_both_modes_are_refused_where_kvm_runs_no_guest(
+    repository: Path, here: Path, monkeypatch: pytest.MonkeyPatch, runs: list[str]
+) -> None:
+    monkeypatch.setattr(walltime_host, "gather", lambda _: SimpleNamespace(kvm=KvmProbe(usable=False, reason="none")))
+    latency(repository, 206, "bpf: Make it slower")
+    ended = bisect(repository, "--mode", "both")
+
+    assert ended.exit_code == 4
+    assert "walltime needs KVM" in ended.stderr
+    assert runs == []
 
 
 def test_a_repository_has_no_say_in_what_is_run_when_its_commits_are_described(

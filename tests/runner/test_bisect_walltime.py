@@ -65,6 +65,7 @@ def bisected(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
     history = History(graph=Graph({**parents, "0": ()}), good="0", bad=str(COMMITS), between=between)
     order = bisecting.Order(
         request=request(folder, folder, mode="walltime", boots=None),
+        modes=("walltime",),
         history=history,
         sought="regression",
         record=None,

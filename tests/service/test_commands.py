@@ -157,7 +157,7 @@ def test_submit_asks_follows_and_prints_what_was_found(
 @pytest.mark.parametrize(
     ("change", "code", "says"),
     [
-        ({"--on": "emulated-x86-64"}, 2, "PLATFORM:MODE"),
+        ({"--on": "emulated-x86-64:both"}, 2, "PLATFORM:MODE"),
         ({"--head": "no-such-branch"}, 2, "no-such-branch"),
         ({"--suite": "no-such-suite"}, 2, "no such suite"),
         ({"--on": "nosuch:walltime"}, 2, "no enrolled host offers nosuch:walltime; there are emulated-x86-64:icount"),

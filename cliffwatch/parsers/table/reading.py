@@ -18,14 +18,13 @@ from cliffwatch.parsers.table.cells import (
     whole_of,
 )
 from cliffwatch.parsers.table.columns import FORMAT_VERSION
-from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, CaseOutcome, CaseStatus, Mode, Sample
+from cliffwatch.samples import COMPARED, Arm, Boot, CaseKey, CaseOutcome, CaseStatus, Mode, Sample, mode_named
 
 MOST_PROBLEMS = 1000
 """Lines that are named; of further ones the number is said."""
 
 _STATUSES = frozenset({"ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"})
 _COMPARED = frozenset(COMPARED)
-_MODES = frozenset({"walltime", "icount"})
 _SHORT_RUN = 12
 
 
@@ -115,9 +114,9 @@ class TableReader:
         key = text_of(cells, "run") or "", text_of(cells, "arm") or ""
         arm = self._arms.get(key)
         if arm is None:
-            mode = text_of(cells, "mode")
-            known: Mode | None = cast("Mode", mode) if mode in _MODES else None
-            arm = self._arms[key] = _ArmRows(known, text_of(cells, "platform"), text_of(cells, "commit"))
+            arm = self._arms[key] = _ArmRows(
+                mode_named(text_of(cells, "mode")), text_of(cells, "platform"), text_of(cells, "commit")
+            )
         return arm
 
     def _case(self, cells: Cells) -> CaseKey | None:

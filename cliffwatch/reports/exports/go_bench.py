@@ -9,7 +9,7 @@ from cliffwatch.formats.run_record import stages_record
 from cliffwatch.parsers.go_bench import unit_of
 from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
 from cliffwatch.reports.styles import visible
-from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
+from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, MetricTraits, Mode
 from cliffwatch.stats.stages import Stages
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
@@ -38,12 +38,16 @@ def run_settings(
     notable: float | None, stages: Stages | None, *, one_run: bool = True, arms: Iterable[Arm] = ()
 ) -> dict[str, str]:
     """What must be known of a run to decide its rows again; nothing of what is default. `one_run`: see `Method`. Of `arms` it is what suites
-    of the user's own declare.
+    of the user's own declare, and what keeps their host from being a bench host.
     """
+    arms = tuple(arms)
     settings = {} if one_run else {"one-run": "no"}
     if notable is not None:
         settings["notable"] = repr(notable)
     if stages is not None:
         settings["stages"] = json.dumps(as_json(stages_record(stages)))
+    faults = dict.fromkeys(fault for arm in arms for fault in arm.host_faults)
+    if faults:
+        settings[HOST_FAULTS] = "; ".join(faults)
     declared = declared_setting(arms)
     return {**settings, **({"declared": declared} if declared else {})}

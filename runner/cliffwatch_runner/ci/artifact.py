@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
-from cliffwatch.samples import Mode
+from cliffwatch.samples import MODES, Mode, mode_named
 
 LARGEST_ARCHIVE = 128 << 20
 """Bytes of an artifact that are downloaded, at most."""
@@ -25,7 +25,7 @@ _LARGEST_FILE = 32 << 20
 _LARGEST_CONTENT = 512 << 20
 _MOST_ENTRIES = 20_000
 _PIECE = 1 << 20
-_ARTIFACT = re.compile(r"cliffwatch-(?P<platform>[A-Za-z0-9][\w.+-]{0,99})-(?P<mode>icount|walltime)", re.ASCII)
+_ARTIFACT = re.compile(rf"cliffwatch-(?P<platform>[A-Za-z0-9][\w.+-]{{0,99}})-(?P<mode>{'|'.join(MODES)})", re.ASCII)
 _PART = re.compile(r"[A-Za-z0-9_][\w.=+,%-]{0,199}", re.ASCII)
 _BOOT = re.compile(r"[0-9]{3,6}-(?:base|head|control)(?:\.interrupted-[0-9]{1,4})?")
 _OF_BOOT = frozenset({"boot.json", "environment.json", "samples.json"})
@@ -46,9 +46,10 @@ class ArtifactName:
 def read_artifact_name(name: str) -> ArtifactName | None:
     """The target of an artifact of ours; None for others."""
     match = _ARTIFACT.fullmatch(name)
-    if match is None:
+    mode = None if match is None else mode_named(match["mode"])
+    if match is None or mode is None:
         return None
-    return ArtifactName(platform=match["platform"], mode="icount" if match["mode"] == "icount" else "walltime")
+    return ArtifactName(platform=match["platform"], mode=mode)
 
 
 def unpack(archive: Path, folder: Path) -> Failure | None:

@@ -117,7 +117,9 @@ def _with_culprits(
             return Halted((history,))
         request = replace(asked.request, base=history.good, head=history.bad, cases=cases)
         folder = asked.out / f"bisect-{way}"
-        ended = bisected(Asked(asked.repository, history, request, way, folder, folder / "bisect.log"), progress, stop)
+        log = folder / "bisect.log"
+        question = Asked(asked.repository, history, request, (request.mode,), way, folder, log)
+        ended = bisected(question, progress, stop)
         if isinstance(ended, Halted):
             return ended
         documents.append(ended)

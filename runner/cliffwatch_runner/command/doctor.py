@@ -15,6 +15,7 @@ from cliffwatch.command import terminal
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.options.cache import cache_option
+from cliffwatch_runner.command.options.measuring import mode_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather
@@ -36,11 +37,7 @@ _TITLES: dict[Group, str] = {
 
 
 @click.command()
-@click.option(
-    "--mode",
-    type=click.Choice(["icount", "walltime"]),
-    help="Mode of runs to judge for; default: walltime where KVM is usable, else icount.",
-)
+@mode_option("Mode of runs to judge for.")
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option("--json", "as_json", is_flag=True, help="All checks as JSON, for programs.")
 @click.option(
@@ -58,7 +55,7 @@ _TITLES: dict[Group, str] = {
     help="Nothing is looked at while a run holds this host: the look itself takes time of its CPUs.",
 )
 def doctor(
-    mode: Mode | None, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None, unless_measuring: bool
+    mode: Mode, cache: Path, as_json: bool, restore: bool, tuning_helper: Path | None, unless_measuring: bool
 ) -> None:
     """Check whether this host is fit for runs, item by item, and show how to fix what is not.
 
@@ -76,13 +73,12 @@ def doctor(
         console.print(Text(f"Nothing was looked at: this host is taken by {names}"), soft_wrap=True)
         sys.exit(Exit.DONE)
     facts = gather(cache)
-    chosen: Mode = mode if mode is not None else "walltime" if facts.kvm.usable else "icount"
     results = tuple(checks(facts))
     if as_json:
-        click.echo(as_document(results, chosen))
+        click.echo(as_document(results, mode))
     else:
-        show(console, results, chosen)
-    sys.exit(Exit.HOST_FAILED if to_fix(results, chosen) else Exit.DONE)
+        show(console, results, mode)
+    sys.exit(Exit.HOST_FAILED if to_fix(results, mode) else Exit.DONE)
 
 
 def as_document(results: Sequence[Check], mode: Mode) -> str:

@@ -11,6 +11,7 @@ import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner.command.options.measuring import modes_option
 from cliffwatch_runner.worker.installation.changes import FileChange, found_changes, not_to_be_had
 from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
 from cliffwatch_runner.worker.installation.order import InstallationOrder, wrong_order
@@ -47,14 +48,7 @@ _root = click.option(
 @host.command()
 @click.option("--url", required=True, help="Address of the service.")
 @click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
-@click.option(
-    "--mode",
-    "modes",
-    multiple=True,
-    required=True,
-    type=click.Choice(["walltime", "icount"]),
-    help="Mode of its jobs; may be repeated.",
-)
+@modes_option("Mode of its jobs; may be repeated.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -1,7 +1,7 @@
 """`cliffwatch run`: from a kernel tree to a report, on this machine."""
 
 import os
-import socket
+import threading
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,27 +11,30 @@ from rich.console import Console
 from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions, report_options
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.samples import DEFAULT_MODE
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.arms import arm_options, take_arms
 from cliffwatch_runner.command.options.cache import Size, cache_option
-from cliffwatch_runner.command.options.measuring import isolation_option, profile_option
+from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, isolation_option, mode_option, profile_option
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.options.values import boots, counts, numbers
 from cliffwatch_runner.command.stopping import stopping
+from cliffwatch_runner.command.uploading import upload_folder, upload_token
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.text import plan_text
-from cliffwatch_runner.run.measured_run import FinishedRun
+from cliffwatch_runner.run.both_modes import FinishedModes, requests_of_modes, run_both
 from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_display
 from cliffwatch_runner.run.run import plan_only
 from cliffwatch_runner.run.run import run as carry_out
 from cliffwatch_runner.source.access import ACCESSES
-from cliffwatch_runner.upload.client import Client, Refused
-from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
-from cliffwatch_runner.worker.secret import read_token
+
+_SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
+"""Formats whose reports can follow each other."""
 
 
 @click.command()
@@ -52,10 +55,10 @@ from cliffwatch_runner.worker.secret import read_token
 @suite_options
 @case_option
 @profile_option("Cases of the suites, and how long each is measured.")
-@click.option(
-    "--mode",
-    type=click.Choice(["icount", "walltime"]),
-    help="Mode of measuring; default: walltime where KVM runs a guest, else icount.",
+@mode_option(
+    "Mode of measuring. walltime needs KVM, and a host set up for it. both: icount, then walltime for the cases in which icount shows no"
+    " change, or that --case names.",
+    both=True,
 )
 @click.option("--platform", help="Name of this kind of machine; default: the processor's.")
 @click.option(
@@ -65,7 +68,7 @@ from cliffwatch_runner.worker.secret import read_token
     callback=boots,
     help=(
         "Boots per kernel. staged: 10 of all cases, then up to 42 of those that they leave open; careful: 21, then 30; "
-        "auto: staged in walltime, 1 or 2 in icount."
+        "auto: staged in walltime, 1 or 2 in icount. With --mode both: of walltime."
     ),
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the order of boots and cases.")
@@ -79,7 +82,7 @@ from cliffwatch_runner.worker.secret import read_token
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Result directory; default: a new one under cliffwatch-results.",
+    help="Result directory; default: a new one under cliffwatch-results. With --mode both: folder of icount/ and walltime/.",
 )
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
@@ -169,18 +172,20 @@ def run(**options: Any) -> NoReturn:
     report = options.pop("report")
     dry_run, upload = options.pop("dry_run"), options.pop("upload")
     console = terminal.console(stderr=True)
-    request = _request(report, **options)
+    mode: AskedMode = options.pop("mode")
+    unwritable = _one_report(report) if mode == BOTH else None
+    request = unwritable or _request(report, mode=DEFAULT_MODE if mode == BOTH else mode, **options)
     if isinstance(request, Failure):
         raise SystemExit(print_failures([request], console))
-    token = _upload_token(upload)
+    token = upload_token(upload)
     if isinstance(token, Failure):
         raise SystemExit(print_failures([token], console))
     progress = TimedPhases(progress_display(console))
     with stopping() as stop:
         try:
             if dry_run:
-                raise SystemExit(_print_plan(request, progress, console))
-            ended = carry_out(request, progress, stop)
+                raise SystemExit(_print_plans(request, mode, progress, console))
+            ended = _measured(request, mode, progress, stop)
         except Stopped:
             raise SystemExit(_interrupted(progress, console, None)) from None
         except OSError as error:
@@ -191,45 +196,30 @@ def run(**options: Any) -> NoReturn:
         raise SystemExit(print_failures(ended, console))
     if ended.interrupted:
         raise SystemExit(_interrupted(progress, console, ended))
-    code = report_of_run(ended.folder, report)
+    codes = [report_of_run(folder, report) for folder in ended.folders]
     console.print(f"took {progress.summary()}", highlight=False, soft_wrap=True)
-    upload_code = Exit.DONE if upload is None else _upload(ended.folder, upload, token, console)
-    raise SystemExit(upload_code or code)
+    uploaded = [upload_folder(folder, upload, token, console) for folder in ended.folders if upload is not None]
+    failed = [print_failures(ended.failures, console)] if ended.failures else []
+    raise SystemExit(next((code for code in (*failed, *uploaded, *codes) if code), Exit.DONE))
 
 
-def _upload_token(url: str | None) -> str | Failure | None:
-    """The token with which results are uploaded, read before anything is done; None where none are."""
-    if url is None:
+def _measured(
+    request: RunRequest, mode: AskedMode, progress: Progress, stop: threading.Event
+) -> FinishedModes | tuple[Failure, ...]:
+    if mode == BOTH:
+        return run_both(request, progress, stop)
+    ended = carry_out(request, progress, stop)
+    return ended if isinstance(ended, tuple) else FinishedModes(folders=(ended.folder,), interrupted=ended.interrupted)
+
+
+def _one_report(report: ReportOptions) -> Failure | None:
+    """Why the reports of both modes cannot be written as asked; None if they can."""
+    if report.out is None and report.reply is None and report.format in _SEVERAL_IN_ONE_TEXT:
         return None
-    if not url.startswith(("http://", "https://")):
-        return Failure(
-            whose="usage",
-            message=f"--upload: {url!r} is no address of a service",
-            next_step="give one such as https://bench.example.org",
-        )
-    return read_token(None)
-
-
-def _upload(folder: Path, url: str, token: str | None, console: Console) -> Exit:
-    """Uploads a finished run; what is there already is not sent again, so the same command tries again."""
-    client = Client(url, token)
-    try:
-        uploaded = upload_run(client, folder, socket.gethostname())
-    finally:
-        client.close()
-    if isinstance(uploaded, Uploaded) and not uploaded.refused:
-        console.print(f"uploaded: {url.rstrip('/')}/api/v1/runs/{uploaded.run}", highlight=False, soft_wrap=True)
-        return Exit.DONE
-    if isinstance(uploaded, Uploaded):
-        why = "; ".join(uploaded.refused)
-    else:
-        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
-    failure = Failure(
-        whose="usage" if isinstance(uploaded, Refused) else "host",
-        message=f"the results are not uploaded: {why}",
-        next_step=f"they lie in {folder}; give the same command again",
+    return wrong_usage(
+        "--mode both writes a report of each mode, which this format or file cannot hold",
+        "run without it; `cliffwatch compare DIR` then writes the report of each result directory in any format",
     )
-    return print_failures([failure], console)
 
 
 def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
@@ -251,18 +241,21 @@ def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
     )
 
 
-def _print_plan(request: RunRequest, progress: Progress, console: Console) -> Exit:
-    planned = plan_only(request, progress)
+def _print_plans(request: RunRequest, mode: AskedMode, progress: Progress, console: Console) -> Exit:
+    """The plan; with both modes that of each, where walltime has all cases that icount could leave to it."""
+    requests = requests_of_modes(request).values() if mode == BOTH else (request,)
+    plans = [plan_only(each, progress) for each in requests]
     progress.close()
-    if isinstance(planned, tuple):
-        return print_failures(planned, console)
-    click.echo(plan_text(planned), nl=False)
+    for planned in plans:
+        if isinstance(planned, tuple):
+            return print_failures(planned, console)
+    click.echo("\n".join(plan_text(planned) for planned in plans if isinstance(planned, PlannedRun)), nl=False)
     return Exit.DONE
 
 
-def _interrupted(progress: Progress, console: Console, ended: FinishedRun | None) -> Exit:
+def _interrupted(progress: Progress, console: Console, ended: FinishedModes | None) -> Exit:
     progress.close()
-    done = f"; what is done lies in {ended.folder}" if ended is not None else ""
+    done = f"; what is done lies in {' and '.join(map(str, ended.folders))}" if ended is not None else ""
     console.print(
         f"cliffwatch: interrupted{done}. The same command goes on from there.", highlight=False, soft_wrap=True
     )

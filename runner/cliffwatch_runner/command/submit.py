@@ -24,6 +24,8 @@ from cliffwatch.formats.work import AskedWork, Target
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
+from cliffwatch.reports.styles import plain
+from cliffwatch.samples import DEFAULT_MODE, target_named
 from cliffwatch.tree_addresses import has_credentials
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
@@ -54,8 +56,8 @@ _ENDED = ("done", "failed", "cancelled", "parked")
     "targets",
     multiple=True,
     required=True,
-    metavar="PLATFORM:MODE",
-    help="Target to measure on; may be repeated.",
+    metavar="PLATFORM[:MODE]",
+    help=f"Target to measure on, in {DEFAULT_MODE} if no mode is named; may be repeated.",
 )
 @suite_options
 @click.option("--build-image", help="Container image to build in, one that hosts of the targets offer.")
@@ -153,10 +155,11 @@ def _pages(url: str, work: AskedWork, jobs: Sequence[Job]) -> list[str]:
 
 
 def _target(text: str) -> Target:
-    platform, colon, mode = text.rpartition(":")
-    if not colon or mode not in ("walltime", "icount"):
+    target = target_named(text)
+    if target is None:
         raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
-    return Target(platform=platform, mode="walltime" if mode == "walltime" else "icount")
+    platform, mode = target
+    return Target(platform=platform, mode=mode)
 
 
 def _commit(tree: str, name: str) -> str:
@@ -246,6 +249,8 @@ def _print_comparison(compared: RunComparison) -> None:
         text = text_of_arms(arm_sets_of(compared), NO_CONTEXT, colour=False, all_metrics=False)
         click.echo(text, nl=False)
         return
+    for warning in dict.fromkeys(each.text for each in compared.warnings):
+        click.echo(plain(warning))
     for row in compared.comparisons:
         if row.primary:
             change = "~" if row.change is None else f"{row.change:+.2%}"

@@ -17,6 +17,7 @@ from cliffwatch.failure import Exit, Failure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.options.cache import cache_option
+from cliffwatch_runner.command.options.measuring import modes_option
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import gather
@@ -49,14 +50,7 @@ _FOR_CHILDREN = (
 @click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
 @click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
 @click.option("--name", default=socket.gethostname, help="Name of this host; default: what the machine calls itself.")
-@click.option(
-    "--mode",
-    "modes",
-    multiple=True,
-    type=click.Choice(["walltime", "icount"]),
-    required=True,
-    help="Mode of its jobs; may be repeated.",
-)
+@modes_option("Mode of its jobs; may be repeated.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),

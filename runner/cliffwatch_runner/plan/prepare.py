@@ -14,7 +14,6 @@ from cliffwatch_runner.build.kernel_config import Fragments, read_fragments
 from cliffwatch_runner.build.toolchain import Toolchain, find_toolchain, needs_of, unmet
 from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
-from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.arguments import wrong_arguments
 from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects
@@ -121,9 +120,6 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
     bench_from, bench = _bench(request.bench_from, subjects, tree)
     if isinstance(bench, Failure):
         return (bench,)
-    mode, notes = _mode(request)
-    if isinstance(mode, Failure):
-        return (mode,)
     host = {**host_record(), "programs": program_versions()}
     expanded = _with_objects(request, suites, data, tree, subjects.arms, bench)
     return ResolvedRequest(
@@ -131,12 +127,12 @@ def resolve_request(request: RunRequest) -> ResolvedRequest | Failures:
         arms=subjects.arms,
         bench=bench,
         bench_from=bench_from,
-        mode=mode,
-        platform=request.platform or platform_name(host, mode),
+        mode=request.mode,
+        platform=request.platform or platform_name(host, request.mode),
         host=host,
         catalogue=catalogue,
         suites=tuple(in_shapes(suite, request.shapes) for suite in expanded),
-        notes=(*subjects.notes, *notes),
+        notes=subjects.notes,
         data=data,
         discovers=DISCOVERED in request.suites,
         may_lack=frozenset(suite.name for suite in suites) - set(request.suites)
@@ -187,24 +183,6 @@ def _bench(name: str, subjects: Subjects, tree: Tree) -> tuple[str, Revision | F
     if isinstance(of, Path):
         return name, wrong_usage(f"--bench-from: {name} is a prebuilt kernel and brings no bench", "name a revision")
     return name, of if of is not None else tree.resolve(name)
-
-
-def _mode(request: RunRequest) -> tuple[Mode | Failure, tuple[str, ...]]:
-    """The mode that was asked for; else walltime where KVM really runs a guest, and icount where it does not."""
-    if request.mode == "icount":
-        return "icount", ()
-    probe = kvm_usable()
-    if probe.usable:
-        return "walltime", ()
-    if request.mode == "walltime":
-        failure = Failure(
-            whose="host",
-            message="walltime needs KVM, and KVM does not run a guest here",
-            next_step="see `cliffwatch doctor --mode walltime`, or use --mode icount",
-            evidence=probe.reason,
-        )
-        return failure, ()
-    return "icount", (f"icount, because KVM does not run a guest here: {probe.reason}",)
 
 
 def check_tools(request: RunRequest, resolved: ResolvedRequest) -> CheckedTools | Failures:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from cliffwatch.catalogue.suite import GuestNeeds, Profile
-from cliffwatch.samples import Mode
+from cliffwatch.samples import CaseKey, Mode
 from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.arms import ArmRequest
@@ -25,7 +25,8 @@ class RunRequest:
     and `data` is a file that programs read. `cases` are patterns of those that are measured, none for all. Every case is measured in each of `shapes`, where it asks for none itself.
     `function_counts`: instructions are counted by function where they are counted at all, and this host can. `only_affected` is a
     result directory whose counts say what cases execute, or `kept` for what earlier runs left in the cache: cases that no arm can have changed
-    are left out. `perf_profile`: cases that changed are booted once more with perf around them.
+    are left out. `perf_profile`: cases that changed are booted once more with perf around them. `answered` are cases that icount answered already:
+    they are not measured. `reuse`: where no folder is named, a complete run of the same content is taken and not measured again.
     """
 
     tree: str
@@ -35,7 +36,7 @@ class RunRequest:
     patch: Path | None
     suites: tuple[str, ...]
     profile: Profile
-    mode: Mode | None
+    mode: Mode
     platform: str | None
     boots: int | Stages | None
     seed: int
@@ -67,9 +68,12 @@ class RunRequest:
     function_counts: bool = True
     only_affected: Path | Literal["kept"] | None = None
     perf_profile: bool = False
+    answered: frozenset[CaseKey] = frozenset()
+    reuse: bool = False
 
-    def boots_per_arm(self, mode: Mode) -> int | Stages:
-        """What was asked for; else under KVM a screen and a confirmation, under icount the profile's."""
+    @property
+    def boots_per_arm(self) -> int | Stages:
+        """What was asked for; else in walltime a screen and a confirmation, in icount the profile's."""
         if self.boots is not None:
             return self.boots
-        return ADAPTIVE if mode == "walltime" else ICOUNT_BOOTS[self.profile]
+        return ADAPTIVE if self.mode == "walltime" else ICOUNT_BOOTS[self.profile]

@@ -12,17 +12,27 @@ from cliffwatch_runner.plan.arguments import unmatched_patterns
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.prepare import ResolvedRequest, resolve_request
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.selection import NONE_LACKING, Selection, only_named, select_cases, with_discovered
+from cliffwatch_runner.plan.selection import (
+    NONE_LACKING,
+    Selection,
+    only_named,
+    select_cases,
+    with_discovered,
+    without_answered,
+)
 from cliffwatch_runner.plan.shapes import in_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
-    """What a run would do: which cases there are is guessed from the tree's release until bench is built."""
+    """What a run would do: which cases there are is guessed from the tree's release until bench is built. `host_faults` are the doctor's
+    checks of walltime that failed; none in icount.
+    """
 
     resolved: ResolvedRequest
     plan: Plan
     selection: Selection
+    host_faults: tuple[str, ...] = ()
 
 
 def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
@@ -34,15 +44,16 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
     if wrong:
         return wrong
-    selection = only_named(selection, request.cases)
-    plan = plan_boots(request, resolved.mode, selection, arm_names(resolved))
+    selection = _chosen(selection, request)
+    plan = plan_boots(request, selection, arm_names(resolved))
     return PlannedRun(resolved=resolved, plan=plan, selection=selection)
 
 
-def plan_boots(request: RunRequest, mode: Mode, selection: Selection, arms: Sequence[str]) -> Plan:
+def plan_boots(request: RunRequest, selection: Selection, arms: Sequence[str]) -> Plan:
     """The boots of these arms, as many as the request or its mode asks for."""
-    boots = request.boots_per_arm(mode)
-    return make_plan(selection.cases, arms=arms, boots=boots, seed=request.seed, notable=request.notable)
+    return make_plan(
+        selection.cases, arms=arms, boots=request.boots_per_arm, seed=request.seed, notable=request.notable
+    )
 
 
 def arm_names(resolved: ResolvedRequest) -> tuple[str, ...]:
@@ -61,7 +72,11 @@ def select_run_cases(
     """The cases of the request; `offered` is what the built bench lists, None before it is built; `lacking` has suites whose program does
     not build here, and `unbuilt` BPF objects that do not.
     """
-    return only_named(_cases_of_suites(request, resolved, offered, lacking, unbuilt), request.cases)
+    return _chosen(_cases_of_suites(request, resolved, offered, lacking, unbuilt), request)
+
+
+def _chosen(selection: Selection, request: RunRequest) -> Selection:
+    return without_answered(only_named(selection, request.cases), request.answered)
 
 
 def _cases_of_suites(

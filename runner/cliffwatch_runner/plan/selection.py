@@ -12,6 +12,7 @@ from cliffwatch.reports.explain import matches
 from cliffwatch.samples import CaseKey, CaseOutcome, Mode
 from cliffwatch_runner.plan.objects import object_of
 
+ANSWERED = "icount shows its change, so it is not measured in walltime as well: name it with --case to have it measured in both"
 NONE_LACKING: Mapping[str, str] = {}
 """Every program was built, or nothing is built yet."""
 
@@ -88,6 +89,20 @@ def only_named(selection: Selection, patterns: Sequence[str]) -> Selection:
     return Selection(
         cases=tuple(case for case in selection.cases if case.key in chosen),
         left_out=tuple(outcome for outcome in selection.left_out if named(outcome.case)),
+    )
+
+
+def without_answered(selection: Selection, answered: frozenset[CaseKey]) -> Selection:
+    """The cases that icount did not answer, each with its empty loop; the others are left out with that reason."""
+    keys = [case.key for case in selection.cases]
+    kept: set[CaseKey | None] = {key for key in keys if key not in answered}
+    kept |= {loop_among(case.key, case.empty_loop, keys) for case in selection.cases if case.key in kept}
+    return Selection(
+        cases=tuple(case for case in selection.cases if case.key in kept),
+        left_out=(
+            *selection.left_out,
+            *(CaseOutcome(case=key, status="not-run", reason=ANSWERED) for key in keys if key not in kept),
+        ),
     )
 
 

@@ -31,12 +31,15 @@ def plan_text(planned: PlannedRun) -> str:
     if selection.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in selection.left_out]
-    seconds = plan.guest_seconds() * _REAL_SECONDS[resolved.mode] + len(plan.boots) * _START_SECONDS[resolved.mode]
-    lines += [
-        "",
-        f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted",
-    ]
+    lines += ["", cost_text(planned)]
     return "\n".join(lines) + "\n"
+
+
+def cost_text(planned: PlannedRun) -> str:
+    """About how long the boots of the plan take."""
+    plan, mode = planned.plan, planned.resolved.mode
+    seconds = plan.guest_seconds() * _REAL_SECONDS[mode] + len(plan.boots) * _START_SECONDS[mode]
+    return f"{plan.guest_seconds():.0f} s of guest time, about {duration(seconds)} of one CPU, builds not counted"
 
 
 def _words(case: PlannedCase) -> str:

@@ -13,7 +13,7 @@ class ResultFolder:
     """`done` means that the folder holds this very run, complete; `resumed` that it holds a part of it.
 
     `created` is when that run began, None for a new one: a run that goes on is the same run. `notable` is the threshold that it
-    was given, None for the defaults.
+    was given, None for the defaults; `host_faults` are those that it had on the host where it began.
     """
 
     path: Path
@@ -21,10 +21,13 @@ class ResultFolder:
     resumed: bool
     created: str | None = None
     notable: float | None = None
+    host_faults: tuple[str, ...] = ()
 
 
-def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | Failure:
-    """The folder that the user named, else the next free one of this name under `cliffwatch-results`."""
+def choose_folder(out: Path | None, name: str, identity: str, *, reuse: bool = False) -> ResultFolder | Failure:
+    """The folder that the user named, else the next free one of this name under `cliffwatch-results`; with `reuse` one that holds this very
+    run, complete.
+    """
     if out is not None:
         return _named(out, identity)
     number = 1
@@ -34,8 +37,9 @@ def choose_folder(out: Path | None, name: str, identity: str) -> ResultFolder | 
             return ResultFolder(path=path, done=False, resumed=False)
         run = read_run(path)
         ours = not isinstance(run, Failure) and run.record.identity == identity
-        if ours and not isinstance(run, Failure) and run.record.status != "complete":
-            return _resumed(path, run, done=False)
+        complete = not isinstance(run, Failure) and run.record.status == "complete"
+        if ours and not isinstance(run, Failure) and (reuse or not complete):
+            return _resumed(path, run, done=complete)
         number += 1
 
 
@@ -55,4 +59,12 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
 
 
 def _resumed(path: Path, run: Run, *, done: bool) -> ResultFolder:
-    return ResultFolder(path=path, done=done, resumed=True, created=run.record.created, notable=run.record.plan.notable)
+    record = run.record
+    return ResultFolder(
+        path=path,
+        done=done,
+        resumed=True,
+        created=record.created,
+        notable=record.plan.notable,
+        host_faults=record.host_faults,
+    )

@@ -53,7 +53,9 @@ class BuiltArm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm."""
+    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm. `host_faults` are the doctor's
+    checks of walltime that failed.
+    """
 
     mode: Mode
     platform: str
@@ -74,6 +76,7 @@ class RunFacts:
     programs: Mapping[str, tuple[SuiteProgram, ...]] = field(default_factory=dict)
     declared: tuple[DeclaredMetricRecord, ...] = ()
     data: GuestData | None = None
+    host_faults: tuple[str, ...] = ()
 
 
 def identity(facts: RunFacts) -> str:
@@ -156,6 +159,7 @@ def record(facts: RunFacts, *, created: str, status: RunStatus, failures: Mappin
         plan=_plan(facts.plan, facts.shape),
         left_out=tuple(map(outcome_record, facts.left_out)),
         host=dict(facts.host),
+        host_faults=facts.host_faults,
         notes=facts.notes,
     )
 

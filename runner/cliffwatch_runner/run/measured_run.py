@@ -64,14 +64,17 @@ def measure_run(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
 
 def _measured_in_folder(run: PreparedRun) -> FinishedRun | tuple[Failure, ...]:
     facts = run.facts
-    folder = choose_folder(run.out, _folder_name(facts), identity(facts))
+    folder = choose_folder(run.out, _folder_name(facts), identity(facts), reuse=run.reuse)
     if isinstance(folder, Failure):
         return (folder,)
     if folder.done:
         run.progress.note(f"{folder.path} holds this run already, complete; nothing is measured again")
         return _profiled(run, folder.path)
     if facts.plan.notable is None and folder.notable is not None:
-        run = replace(run, facts=replace(facts, plan=replace(facts.plan, notable=folder.notable)))
+        facts = replace(facts, plan=replace(facts.plan, notable=folder.notable))
+    # Boots that are done keep the faults of the host that they ran on.
+    faults = tuple(dict.fromkeys((*folder.host_faults, *facts.host_faults)))
+    run = replace(run, facts=replace(facts, host_faults=faults))
     written = _Record(folder.path, folder.created or clock.now().isoformat())
     odd = unfit(record(run.facts, created=written.created, status="running", failures=_NO_FAILURES))
     if odd is not None:

@@ -23,7 +23,7 @@ from cliffwatch_runner.guest.counting.plugin import Counting, counting_of, count
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.host.programs import find_udev, guest_programs
 from cliffwatch_runner.plan.arms import ArmSettings
-from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, ResolvedRequest, check_tools
+from cliffwatch_runner.plan.prepare import NO_UDEV, CheckedTools, check_tools
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, guest_shape, plan_boots, plan_run, select_run_cases
@@ -35,6 +35,7 @@ from cliffwatch_runner.run.measure import GuestSettings
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.unchanged_builds.executed import Executed
 from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, leave_out_unchanged
+from cliffwatch_runner.run.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -62,6 +63,7 @@ class PreparedRun:
     counts: CountsToKeep | None = None
     executed: Executed | None = None
     perf_profile: bool = False
+    reuse: bool = False
 
     @property
     def kernels(self) -> dict[str, ArmKernel]:
@@ -95,10 +97,23 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     planned = plan_run(request)
     if isinstance(planned, PlannedRun):
         progress.end(" .. ".join(arm.short for arm in planned.resolved.arms))
-        unreachable = out_of_reach(planned.plan, planned.resolved.mode)
-        if unreachable is not None:
-            progress.note(unreachable)
+        return _on_this_host(planned, request, progress)
     return planned
+
+
+def _on_this_host(planned: PlannedRun, request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
+    """A walltime plan with the host's faults, which are shown with their cost before anything begins."""
+    if request.mode != "walltime":
+        return planned
+    amiss = examine_host(request.cache)
+    if isinstance(amiss, Failure):
+        return (amiss,)
+    for line in cost_lines(amiss, planned):
+        progress.note(line)
+    unreachable = out_of_reach(planned.plan, planned.resolved.mode)
+    if unreachable is not None:
+        progress.note(unreachable)
+    return replace(planned, host_faults=host_faults(amiss))
 
 
 def prepare_run(
@@ -127,7 +142,7 @@ def prepare_run(
     built = build(BuildOrder(planned.resolved, tools, settings, progress))
     if isinstance(built, tuple):
         return built
-    facts = _facts(rooted, planned.resolved, built, tools)
+    facts = _facts(rooted, planned, built, tools)
     limited = (
         leave_out_unchanged(rooted, facts, tools.guest_sandbox, stop.is_set)
         if facts.plan.cases
@@ -149,6 +164,7 @@ def prepare_run(
         counts=CountsToKeep(cache=request.cache, trust=request.trust, known=limited.known) if counting else None,
         executed=limited.went_by,
         perf_profile=request.perf_profile,
+        reuse=request.reuse,
     )
 
 
@@ -192,7 +208,8 @@ def _with_root_of_image(
     return replace(request, guest_root=root)
 
 
-def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tools: CheckedTools) -> RunFacts:
+def _facts(request: RunRequest, planned: PlannedRun, built: BuiltRun, tools: CheckedTools) -> RunFacts:
+    resolved = planned.resolved
     isolation = isolation_sentence(tools.sandbox.level)
     offered = built.bench.offered if built.bench is not None else ()
     selection = select_run_cases(request, resolved, offered, built.lacking, built.unbuilt)
@@ -218,9 +235,10 @@ def _facts(request: RunRequest, resolved: ResolvedRequest, built: BuiltRun, tool
         toolchain=tools.toolchain.record(),
         isolation=isolation,
         shape=guest_shape(request, resolved.mode, request.memory_mib or max(_LEAST_MEMORY_MIB, needed)),
-        plan=plan_boots(request, resolved.mode, selection, tuple(arms)),
+        plan=plan_boots(request, selection, tuple(arms)),
         left_out=selection.left_out,
         host=resolved.host,
+        host_faults=planned.host_faults,
         notes=(
             *resolved.notes,
             isolation,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_MODE, Mode
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import Backfilled, Followed, FollowEnded
@@ -27,7 +27,7 @@ class TargetBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     platform: Name
-    mode: Mode
+    mode: Mode = DEFAULT_MODE
 
 
 class FollowBody(BaseModel):

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.work import AskedFiles, Heartbeat, JobOutcome, Work
+from cliffwatch.samples import MODES, Mode
 from cliffwatch_service.api.answers import answer
 from cliffwatch_service.api.documents import answered
 from cliffwatch_service.api.models.lists import Page
@@ -37,7 +38,7 @@ class OfferBody(BaseModel):
 
     host: Name
     platform: Name
-    modes: Annotated[list[Literal["walltime", "icount"]], Field(min_length=1, max_length=2)]
+    modes: Annotated[list[Mode], Field(min_length=1, max_length=len(MODES))]
     isolation: Literal["bubblewrap", "container", "none"]
     setups: bool = False
     build_images: Annotated[list[Name], Field(max_length=50)] = []

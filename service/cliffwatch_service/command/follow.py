@@ -10,10 +10,11 @@ from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.command import terminal
 from cliffwatch.counting import counted
+from cliffwatch.samples import DEFAULT_MODE, target_named
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.history.backlog import backfill as measure_range
 from cliffwatch_service.history.follow import follow_branch, unfollow
-from cliffwatch_service.history.presets import PRESETS, Preset, entries_of
+from cliffwatch_service.history.presets import DEFAULT_TARGET, PRESETS, Preset, entries_of
 from cliffwatch_service.jobs.trees_allowed import refuse_address
 from cliffwatch_service.runtime import clock
 from cliffwatch_service.store import background, follows
@@ -28,12 +29,12 @@ def follow() -> None:
 
 
 def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    targets = []
+    targets: list[tuple[str, str]] = []
     for text in texts:
-        platform, colon, mode = text.rpartition(":")
-        if not colon or mode not in ("walltime", "icount"):
+        target = target_named(text)
+        if target is None:
             raise click.BadParameter(f"{text!r} is no target: write PLATFORM:MODE, such as amd-rome:walltime")
-        targets.append((platform, mode))
+        targets.append(target)
     return targets
 
 
@@ -45,7 +46,7 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
     "targets",
     multiple=True,
     callback=_targets,
-    help="PLATFORM:MODE; may be repeated. Default: emulated-x86-64:icount.",
+    help=f"PLATFORM[:MODE], in {DEFAULT_MODE} if no mode is named; may be repeated. Default: {':'.join(DEFAULT_TARGET)}.",
 )
 @click.option("--suite", "suites", multiple=True, default=(ALL,), show_default=True, help="Suite; may be repeated.")
 @click.option("--profile", type=click.Choice(PROFILES), default="standard", show_default=True, help="Profile.")

@@ -13,6 +13,7 @@ from fastapi.security import HTTPBearer
 from psycopg import Connection
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from cliffwatch.samples import MODES
 from cliffwatch_service.access.authorisation import refuse_without_right
 from cliffwatch_service.access.tokens import NOBODY, PUBLIC, Caller, caller_of
 from cliffwatch_service.github.actions.signing_keys import SigningKeys
@@ -163,4 +164,4 @@ Allowed = Annotated[Caller, Depends(_allowed)]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most")]
 Cursor = Annotated[str | None, Query(max_length=300, description="`next` of the page before")]
 PlatformName = Annotated[str | None, Query(max_length=200)]
-ModeName = Annotated[str | None, Query(pattern="^(walltime|icount)$")]
+ModeName = Annotated[str | None, Query(pattern=f"^({'|'.join(MODES)})$")]

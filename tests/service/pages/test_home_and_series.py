@@ -213,6 +213,7 @@ def test_a_boots_page_leads_to_the_kernels_log_at_once(opened: Any, demonstratio
 
 def test_a_run_under_way_shows_what_is_here_and_what_is_outstanding(running: Any, watched: Any) -> None:
     run = run_of(boots=3, cases=2)
+    run.record["host_faults"] = ["smt: on"]
     with running.http("upload") as http:
         http.put(f"/api/v1/runs/{run.digest}", json=record_of(run, "running")).raise_for_status()
         number, body = next(boots_of(run))
@@ -222,6 +223,7 @@ def test_a_run_under_way_shows_what_is_here_and_what_is_outstanding(running: Any
     text = page.locator("main").inner_text()
     assert "1 of 6" in text
     assert "5 outstanding" in text
+    assert "no bench host (smt: on)" in page.locator(".warning").inner_text()
     assert f"/revisions/{commit_of('head')}" in page.content()
 
 

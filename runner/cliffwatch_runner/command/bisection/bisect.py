@@ -10,12 +10,13 @@ from rich.markup import escape
 from cliffwatch.command import terminal
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import written
+from cliffwatch.samples import MODES
 from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, mode_option
 from cliffwatch_runner.command.stopping import stopping
-from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.run.bisection.asked import Asked, bisected, question_of
 from cliffwatch_runner.run.bisection.commits import History, read_history
@@ -29,11 +30,7 @@ from cliffwatch_runner.source.tree import is_url
 @click.command()
 @click.option("--good", required=True, metavar="REV", help="Commit that is as it should be.")
 @click.option("--bad", required=True, metavar="REV", help="Later commit that shows the change.")
-@click.option(
-    "--mode",
-    type=click.Choice(["icount", "walltime"]),
-    help="Mode of measuring; default: icount, and walltime where icount does not show the change and KVM runs a guest.",
-)
+@mode_option("Mode of measuring; both: icount, then walltime if icount does not show the change.", both=True)
 @click.option(
     "--boots",
     type=click.IntRange(1, 1000),
@@ -70,12 +67,14 @@ def bisect(tree: str, good: str, bad: str, sought: Sought, **options: Any) -> No
     history = repository if isinstance(repository, Failure) else read_history(repository, good, bad)
     if isinstance(history, Failure) or isinstance(repository, Failure):
         raise SystemExit(print_failures([f for f in (history, repository) if isinstance(f, Failure)][:1], console))
-    request = bisection_request(tree=tree, base=history.good, head=history.bad, **options)
-    folder = out or _folder(repository, history, request, sought)
+    mode: AskedMode = options.pop("mode")
+    modes = MODES if mode == BOTH else (mode,)
+    request = bisection_request(tree=tree, base=history.good, head=history.bad, mode=modes[0], **options)
+    folder = out or _folder(question_of(repository, history, request, modes, sought), history)
     progress = progress_display(console)
     try:
         with stopping() as stop:
-            asked = Asked(repository, history, request, sought, folder, log or folder / "bisect.log")
+            asked = Asked(repository, history, request, modes, sought, folder, log or folder / "bisect.log")
             ended = bisected(asked, progress, stop)
     except OSError as error:
         ended = Halted((host_failure(error, request),))
@@ -95,9 +94,8 @@ def _repository(tree: str) -> Path | Failure:
     return path.resolve()
 
 
-def _folder(repository: Path, history: History, request: RunRequest, sought: Sought) -> Path:
-    digest = question_of(repository, history, request, sought)
-    return RESULTS_HOME / f"bisect-{history.good[:12]}-{history.bad[:12]}-{digest[:8]}"
+def _folder(question: str, history: History) -> Path:
+    return RESULTS_HOME / f"bisect-{history.good[:12]}-{history.bad[:12]}-{question[:8]}"
 
 
 def _halted(ended: Halted, folder: Path, console: Console) -> Exit:

@@ -17,6 +17,7 @@ from cliffwatch.stats.history.culprits.question import Sought
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
 from cliffwatch_runner.command.failures import host_failure
+from cliffwatch_runner.command.options.measuring import mode_option
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.step import JudgedCommit, Step, judge_failures, judge_run
@@ -29,11 +30,7 @@ from cliffwatch_runner.source.git import git
 @click.option(
     "--good", required=True, metavar="REV", help="Commit that is as it should be: each commit is compared with it."
 )
-@click.option(
-    "--mode",
-    type=click.Choice(["icount", "walltime"]),
-    help="Mode of measuring; default: walltime where KVM runs a guest, else icount.",
-)
+@mode_option()
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`.")
 @bisection_options
 def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn:

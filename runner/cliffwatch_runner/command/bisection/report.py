@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from cliffwatch.comparing.validity import host_warning
 from cliffwatch.counting import counted
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
@@ -24,6 +25,7 @@ def text_report(document: BisectionDocument) -> str:
     where = f"{document.mode}, {document.platform}" if document.platform else document.mode
     skipped = f", {counted(len(document.skipped), 'commit')} skipped" if document.skipped else ""
     lines = [
+        *host_warning(document.host_faults),
         f"{document.sought} between good {_named(good)}",
         f"{'':{len(document.sought)}}     and bad  {_named(bad)}",
         f"{where}: {counted(document.measured, 'commit')} measured, {counted(document.between, 'commit')} between the ends{skipped}",
@@ -83,11 +85,12 @@ def _size(size: SizeRecord) -> tuple[str, ...]:
 
 def _not_shown(document: BisectionDocument) -> list[str]:
     rows = [("case", "metric", "mode", "change", "detectable", "verdict"), *map(_end, document.ends)]
+    other_modes = "" if any(row.mode == "walltime" for row in document.ends) else "--mode both, "
     return [
         f"the ends do not show it: no {document.sought} of any case, so there is nothing to bisect",
         *_table(rows),
         *dict.fromkeys(f"  {_case(row)}: {row.reason}" for row in document.ends if row.verdict == "inconclusive"),
-        "try other cases, a longer --profile, a smaller --threshold, or ends that are further apart",
+        f"try {other_modes}other cases, a longer --profile, a smaller --threshold, or ends that are further apart",
         "",
     ]
 

@@ -2,15 +2,31 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import rich_click as click
 
+from cliffwatch.samples import DEFAULT_MODE, MODES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.request import RunRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
+BOTH: Literal["both"] = "both"
+"""icount first, then walltime for what it leaves open."""
+
+AskedMode = Mode | Literal["both"]
+
+
+def mode_option(about: str = "Mode of measuring.", *, both: bool = False) -> Callable[[F], F]:
+    """Gives a command `mode`, an `AskedMode` if it knows `both`."""
+    choices = click.Choice([*MODES, *((BOTH,) if both else ())])
+    return click.option("--mode", type=choices, default=DEFAULT_MODE, show_default=True, help=about)
+
+
+def modes_option(about: str) -> Callable[[F], F]:
+    """Gives a command `modes`, of which at least one must be named."""
+    return click.option("--mode", "modes", multiple=True, required=True, type=click.Choice(MODES), help=about)
 
 
 def profile_option(about: str) -> Callable[[F], F]:

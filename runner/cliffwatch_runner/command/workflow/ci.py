@@ -16,6 +16,7 @@ from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.pull_request.policy import FILE_NAME, Target, read_policy
+from cliffwatch.samples import MODES
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.ci.change import ManualChoices, default_policy, plan_change
 from cliffwatch_runner.ci.event import ByHand, read_event
@@ -144,7 +145,7 @@ def _planned(event: Path, event_name: str, tree: Path, words: ManualWords, subje
     "--plan", "plan_text", envvar="CLIFFWATCH_PLAN", required=True, help="Plan, as `cliffwatch ci plan` gives it."
 )
 @click.option("--platform", required=True, help="Platform of the target.")
-@click.option("--mode", type=click.Choice(["icount", "walltime"]), required=True, help="Mode of the target.")
+@click.option("--mode", type=click.Choice(MODES), required=True, help="Mode of the target.")
 @click.option("--tree", required=True, help="The subject's repository: URL, or one on this runner.")
 @click.option("--kernel-tree", help="Tree of a Go library's kernel: URL or path in place of the one of the policy.")
 @click.option(

@@ -19,6 +19,7 @@ from cliffwatch_runner.ci.summary import nothing_measured, result_summary
 from cliffwatch_runner.command.bisection.options import bisection_options, bisection_request
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure
+from cliffwatch_runner.command.options.measuring import mode_option
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.command.workflow.output import harmless_output
 from cliffwatch_runner.run.bisection.pairs import Halted
@@ -35,13 +36,7 @@ _MOST_LINES = 300
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of runs and report.md."
 )
-@click.option(
-    "--mode",
-    type=click.Choice(["icount", "walltime"]),
-    default="icount",
-    show_default=True,
-    help="Mode of measuring.",
-)
+@mode_option()
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`.")
 @click.option("--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: culprits, title.")
 @click.option("--summary", type=_FILE, envvar="GITHUB_STEP_SUMMARY", help="File to append the report to as well.")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure
 from cliffwatch.reports.styles import plain
+from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import steps_of
 from cliffwatch.stats.history.culprits.question import Pair, Sought
 from cliffwatch_runner.plan.request import RunRequest
@@ -27,19 +29,20 @@ from cliffwatch_runner.run.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is bisected, and where its folder and its log are. `repository` is read in place."""
+    """What is bisected, and where its folder and its log are. `repository` is read in place; `modes` are tried in this order."""
 
     repository: Path
     history: History
     request: RunRequest
+    modes: tuple[Mode, ...]
     sought: Sought
     folder: Path
     log: Path
 
 
-def question_of(repository: Path, history: History, request: RunRequest, sought: Sought) -> str:
+def question_of(repository: Path, history: History, request: RunRequest, modes: Sequence[Mode], sought: Sought) -> str:
     """A digest of all that decides what is measured and how it is judged."""
-    asked = [request.suites, request.cases, request.profile, request.mode, request.boots, request.notable]
+    asked = [request.suites, request.cases, request.profile, *modes, request.boots, request.notable]
     content = [str(repository), history.good, history.bad, sought, *asked]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
@@ -49,7 +52,7 @@ def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> Bisecti
     unwritable = check_results(asked.folder) or check_results(asked.log.parent)
     if unwritable is not None:
         return Halted((unwritable,))
-    question = question_of(asked.repository, asked.history, asked.request, asked.sought)
+    question = question_of(asked.repository, asked.history, asked.request, asked.modes, asked.sought)
     record = open_record(asked.folder, question)
     if isinstance(record, Failure):
         return Halted((record,))
@@ -61,6 +64,7 @@ def bisected(asked: Asked, progress: Progress, stop: threading.Event) -> Bisecti
     log = LogFile(asked.log, cache(partial(describe_commit, asked.repository)), asked.sought)
     order = Order(
         request=asked.request,
+        modes=asked.modes,
         history=asked.history,
         sought=asked.sought,
         record=record,

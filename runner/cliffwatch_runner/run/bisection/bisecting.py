@@ -10,13 +10,13 @@ from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of, steps_of
 from cliffwatch.stats.history.culprits.question import Found, Judged, Mark, Pair, Question, RowStep, Sought, Way
 from cliffwatch.stats.history.culprits.search import Search
-from cliffwatch_runner.host.kvm_probe import kvm_usable
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.commits import History
 from cliffwatch_runner.run.bisection.pairs import CountedPairs, Halted, PairRuns, Pairs, Rows, Skipped, TimedPairs
 from cliffwatch_runner.run.bisection.record import BisectionRecord
 from cliffwatch_runner.run.bisection.step import way_of, why_open
 from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.walltime_host import examine_host
 
 ERROR = 0.05
 """Of a whole bisection in walltime: the probability, at most, that any of its steps goes the wrong way."""
@@ -24,11 +24,12 @@ ERROR = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is bisected. `request` is that of every run but for commits and mode; `report_step` gets each pair as it is compared, and
+    """What is bisected. `request` is that of every run but for commits and mode; `modes` are tried in this order; `report_step` gets each pair as it is compared, and
     `report_marks` what git is to be said of the commits so far.
     """
 
     request: RunRequest
+    modes: tuple[Mode, ...]
     history: History
     sought: Sought
     record: BisectionRecord
@@ -48,7 +49,8 @@ class StatedError:
 @dataclass(slots=True, kw_only=True)
 class Bisected:
     """A bisection that came to its end. `ends` are the rows of bad against good in `mode`; `found` is None where none of them shows what is
-    sought, and then `tried` has the rows of every mode. `compared` are the rows of each pair that could be compared.
+    sought, and then `tried` has the rows of every mode. `compared` are the rows of each pair that could be compared. `host_faults` keep the
+    host from being a bench host.
     """
 
     mode: Mode
@@ -58,29 +60,30 @@ class Bisected:
     skipped: dict[str, str] = field(default_factory=dict)
     stated: StatedError | None = None
     tried: Mapping[Mode, Rows] = field(default_factory=dict)
+    host_faults: tuple[str, ...] = ()
 
 
 def bisect(order: Order, progress: Progress, stop: threading.Event) -> Bisected | Halted:
-    """In icount where the ends differ there, else in walltime where KVM runs a guest; or in the mode that was asked for. Raises OSError as
-    runs do.
+    """In the modes of the order, one after the other, until the ends differ in one. Raises OSError as runs do. A host that cannot do the last
+    of several is refused before the first.
     """
+    host = examine_host(order.request.cache) if order.modes[1:] else ()
+    if isinstance(host, Failure):
+        return Halted((host,))
     tried: dict[Mode, Rows] = {}
     ended: Bisected | Halted = Halted()
-    for mode in _modes(order.request):
+    for mode in order.modes:
         request = replace(order.request, mode=mode)
         runs = PairRuns(request, order.history.good, order.record, progress, stop)
         ended = _Bisection(order, runs, mode).carried_out()
-        if isinstance(ended, Halted) or ended.found is not None:
+        if isinstance(ended, Halted):
+            return ended
+        ended.host_faults = tuple(runs.host_faults)
+        if ended.found is not None:
             return ended
         tried[mode] = ended.ends
         ended.tried = dict(tried)
     return ended
-
-
-def _modes(request: RunRequest) -> tuple[Mode, ...]:
-    if request.mode is not None:
-        return (request.mode,)
-    return ("icount", "walltime") if kvm_usable().usable else ("icount",)
 
 
 def row_name(row: Comparison) -> str:

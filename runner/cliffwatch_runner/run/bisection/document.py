@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from cliffwatch.formats.values import Commit, Count, OfCase, Part, Share
+from cliffwatch.formats.values import Commit, Count, OfCase, Part, Share, Text
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.question import Sought
@@ -79,7 +79,7 @@ class ErrorRecord(Part, frozen=True, kw_only=True):
 
 class BisectionDocument(Part, frozen=True, kw_only=True):
     """`between` commits are those that bad has and good has not; `measured` is how many commits were measured, good and bad among them.
-    `outcome` is `not-shown` where the ends do not differ as sought; `cut` names rows with more changes than were searched.
+    `host_faults` keep its host from being a bench host (walltime). `outcome` is `not-shown` where the ends do not differ as sought; `cut` names rows with more changes than were searched.
     """
 
     format: str
@@ -98,3 +98,4 @@ class BisectionDocument(Part, frozen=True, kw_only=True):
     error: ErrorRecord | None
     cut: tuple[str, ...]
     log: str
+    host_faults: tuple[Text, ...] = ()

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cliffwatch.comparing.compare_run import Sides, sides_of_run
@@ -46,13 +46,16 @@ class Pairs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PairRuns:
-    """The runs of a bisection: `request` is that of each, but for its commits. Benches are those of `good`."""
+    """The runs of a bisection: `request` is that of each, but for its commits. Benches are those of `good`. `host_faults` collects those of
+    every run.
+    """
 
     request: RunRequest
     good: str
     record: BisectionRecord
     progress: Progress
     stop: threading.Event
+    host_faults: dict[str, None] = field(default_factory=dict)
 
     def run(self, pair: Pair, boots: int | Stages | None, *, only_affected: bool = False) -> Run | Skipped | Halted:
         """The run of a pair: from the folder where it is complete, else measured now; `only_affected` without the cases that execute nothing
@@ -86,6 +89,7 @@ class PairRuns:
         return Halted((run,)) if isinstance(run, Failure) else self._unless_failed(run, pair)
 
     def _unless_failed(self, run: Run, pair: Pair) -> Run | Skipped | Halted:
+        self.host_faults.update(dict.fromkeys(run.record.host_faults))
         base, head = run.arms["base"], run.arms["head"]
         if base.failure is not None and pair.base == self.good:
             return Halted((_unfit_end("good", base.failure),))

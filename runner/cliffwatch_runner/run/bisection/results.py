@@ -52,6 +52,7 @@ def document_of(order: Order, ended: Bisected, repository: Path, log: Path) -> B
         sought=order.sought,
         mode=ended.mode,
         platform=next((row.platform for row in ended.ends), None),
+        host_faults=ended.host_faults,
         between=len(history.between),
         measured=len({name for pair in ended.compared for name in pair} - ended.skipped.keys()),
         skipped=skipped,

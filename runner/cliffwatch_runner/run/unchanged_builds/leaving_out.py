@@ -64,7 +64,7 @@ def leave_out_unchanged(
     noted = (f"{counted(unchanged, 'case')} not measured, unchanged build, by the counts of {known.source}",)
     limited = replace(
         facts,
-        plan=plan_boots(request, facts.mode, selection, tuple(facts.arms)),
+        plan=plan_boots(request, selection, tuple(facts.arms)),
         left_out=selection.left_out,
         notes=(*facts.notes, *(noted if unchanged else ())),
     )

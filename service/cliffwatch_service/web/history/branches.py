@@ -8,6 +8,7 @@ from fastapi.responses import RedirectResponse, Response
 from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES
+from cliffwatch.samples import MODES
 from cliffwatch_service.history.backlog import backfill
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.history.presets import DEFAULT_TARGET, PRESETS, Preset, entries_of
@@ -59,7 +60,7 @@ def follow(service: ServiceHere, form: FormHere, visitor: Signed) -> Response:
     """Follows the branch of the form."""
     where = _branch(form.get("tree", "").strip(), form.get("branch", "").strip())
     platform, _, mode = form.get("target", "").rpartition(":")
-    if not platform or mode not in ("walltime", "icount"):
+    if not platform or mode not in MODES:
         raise Refusal(422, "no target", "a target is PLATFORM:MODE, such as amd-rome:walltime: choose one of the list")
     suite, profile, policy = (form.get(name, "") for name in ("suite", "profile", "policy"))
     known = [ALL, *(each.name for each in load_catalogue().suites)]

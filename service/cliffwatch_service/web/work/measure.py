@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Query, Request
@@ -16,7 +16,7 @@ from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PROFILES
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
-from cliffwatch.samples import Mode
+from cliffwatch.samples import MODES
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.compare.naming import revision_named
 from cliffwatch_service.http.context import ServiceHere
@@ -97,7 +97,7 @@ def _targets(targets: Sequence[tuple[str, str]], waits: Mapping[tuple[str, str],
             platform,
             mode,
             waits[platform, mode],
-            chosen=(platform in wanted.split() and (mode in wanted or not set(wanted.split()) & set(get_args(Mode))))
+            chosen=(platform in wanted.split() and (mode in wanted or not set(wanted.split()) & set(MODES)))
             or len(targets) == 1,
         )
         for platform, mode in targets

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.formats.run_record import RunRecord
+from cliffwatch.samples import MODES
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.requests import Asked, ask
 from cliffwatch_service.jobs.targets import refuse_unoffered
@@ -71,7 +72,7 @@ def make_request(
         "suite": _NAME,
         "boots": _BOOTS,
         "key": _NAME,
-        "mode": re.compile("(walltime|icount)"),
+        "mode": re.compile("|".join(MODES)),
         "profile": re.compile("(smoke|standard|full)"),
     }
     wrong = [name for name, pattern in patterns.items() if not pattern.fullmatch(form.get(name, ""))]

@@ -1,0 +1,47 @@
+"""`cliffwatch run --upload`: sends a finished run to a service."""
+
+import socket
+from pathlib import Path
+
+from rich.console import Console
+
+from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner.command.failures import print_failures
+from cliffwatch_runner.upload.client import Client, Refused
+from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
+from cliffwatch_runner.worker.secret import read_token
+
+
+def upload_token(url: str | None) -> str | Failure | None:
+    """The token with which results are uploaded, read before anything is done; None where none are."""
+    if url is None:
+        return None
+    if not url.startswith(("http://", "https://")):
+        return Failure(
+            whose="usage",
+            message=f"--upload: {url!r} is no address of a service",
+            next_step="give one such as https://bench.example.org",
+        )
+    return read_token(None)
+
+
+def upload_folder(folder: Path, url: str, token: str | None, console: Console) -> Exit:
+    """Uploads a finished run; what is there already is not sent again, so the same command tries again."""
+    client = Client(url, token)
+    try:
+        uploaded = upload_run(client, folder, socket.gethostname())
+    finally:
+        client.close()
+    if isinstance(uploaded, Uploaded) and not uploaded.refused:
+        console.print(f"uploaded: {url.rstrip('/')}/api/v1/runs/{uploaded.run}", highlight=False, soft_wrap=True)
+        return Exit.DONE
+    if isinstance(uploaded, Uploaded):
+        why = "; ".join(uploaded.refused)
+    else:
+        why = uploaded.detail if isinstance(uploaded, Refused) else uploaded.reason
+    failure = Failure(
+        whose="usage" if isinstance(uploaded, Refused) else "host",
+        message=f"the results are not uploaded: {why}",
+        next_step=f"they lie in {folder}; give the same command again",
+    )
+    return print_failures([failure], console)

@@ -1,0 +1,90 @@
+"""A run in both modes: icount first, then walltime for the cases in which icount shows no change."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cliffwatch.comparing.compare_run import compare_all, sides_of_run
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.samples import CaseKey, Mode, compared_arms
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
+from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.run import run
+from cliffwatch_runner.run.walltime_host import examine_host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedModes:
+    """`folders` hold what was measured, icount first; of walltime there is none where nothing was left for it, or it was not reached.
+    `failures` are those of walltime, which icount's results outlive.
+    """
+
+    folders: tuple[Path, ...]
+    interrupted: bool
+    failures: tuple[Failure, ...] = ()
+
+
+def requests_of_modes(request: RunRequest) -> dict[Mode, RunRequest]:
+    """The run of each mode, before anything is answered. Boots, platform and host CPUs that were named are those of walltime."""
+    icount = replace(request, mode="icount", boots=None, platform=None, pin=(), reuse=True)
+    walltime = replace(request, mode="walltime")
+    if request.out is not None:
+        icount = replace(icount, out=request.out / "icount")
+        walltime = replace(walltime, out=request.out / "walltime")
+    return {"icount": icount, "walltime": walltime}
+
+
+def run_both(request: RunRequest, progress: Progress, stop: threading.Event) -> FinishedModes | tuple[Failure, ...]:
+    """Measures in icount, then in walltime. A host without KVM is refused before anything is built. Raises what `run` raises."""
+    host = examine_host(request.cache)
+    if isinstance(host, Failure):
+        return (host,)
+    requests = requests_of_modes(request)
+    counted_run = run(requests["icount"], progress, stop)
+    if isinstance(counted_run, tuple):
+        return counted_run
+    folder = counted_run.folder
+    if counted_run.interrupted or stop.is_set():
+        return FinishedModes(folders=(folder,), interrupted=True)
+    timed = _left_for_walltime(requests["walltime"], folder, progress)
+    if timed is None:
+        return FinishedModes(folders=(folder,), interrupted=False)
+    ended = run(timed, progress, stop)
+    if isinstance(ended, tuple):
+        return FinishedModes(folders=(folder,), interrupted=False, failures=ended)
+    return FinishedModes(folders=(folder, ended.folder), interrupted=ended.interrupted)
+
+
+def _left_for_walltime(request: RunRequest, folder: Path, progress: Progress) -> RunRequest | None:
+    """The walltime run of what icount left open; None if there is nothing to measure. Cases that the user names are measured in any case."""
+    measured = read_run(folder)
+    if isinstance(measured, Failure) or len(_compared(measured)) < 2:
+        progress.note("walltime is not measured: icount compared nothing")
+        return None
+    answered = frozenset[CaseKey]() if request.cases else answered_by(measured)
+    timed = replace(request, answered=answered)
+    planned = plan_run(timed)
+    if isinstance(planned, PlannedRun) and not planned.plan.cases:
+        progress.note("walltime is not measured: icount shows a change in every case")
+        return None
+    if answered:
+        progress.note(f"not measured in walltime: {counted(len(answered), 'case')} in which icount shows a change")
+    return timed
+
+
+def _compared(measured: Run) -> Sequence[str]:
+    """The arms that are compared and were measured."""
+    return [name for name in compared_arms(measured.arms) if measured.arms[name].failure is None]
+
+
+def answered_by(measured: Run) -> frozenset[CaseKey]:
+    """The planned cases in which each arm that is compared with the first one shows a change."""
+    compared = compare_all(sides_of_run(measured))
+    if isinstance(compared, Failure):
+        return frozenset()
+    changed = [frozenset(row.case.planned for row in each.changed_rows()) for each in compared]
+    return frozenset.intersection(*changed)

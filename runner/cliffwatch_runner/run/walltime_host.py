@@ -1,0 +1,52 @@
+"""Examines the host before a walltime run: what the doctor finds amiss, and what that costs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cliffwatch.counting import counted
+from cliffwatch.failure import Failure
+from cliffwatch_runner.doctor.check import Check
+from cliffwatch_runner.doctor.facts import gather
+from cliffwatch_runner.doctor.walltime import walltime_checks
+from cliffwatch_runner.plan.run_plan import PlannedRun
+from cliffwatch_runner.plan.text import cost_text
+
+_LONGEST_FINDING = 200
+
+
+def examine_host(cache: Path) -> tuple[Check, ...] | Failure:
+    """The doctor's checks that are not well for walltime, warnings included. A Failure if KVM does not run a guest."""
+    facts = gather(cache)
+    if not facts.kvm.usable:
+        return Failure(
+            whose="host",
+            message="walltime needs KVM, and KVM does not run a guest here",
+            next_step="see `cliffwatch doctor --mode walltime`, or use --mode icount",
+            evidence=facts.kvm.reason,
+        )
+    return tuple(check for check in walltime_checks(facts) if check.status in ("warn", "fail"))
+
+
+def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
+    """`smt: on` for each check that failed. Reports of the run show them; none on a bench host."""
+    return tuple(_found(check) for check in amiss if check.status == "fail")
+
+
+def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
+    """How long the run takes, what is amiss with the host, and why each of these matters."""
+    stages, boots = planned.plan.stages, counted(len(planned.plan.boots), "boot")
+    more = f", then at most {counted(stages.looks[-1].boots, 'more boot')} per kernel" if stages is not None else ""
+    yield f"walltime: {boots}{more}; {cost_text(planned)}"
+    if not amiss:
+        return
+    if host_faults(amiss):
+        yield "this host is no bench host, and the report will say so. Noise hides small changes, and rows may stay inconclusive:"
+    else:
+        yield "the doctor would have this put right:"
+    yield from (f"  {_found(check)}. {check.why}" for check in amiss)
+    yield "`cliffwatch doctor --mode walltime` shows how to put it right; --mode icount gives the same values on any host"
+
+
+def _found(check: Check) -> str:
+    finding = check.finding.splitlines()[0] if check.finding else "unknown"
+    return f"{check.name}: {finding[:_LONGEST_FINDING]}"
