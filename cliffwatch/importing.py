@@ -10,6 +10,8 @@ import numpy as np
 from cliffwatch.catalogue.installed import suite_of
 from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.failure import Failure
+from cliffwatch.inputs.decoding import decode
+from cliffwatch.inputs.opening import STANDARD_INPUT, read_content
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem
 from cliffwatch.parsers.sample_table import SampleTable
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from cliffwatch.formats.declared_metrics import Declared
     from cliffwatch.parsers.table.reading import Table
 
-LARGEST_FILE_BYTES = 64 << 20
 _NO_DESCRIPTION = ArmDescription(settings={}, facts={})
 
 
@@ -38,16 +39,19 @@ class ImportedFile:
 
 
 def read_side(name: str) -> Arm | Failure:
-    """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or `FILE:ARM`)."""
+    """A result directory (its head, or `DIR:ARM`), or a file of an import format (the arm that it holds, or `FILE:ARM`).
+
+    `-` is standard input, and takes an arm as a file does.
+    """
     path, _, arm = name.rpartition(":")
     if path and not Path(name).exists():
         if Path(path).is_dir():
             return _arm_of_run(Path(path), arm)
-        if Path(path).is_file():
-            return _arm_of_file(Path(path), arm)
+        if path == STANDARD_INPUT or Path(path).exists():
+            return _arm_of_file(path, arm)
     if Path(name).is_dir():
         return _arm_of_run(Path(name), "head")
-    return _arm_of_file(Path(name), None)
+    return _arm_of_file(name, None)
 
 
 def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
@@ -63,7 +67,7 @@ def _arm_of_run(path: Path, arm: str) -> Arm | Failure:
     return run.arms[arm]
 
 
-def _arm_of_file(path: Path, arm: str | None) -> Arm | Failure:
+def _arm_of_file(path: str, arm: str | None) -> Arm | Failure:
     """The only arm of a file, or the named one: arms are never taken together."""
     imported = import_file(path)
     if isinstance(imported, Failure):
@@ -83,24 +87,28 @@ def _arm_of_file(path: Path, arm: str | None) -> Arm | Failure:
     return imported.arms[arm]
 
 
-def import_file(path: Path) -> ImportedFile | Failure:
-    """Everything that a file of an import format holds."""
-    if is_parquet(path):
+def import_file(name: str | Path) -> ImportedFile | Failure:
+    """Everything that a file of an import format holds, or a pipe, or standard input (`-`)."""
+    content = read_content(name)
+    return content if isinstance(content, Failure) else import_content(content, str(name))
+
+
+def import_content(content: bytes, name: str) -> ImportedFile | Failure:
+    """Everything that the unpacked content of a file holds. The file is opened by nobody again: it may be a pipe."""
+    if is_parquet(content):
         from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - each format loads its own reader
 
-        table = read_parquet_table(path)
-        return table if isinstance(table, Failure) else _of_table(table, path)
-    text = read_text(path)
-    if isinstance(text, Failure):
-        return text
+        table = read_parquet_table(content, name)
+        return table if isinstance(table, Failure) else _of_table(table, name)
+    text = decode(content)
     if looks_like_table(text):
         from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above
 
-        return _of_table(read_csv_table(text), path)
+        return _of_table(read_csv_table(text), name)
     parsed = parse_any(text)
     if not parsed.found:
-        return _no_result(path, parsed.problems)
-    arms = arms_from_parsed(parsed, str(path))
+        return _no_result(name, parsed.problems)
+    arms = arms_from_parsed(parsed, name)
     settings = next(iter(parsed.arms.values()), _NO_DESCRIPTION).settings
     one_run = settings.get("one-run") != "no" and _are_of_boots(parsed.found)
     return ImportedFile(
@@ -108,13 +116,16 @@ def import_file(path: Path) -> ImportedFile | Failure:
     )
 
 
-def _of_table(table: "Table", path: Path) -> ImportedFile | Failure:
+def _of_table(table: "Table", path: str) -> ImportedFile | Failure:
     if not any(boot.samples or boot.outcomes for arm in table.arms.values() for boot in arm.boots):
         return _no_result(path, table.problems)
     declared = _declared(table.settings)
     arms = {
         name: replace(
-            arm, declared=declared, name=name or path.name, label=arm.label or (f"{path}:{name}" if name else str(path))
+            arm,
+            declared=declared,
+            name=name or Path(path).name,
+            label=arm.label or (f"{path}:{name}" if name else str(path)),
         )
         for name, arm in table.arms.items()
     }
@@ -123,7 +134,7 @@ def _of_table(table: "Table", path: Path) -> ImportedFile | Failure:
     return ImportedFile(arms=arms, notable=_notable(table.settings), stages=stages, one_run=one_run, run=table.run)
 
 
-def _no_result(path: Path, problems: Sequence[Problem]) -> Failure:
+def _no_result(path: str, problems: Sequence[Problem]) -> Failure:
     first = problems[0].reason if problems else "it is empty"
     return Failure(
         whose="usage",
@@ -132,16 +143,18 @@ def _no_result(path: Path, problems: Sequence[Problem]) -> Failure:
     )
 
 
-def parse_file(path: Path, *, stderr: str = "") -> Parsed | Failure:
+def parse_file(name: str | Path, *, stderr: str = "") -> Parsed | Failure:
     """What a file of any format that can be imported holds."""
-    if is_parquet(path):
+    content = read_content(name)
+    if isinstance(content, Failure):
+        return content
+    if is_parquet(content):
         from cliffwatch.parsers.table.parquet import read_parquet_table  # noqa: PLC0415 - as above
         from cliffwatch.parsers.table.reading import parsed_table  # noqa: PLC0415 - as above
 
-        table = read_parquet_table(path)
+        table = read_parquet_table(content, str(name))
         return table if isinstance(table, Failure) else parsed_table(table)
-    text = read_text(path)
-    return text if isinstance(text, Failure) else parse_any(text, stderr=stderr)
+    return parse_any(decode(content), stderr=stderr)
 
 
 def _notable(settings: Mapping[str, str]) -> float | None:
@@ -173,23 +186,6 @@ def _stages(settings: Mapping[str, str]) -> Stages | None:
 
     stages = read_as(settings["stages"].encode(), StagesRecord)
     return None if isinstance(stages, Wrong) else stages.stages
-
-
-def read_text(path: Path) -> str | Failure:
-    """A file's text, invalid UTF-8 replaced; a file of more than 64 MiB is refused rather than cut."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        return Failure(whose="usage", message=f"{path} cannot be read: {error.strerror}", next_step="check the path")
-    if len(content) > LARGEST_FILE_BYTES:
-        most = LARGEST_FILE_BYTES >> 20
-        return Failure(
-            whose="usage",
-            message=f"{path} is larger than {most} MiB",
-            next_step="split it by benchmark and compare the parts",
-        )
-    return content.decode(errors="replace")
 
 
 def arms_from_parsed(parsed: Parsed, label: str) -> dict[str, Arm]:

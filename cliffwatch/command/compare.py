@@ -18,6 +18,7 @@ from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, w
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
+from cliffwatch.inputs.opening import STANDARD_INPUT, refuse_shared_pipe
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run, with_functions
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CONTROL, Arm
@@ -51,17 +52,20 @@ def compare(
     """Compare two runs, or any two files of an import format.
 
     One result directory alone compares its own base and head. Of two, their heads are compared; DIR:base and DIR:control
-    name other arms. A file that holds several arms is compared like a directory; FILE:base names one of them. Files may be bench output, Go benchmark format, veristat CSV, Bencher Metric Format, or our own CSV or Parquet.
+    name other arms. A file that holds several arms is compared like a directory; FILE:base names one of them. One side may be a pipe or
+    standard input (`-`); docs/formats.md has the formats that are read, .gz, .xz, .zst and .zip among them.
     """
     gc.disable()  # hundreds of thousands of small objects that all live to the end: collecting only walks them
+    shared = refuse_shared_pipe(filter(None, (base, head, less, *(confirm or ()))))
+    if shared is not None:
+        raise SystemExit(echo_failure(shared))
     loop = _side(less) if less is not None else None
     if head is None:
         if confirm is not None:
             raise SystemExit(
                 echo_failure(wrong_usage("--confirm needs both sides by name", f"name them: {base}:base {base}:head"))
             )
-        alone = _report_of_file if Path(base).is_file() else report_of_run
-        raise SystemExit(alone(Path(base), report, loop))
+        raise SystemExit(_report_alone(base, report, loop))
     sides = Sides(base=_side(base), head=_side(head), loop=loop)
     if confirm is not None:
         sides = _confirmed(sides, *confirm)
@@ -84,7 +88,13 @@ def _side(name: str) -> Arm:
     return side
 
 
-def _report_of_file(path: Path, report: ReportOptions, loop: Arm | None) -> Exit:
+def _report_alone(name: str, report: ReportOptions, loop: Arm | None) -> Exit:
+    """Of a result directory, a file or standard input."""
+    is_run = name != STANDARD_INPUT and (Path(name).is_dir() or not Path(name).exists())
+    return report_of_run(Path(name), report, loop) if is_run else _report_of_file(name, report, loop)
+
+
+def _report_of_file(path: str, report: ReportOptions, loop: Arm | None) -> Exit:
     """The report of a file's own arms: base and head, or the only two that it holds."""
     imported = import_file(path)
     if isinstance(imported, Failure):

@@ -20,6 +20,7 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.importing import import_file
+from cliffwatch.inputs.opening import STANDARD_INPUT
 from cliffwatch.parsers.table.columns import TableRow
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, no_parquet, write_parquet
@@ -79,7 +80,7 @@ def export(
     across: str | None,
     metric: str | None,
 ) -> NoReturn:
-    """Export every sample of RUN: a result directory, or a file of an import format.
+    """Export every sample of RUN: a result directory, or a file of an import format (`-`: standard input).
 
     `benchstat -col arm FILE` compares the arms of go-bench. csv and parquet hold all that a comparison needs; `cliffwatch compare FILE`
     answers as for RUN, of go-bench too. bmf is for Bencher and has one arm's medians, kcidb for the database of kernelci.org. matrix is for people:
@@ -108,7 +109,7 @@ def _known(found: T | Failure) -> T:
 
 
 def _read(path: Path) -> _Source | Failure:
-    if path.is_file():
+    if str(path) == STANDARD_INPUT or (path.exists() and not path.is_dir()):
         imported = import_file(path)
         if isinstance(imported, Failure):
             return imported

@@ -1,7 +1,6 @@
 """`cliffwatch parse`: what a raw output holds."""
 
 import json
-import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,8 +12,8 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command import terminal
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
-from cliffwatch.importing import parse_file, read_text
-from cliffwatch.parsers.detect import parse_any
+from cliffwatch.importing import parse_file
+from cliffwatch.inputs.opening import read_text, refuse_shared_pipe
 from cliffwatch.parsers.readings import Parsed
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
@@ -31,6 +30,9 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
 
     Ends with 2 where they hold no result. `-` is standard input. Beside FILE.out, FILE.err is read as what the same run wrote to standard error.
     """
+    shared = refuse_shared_pipe(files)
+    if shared is not None:
+        raise SystemExit(echo_failure(shared))
     read = [(name, _read(name)) for name in files]
     for _, parsed in read:
         if isinstance(parsed, Failure):
@@ -49,11 +51,9 @@ def parse(files: tuple[str, ...], as_json: bool) -> NoReturn:
 
 
 def _read(name: str) -> Parsed | Failure:
-    if name == "-":
-        return parse_any(sys.stdin.buffer.read(64 << 20).decode(errors="replace"))
     path = Path(name)
     beside = read_text(path.with_suffix(".err")) if path.suffix == ".out" else ""
-    return parse_file(path, stderr=beside if isinstance(beside, str) else "")
+    return parse_file(name, stderr=beside if isinstance(beside, str) else "")
 
 
 def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:

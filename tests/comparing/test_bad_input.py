@@ -15,7 +15,8 @@ from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.failure import Failure
-from cliffwatch.importing import LARGEST_FILE_BYTES, read_text
+from cliffwatch.inputs.opening import read_text
+from cliffwatch.inputs.unpacking import LARGEST_BYTES
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.text import text_report
@@ -83,7 +84,7 @@ def test_nothing_at_all_compares_to_nothing() -> None:
 def test_a_file_that_is_too_large_is_refused_rather_than_cut(tmp_path: Path) -> None:
     file = tmp_path / "huge.txt"
     with file.open("wb") as stream:
-        stream.truncate(LARGEST_FILE_BYTES + 1)
+        stream.truncate(LARGEST_BYTES + 1)
     refused = read_text(file)
 
     assert isinstance(refused, Failure)

@@ -1,7 +1,6 @@
 """Whether a file holds the table, from its beginning: asked of every file, so that no reader is loaded for it."""
 
 import csv
-from pathlib import Path
 
 from cliffwatch.parsers.table.columns import NEEDED
 
@@ -28,10 +27,6 @@ def header_cells(line: str) -> list[str]:
     return [cell.strip().lower() for cell in cells]
 
 
-def is_parquet(path: Path) -> bool:
-    """By its first bytes; False where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
+def is_parquet(content: bytes) -> bool:
+    """By its first bytes."""
+    return content.startswith(_MAGIC)

@@ -21,7 +21,6 @@ MOST_BYTES = 1 << 29
 
 MOST_READINGS = 20_000_000
 MOST_COLUMNS = 256
-LARGEST_FILE_BYTES = 64 << 20
 _GROUP = 1 << 16
 """Rows of a row group, as a rule: boots are gathered until there are so many."""
 
@@ -80,27 +79,27 @@ def _schema(pa: Any) -> Any:
     return pa.schema([(each.name, kinds.get(each.kind, pa.string())) for each in COLUMNS], metadata=about)
 
 
-def read_parquet_table(path: Path) -> Table | Failure:
-    """Every row of a file; a Failure where it is none of ours, damaged or too large."""
+def read_parquet_table(content: bytes, name: str) -> Table | Failure:
+    """Every row of a file with this content; a Failure where it is none of ours, damaged or too large."""
     if not has_parquet():
         return no_parquet()
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
-    with _damage_as_failure(path) as failed:
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            return _refused(path, f"it is larger than {LARGEST_FILE_BYTES >> 20} MiB")
-        about = parquet.read_metadata(path)
+    with _damage_as_failure(name) as failed:
+        source = pa.BufferReader(content)
+        about = parquet.read_metadata(source)
+        source.seek(0)
         names = set(about.schema.to_arrow_schema().names)
         texts = [each.name for each in COLUMNS if each.kind in ("string", "object") and each.name in names]
-        with parquet.ParquetFile(path, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
+        with parquet.ParquetFile(source, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
             reason = _unfit(pa, file)
-            return _refused(path, reason) if reason is not None else _read(path, file)
+            return _refused(name, reason) if reason is not None else _read(name, file)
     return failed[0]
 
 
 @contextmanager
-def _damage_as_failure(path: Path) -> Iterator[list[Failure]]:
+def _damage_as_failure(name: str) -> Iterator[list[Failure]]:
     """What pyarrow raises for a damaged file, as a Failure in the list."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -108,12 +107,12 @@ def _damage_as_failure(path: Path) -> Iterator[list[Failure]]:
     try:
         yield failed
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        failed.append(_refused(path, f"it is damaged: {str(error)[:200] or type(error).__name__}"))
+        failed.append(_refused(name, f"it is damaged: {str(error)[:200] or type(error).__name__}"))
 
 
-def _refused(path: Path, reason: str) -> Failure:
+def _refused(name: str, reason: str) -> Failure:
     return wrong_usage(
-        f"{path} cannot be read as Parquet: {reason}", "export the run again, a part of it (--arm), or as CSV"
+        f"{name} cannot be read as Parquet: {reason}", "export the run again, a part of it (--arm), or as CSV"
     )
 
 
@@ -158,13 +157,13 @@ def _fits(pa: Any, type_: Any, kind: str) -> bool:
     )
 
 
-def _read(path: Path, file: Any) -> Table | Failure:
+def _read(name: str, file: Any) -> Table | Failure:
     reader, line, size = TableReader(), 0, 0
     names = [name for name in NAMES if name in file.schema_arrow.names]
     for batch in file.iter_batches(batch_size=_BATCH, columns=names):
         size += batch.nbytes
         if line + batch.num_rows > MOST_ROWS or size > 4 * MOST_BYTES:
-            return _refused(path, "it holds more than it says")
+            return _refused(name, "it holds more than it says")
         columns = {name: _cells(batch.column(place)) for place, name in enumerate(batch.schema.names)}
         for cells in zip(*columns.values(), strict=True):
             line += 1

@@ -1,0 +1,57 @@
+"""Makes text of bytes: UTF-8, UTF-16 and UTF-32 with or without a byte order mark, else the code page of Western Windows. Total."""
+
+import codecs
+from collections.abc import Sequence
+
+_MARKS: Sequence[tuple[bytes, str]] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""UTF-32's mark of little-endian bytes begins with UTF-16's."""
+
+_LOOKED_AT = 4096
+_MANY = 0.4
+
+
+def decode(content: bytes) -> str:
+    """The text without its byte order mark."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return _decoded(content[len(mark) :], encoding)
+    return _decoded(content, _without_mark(content[:_LOOKED_AT]))
+
+
+def _decoded(content: bytes, encoding: str) -> str:
+    if encoding != "utf-8":
+        return content.decode(encoding, errors="replace")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        # A file may hold both: a log of one program in UTF-8, and what another one printed in Latin-1.
+        return "\n".join(map(_line, content.split(b"\n")))
+
+
+def _line(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("cp1252", errors="replace")
+
+
+def _without_mark(begin: bytes) -> str:
+    """By the zeros between the letters of a text that is mostly ASCII."""
+    zeros = [begin[place::4].count(0) * 4 > _MANY * len(begin) for place in range(4)]
+    if len(begin) < 4 or not any(zeros):
+        return "utf-8"
+    return _BY_ZEROS.get("".join("0" if zero else "a" for zero in zeros), "utf-8")
+
+
+_BY_ZEROS = {
+    "a0a0": "utf-16-le",
+    "0a0a": "utf-16-be",
+    "a000": "utf-32-le",
+    "000a": "utf-32-be",
+}

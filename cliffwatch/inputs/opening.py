@@ -1,0 +1,69 @@
+"""Reads what a person names, once: a pipe gives its bytes a single time, so everything is decided from what was read."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.inputs.decoding import decode
+from cliffwatch.inputs.unpacking import LARGEST_BYTES, unpack
+
+STANDARD_INPUT = "-"
+
+
+def read_content(name: str | Path) -> bytes | Failure:
+    """The unpacked bytes of a file, a pipe or `-`. Larger ones than 64 MiB are refused rather than cut."""
+    try:
+        content = _read(str(name))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        return wrong_usage(f"{name} cannot be read: {reason}", "check the path")
+    if len(content) > LARGEST_BYTES:
+        return wrong_usage(
+            f"{name} is larger than {LARGEST_BYTES >> 20} MiB", "split it by benchmark and compare the parts"
+        )
+    return unpack(content, str(name))
+
+
+def read_text(name: str | Path) -> str | Failure:
+    """The text of a file, a pipe or `-`, whatever it is packed and encoded in."""
+    content = read_content(name)
+    return content if isinstance(content, Failure) else decode(content)
+
+
+def _read(name: str) -> bytes:
+    if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed")
+        return sys.stdin.buffer.read(LARGEST_BYTES + 1)
+    with Path(name).open("rb") as file:
+        return file.read(LARGEST_BYTES + 1)
+
+
+def refuse_shared_pipe(names: Iterable[str]) -> Failure | None:
+    """Why these inputs cannot all be read: two of them are one pipe, which gives its bytes once. None where they can."""
+    first: dict[tuple[int, int], str] = {}
+    for name in names:
+        pipe = _pipe(name)
+        if pipe is None:
+            continue
+        if pipe in first:
+            return wrong_usage(
+                f"{first[pipe]} and {name} are one pipe, which can be read once",
+                "give standard input for one side, and the name of a file for the other",
+            )
+        first[pipe] = name
+    return None
+
+
+def _pipe(name: str) -> tuple[int, int] | None:
+    """Device and inode of what can be read only once; None of files, folders, and what is not there."""
+    path = name.rpartition(":")[0] if ":" in name and not os.path.exists(name) else name  # noqa: PTH110 - `Path` would drop dots
+    try:
+        found = os.fstat(0) if path == STANDARD_INPUT else os.stat(path)  # noqa: PTH116 - one of two is no path
+    except (OSError, ValueError):
+        return None
+    once = path == STANDARD_INPUT or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+    return (found.st_dev, found.st_ino) if once else None

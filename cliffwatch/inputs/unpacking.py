@@ -1,0 +1,236 @@
+"""Unpacks what people send compressed, by content and never by name, within limits."""
+
+import bz2
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+
+from cliffwatch.failure import Failure, wrong_usage
+
+LARGEST_BYTES = 64 << 20
+"""Of an input, packed or not."""
+
+_DEEPEST = 3
+"""Layers: a zip of a .tar.gz."""
+
+_PIECE = 1 << 20
+_XZ_MEMORY = 128 << 20
+_ZSTD_WINDOW = 128 << 20
+_ZSTD_INPUT = 1 << 10
+"""Bytes at a time: four of them may stand for 128 KiB."""
+
+_MOST_MEMBERS = 10_000
+_ZIP_ENTRY = b"PK\x01\x02"
+_READ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
+"""LZMA's dictionary in a zip may have 4 GiB."""
+
+_NO_CONTENT = ("__MACOSX/", ".DS_Store")
+_SHOWN = 5
+
+
+class _Refused(Exception):
+    """Why a container is not read, and what to do."""
+
+    def __init__(self, reason: str, next_step: str) -> None:
+        super().__init__(reason)
+        self.next_step = next_step
+
+
+def unpack(content: bytes, name: str) -> bytes | Failure:
+    """What is inside, however many layers; the bytes themselves where nothing is packed."""
+    try:
+        return _innermost(content)
+    except _Refused as refused:
+        return wrong_usage(f"{name} is not read: {refused}", refused.next_step)
+    except (
+        EOFError,
+        OSError,
+        ValueError,
+        RuntimeError,
+        lzma.LZMAError,
+        zlib.error,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        UnicodeError,
+    ) as error:
+        reason = str(error)[:200] or "it ends too early"
+        return wrong_usage(f"{name} is damaged: {reason}", "pack it again, or give what is inside")
+
+
+def _innermost(content: bytes) -> bytes:
+    for _ in range(_DEEPEST + 1):
+        unpacked = _one_layer(content)
+        if unpacked is None:
+            return content
+        content = unpacked
+    raise _Refused(f"it is packed more than {_DEEPEST} times", "unpack it")
+
+
+def _one_layer(content: bytes) -> bytes | None:
+    """What one container holds; None of what is none."""
+    for magic, what in _FOREIGN.items():
+        if content.startswith(magic):
+            raise _Refused(
+                f"it is {what}", "give the text that the benchmark printed, as it is or as .gz, .xz, .zst or .zip"
+            )
+    for magic, read in _READERS.items():
+        if content.startswith(magic):
+            return read(content)
+    return _tar(content) if content[257:262] == b"ustar" else None
+
+
+def _whole(pieces: Iterator[bytes]) -> bytes:
+    """The pieces together; refused as soon as they are too many, so that no bomb is unpacked further."""
+    whole = io.BytesIO()
+    for piece in pieces:
+        whole.write(piece)
+        if whole.tell() > LARGEST_BYTES:
+            raise _Refused(
+                f"it unpacks to more than {LARGEST_BYTES >> 20} MiB", "split it by benchmark and compare the parts"
+            )
+    return whole.getvalue()
+
+
+def _gzip(content: bytes) -> bytes:
+    return _whole(_streams(content, _Zlib, b"\x1f\x8b"))
+
+
+def _bzip2(content: bytes) -> bytes:
+    return _whole(_streams(content, bz2.BZ2Decompressor, b"BZh"))
+
+
+def _xz(content: bytes) -> bytes:
+    return _whole(_streams(content, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), b"\xfd7zXZ\0"))
+
+
+class _Zlib:
+    """gzip's decompressor with the methods of those of bz2 and lzma."""
+
+    def __init__(self) -> None:
+        self._object = zlib.decompressobj(wbits=31)
+        self._left = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._object.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._left
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._object.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        piece = self._object.decompress(self._left + data, max_length)
+        self._left = self._object.unconsumed_tail
+        return piece
+
+
+def _streams(
+    content: bytes,
+    begin: Callable[[], "_Zlib | bz2.BZ2Decompressor | lzma.LZMADecompressor"],
+    magic: bytes,
+) -> Iterator[bytes]:
+    """The pieces of all streams that stand one after the other, as `cat a.gz b.gz` makes them; only zeros may follow."""
+    place = 0
+    while content.startswith(magic, place):
+        stream, fed = begin(), place
+        while not stream.eof:
+            data = b""
+            if stream.needs_input:
+                data = content[fed : fed + _PIECE]
+                fed += len(data)
+                if not data:
+                    raise EOFError("it was cut off")
+            yield stream.decompress(data, _PIECE)
+        place = fed - len(stream.unused_data)
+    if content[place:].strip(b"\0"):
+        raise ValueError("something else follows what was packed")
+
+
+def _zstd(content: bytes) -> bytes:
+    import zstandard  # noqa: PLC0415 - of this container alone
+
+    def pieces() -> Iterator[bytes]:
+        made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        place = 0
+        while place < len(content):
+            stream = made.decompressobj()
+            while not stream.eof:
+                data = content[place : place + _ZSTD_INPUT]
+                if not data:
+                    raise EOFError("it was cut off")
+                place += len(data)
+                yield stream.decompress(data)
+            place -= len(stream.unused_data)
+
+    try:
+        return _whole(pieces())
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from None
+
+
+def _zip(content: bytes) -> bytes:
+    if content.count(_ZIP_ENTRY) > _MOST_MEMBERS:
+        raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one that is meant")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        files = [each for each in archive.infolist() if not each.is_dir()]
+        chosen = files[_only([each.filename for each in files])]
+        if chosen.flag_bits & 1:
+            raise _Refused("it is encrypted", "unpack it")
+        if chosen.compress_type not in _READ_METHODS:
+            raise _Refused("it is packed in a way that is not read here", "unpack it, or pack it with `zip`")
+        with archive.open(chosen) as member:
+            return _whole(iter(lambda: member.read(_PIECE), b""))
+
+
+def _tar(content: bytes) -> bytes:
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        files = []
+        for each in archive:
+            if each.isreg():
+                files.append(each)
+            if len(files) > _MOST_MEMBERS:
+                raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one that is meant")
+        member = archive.extractfile(files[_only([each.name for each in files])])
+        assert member is not None
+        return _whole(iter(lambda: member.read(_PIECE), b""))
+
+
+def _only(names: list[str]) -> int:
+    """The place of the one file in an archive: which of several is meant only its sender knows."""
+    meant = [place for place, name in enumerate(names) if not any(part in name for part in _NO_CONTENT)]
+    if len(meant) == 1:
+        return meant[0]
+    shown = ", ".join(names[place] for place in meant[:_SHOWN]) + (", …" if len(meant) > _SHOWN else "")
+    reason = f"it holds {len(meant)} files: {shown}" if meant else "it holds no file"
+    raise _Refused(reason, "unpack it and name the files that are meant")
+
+
+_READERS: Mapping[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": _gzip,
+    b"\xfd7zXZ\0": _xz,
+    b"\x28\xb5\x2f\xfd": _zstd,
+    **{b"BZh%d" % level: _bzip2 for level in range(1, 10)},
+    b"PK\x03\x04": _zip,
+    b"PK\x05\x06": _zip,
+}
+
+_FOREIGN: Mapping[bytes, str] = {
+    b"7z\xbc\xaf\x27\x1c": "an archive of 7-Zip",
+    b"Rar!\x1a\x07": "an archive of RAR",
+    b"\x04\x22\x4d\x18": "packed with lz4",
+    b"LZIP": "packed with lzip",
+    b"\x1f\x9d": "packed with compress",
+    b"\x7fELF": "a program and not what it prints",
+    b"%PDF-": "a PDF",
+    b"\x89PNG\r\n": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"PERFILE2": "perf's own data",
+    b"SQLite format 3\0": "a database of SQLite",
+}
