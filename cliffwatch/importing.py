@@ -14,6 +14,7 @@ from cliffwatch.inputs.decoding import decode
 from cliffwatch.inputs.opening import STANDARD_INPUT, read_content
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem
+from cliffwatch.parsers.received.text import as_printed
 from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.parsers.table.header import is_parquet, looks_like_table
 from cliffwatch.samples import COMPARED, HOST_FAULTS, Arm, Boot, CaseKey, Sample, mode_named
@@ -100,7 +101,7 @@ def import_content(content: bytes, name: str) -> ImportedFile | Failure:
 
         table = read_parquet_table(content, name)
         return table if isinstance(table, Failure) else _of_table(table, name)
-    text = decode(content)
+    text = as_printed(decode(content))
     if looks_like_table(text):
         from cliffwatch.parsers.table.comma_separated import read_csv_table  # noqa: PLC0415 - as above
 

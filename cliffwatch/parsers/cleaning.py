@@ -3,14 +3,24 @@
 import re
 from typing import NamedTuple
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[_P^X][^\x07\x1b]*(?:\x07|\x1b\\)?|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+)
 _BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n"))
 _QUOTE = re.compile(r"^(?:\s?>)+ ?")
 _KERNEL_STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s*\d{1,7}\.\d{6}\](?:\[[^\]]{1,8}\])? ")
-_STARTS = re.compile(r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:")
+_STARTS = re.compile(
+    r"Iter\s|Summary:|SUMMARY\s|Setting up |Benchmark |cpu\d+|\d+:hash_map|RESULT |- |libbpf:|[\w.-]+: median\s"
+)
+_PRINTED = re.compile(
+    r"Iter\s+\d|Summary:|SUMMARY |Setting up benchmark '|Benchmark '|Benchmark[^\sa-z]\S*\s+\d+\s|cpu\d+: lookup|\d+:hash_map|RESULT scen|"
+    r"goos: |goarch: |pkg: |cpu: |file_name,|PASS$|ok\s"
+)
+"""What programs print and no kernel: a stamp before it is that of a log."""
+
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -34,6 +44,8 @@ def clean_lines(text: str) -> list[Line]:
     for number, raw in enumerate(_LINE_END.split(text), start=1):
         plain = _plain(raw)
         stamp = _KERNEL_STAMP.search(plain)
+        if stamp and _PRINTED.match(plain, stamp.end()):
+            plain, stamp = plain[: stamp.start()] + plain[stamp.end() :], None
         head = plain[: stamp.start()] if stamp else plain
         if stamp and not head.strip():
             continue
@@ -51,6 +63,11 @@ def clean_lines(text: str) -> list[Line]:
         else:
             lines.append(current)
     return [*lines, broken] if broken is not None else lines
+
+
+def begins_output(text: str) -> bool:
+    """Whether a line begins as those of bench do."""
+    return _STARTS.match(text.strip()) is not None
 
 
 def is_plain(text: str) -> bool:

@@ -5,26 +5,32 @@ import re
 from cliffwatch.parsers.cleaning import is_plain
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Parsed, problem_at
+from cliffwatch.parsers.received.text import as_printed
 from cliffwatch.parsers.table.header import looks_like_table
 
 _GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
 _ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")
 _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")
+_JSON = re.compile(r"\s*(?:\{|\[\s*[{\]])")
+_JSON_AFTER_WORDS = re.compile(r"\n\{\s*\"(?:context|benchmarks|results|Action|Time)\"")
+_BEGIN = 1 << 16
 
 
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
     """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
-    if text.lstrip().startswith("{"):
-        from cliffwatch.parsers.bencher import parse_bencher  # noqa: PLC0415 - each format loads its own reader
-        from cliffwatch.parsers.kcidb import looks_like_kcidb, parse_kcidb  # noqa: PLC0415 - as above
+    text = as_printed(text)
+    document = _document(text)
+    if document is not None:
+        from cliffwatch.parsers.documents.read import parse_json  # noqa: PLC0415 - each format loads its own reader
 
-        return parse_kcidb(text) if looks_like_kcidb(text) else parse_bencher(text)
+        return parse_json(document)
     table = _table(text)
     if table is not None:
         return table
     if _mentions_programs(text):
-        from cliffwatch.parsers.veristat import looks_like_veristat, parse_veristat  # noqa: PLC0415 - as above
+        from cliffwatch.parsers.table.veristat_rows import looks_like_veristat  # noqa: PLC0415 - as above
+        from cliffwatch.parsers.veristat import parse_veristat  # noqa: PLC0415 - as above
 
         if looks_like_veristat(text):
             return parse_veristat(text)
@@ -34,7 +40,27 @@ def parse_any(text: str, *, stderr: str = "") -> Parsed:
 
     if _ONLY_ERRORS.search(text) and not _is_of_bench(text):
         return parse_bench("", stderr=text)
-    return parse_bench(text, stderr=stderr)
+    foreign = _foreign(text)
+    return parse_bench(text, stderr=stderr) if foreign is None else foreign
+
+
+def _document(text: str) -> str | None:
+    """The JSON of a text, before which its program may have said something; None of other texts."""
+    if _JSON.match(text):
+        return text
+    after = _JSON_AFTER_WORDS.search(text, 0, _BEGIN)
+    # Lines keep their numbers.
+    return None if after is None else "\n" * text.count("\n", 0, after.start() + 1) + text[after.start() + 1 :]
+
+
+def _foreign(text: str) -> Parsed | None:
+    """What is no output of bench, and whose format has a name; None of others."""
+    if _is_of_bench(text):
+        return None
+    from cliffwatch.parsers.documents.texts import refused  # noqa: PLC0415 - as above
+
+    reason = refused(text)
+    return None if reason is None else Parsed(found=(), problems=(problem_at(0, "", reason),))
 
 
 def _table(text: str) -> Parsed | None:
@@ -50,9 +76,8 @@ def _table(text: str) -> Parsed | None:
 
 
 def _mentions_programs(text: str) -> bool:
-    """Whether the header of veristat may be in it: one that has to be cleaned first may come out anywhere."""
-    begin = text[:4096]
-    return "prog_name" in begin or not is_plain(begin)
+    """Whether a header of veristat may be in it: one that has to be cleaned first may come out anywhere."""
+    return "prog_name" in text or "Program" in text or not is_plain(text[:4096])
 
 
 def _is_of_bench(text: str) -> bool:

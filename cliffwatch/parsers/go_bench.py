@@ -20,6 +20,7 @@ from cliffwatch.parsers.bench.kinds import KIND_METRICS
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.received.wrapped_results import is_piece_of_result, unwrapped_results
 from cliffwatch.parsers.result_lines import ResultLines, numbered, result_lines
 from cliffwatch.parsers.sample_table import SampleRow, SampleTable
 from cliffwatch.samples import Assumed, CaseKey, Sample, Stage
@@ -42,15 +43,16 @@ _COMPACT = {shape.unit.replace(" ", ""): shape.unit for shapes in KIND_METRICS.v
 
 def parse_go_bench(text: str) -> Parsed:
     """Every result line as samples, one for each of its units; each line is one boot of its case. Total."""
-    return _parse_at_once(text) or _parse_line_by_line(text)
+    return _parse_at_once(text) or parse_go_lines(clean_lines(text))
 
 
-def _parse_line_by_line(text: str) -> Parsed:
+def parse_go_lines(lines: Sequence[Line]) -> Parsed:
+    """The same of lines that are clean already, those that were wrapped joined again."""
     found: list[Found] = []
     problems: list[Problem] = []
     beside = _Beside()
     assumed: dict[str, Assumed] = {}
-    for line in clean_lines(text):
+    for line in unwrapped_results(lines):
         words = line.text.split()
         if line.text.startswith("#"):
             beside.read(line.text, found)
@@ -86,6 +88,7 @@ def _parse_at_once(text: str) -> Parsed | None:
         lines is None
         or not lines.names
         or any(_BOOT.fullmatch(each.text) or _BESIDE.fullmatch(each.text) for each in lines.others)
+        or any(is_piece_of_result(each.text) for each in lines.others)
     ):
         return None
     problems: list[Problem] = []

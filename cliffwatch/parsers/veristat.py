@@ -1,14 +1,14 @@
-"""veristat's CSV: what the verifier did with each program.
+"""veristat's CSV and tables: what the verifier did with each program.
 
-Source: tools/testing/selftests/bpf/veristat.c, `-o csv`; headers by the ids of its statistics.
+Source: tools/testing/selftests/bpf/veristat.c, `-o csv` and the default; headers by the ids of its statistics.
 """
 
-import csv
-import io
 import math
+from dataclasses import replace
 
-from cliffwatch.parsers.cleaning import clean_lines, name_of
+from cliffwatch.parsers.cleaning import name_of
 from cliffwatch.parsers.readings import Found, Parsed, Problem, problem_at
+from cliffwatch.parsers.table.veristat_rows import arms_of, read_rows
 from cliffwatch.samples import Assumed, CaseKey, Sample
 
 _COUNTED = Assumed(better="lower", assume="exact")
@@ -29,36 +29,26 @@ _UNITS = {
 }
 
 
-def looks_like_veristat(text: str) -> bool:
-    first = next((line.text for line in clean_lines(text[:4096]) if line.text.strip()), "")
-    return "file_name" in first and "prog_name" in first
-
-
 def parse_veristat(text: str) -> Parsed:
-    """One benchmark a program (`FILE/PROG`), one metric a numeric column; a program that fails is a problem. Total."""
-    lines = [line for line in clean_lines(text) if line.text.strip()]
+    """One benchmark a program (`FILE/PROG`), one metric a numeric column; a program that fails is a problem.
+
+    Of veristat's own comparison (`-C`) each side is an arm. Total.
+    """
     problems: list[Problem] = []
     found: list[Found] = []
-    header: list[str] | None = None
-    for line in lines:
-        try:
-            cells = next(csv.reader(io.StringIO(line.text)))
-        except (csv.Error, StopIteration):
-            problems.append(problem_at(line.number, line.text, "no line of CSV"))
-            continue
-        if header is None:
-            header = [cell.strip() for cell in cells]
-        elif len(cells) != len(header):
-            reason = f"{len(cells)} columns where the header has {len(header)}"
-            problems.append(problem_at(line.number, line.text, reason))
-        else:
-            _row(dict(zip(header, cells, strict=True)), found, problems, line.number, line.text)
-    if header is not None and not {"file_name", "prog_name"} <= set(header):
-        problems.insert(0, problem_at(lines[0].number, lines[0].text, "no header of veristat"))
-        return Parsed(found=(), problems=tuple(problems))
+    for row in read_rows(text, problems):
+        for arm, cells in arms_of(row.cells):
+            before, told = len(found), len(problems)
+            _row(cells, found, problems, row.line.number, row.line.text)
+            found[before:] = [each._replace(arm=arm) for each in found[before:]]
+            problems[told:] = [_of_arm(each, arm) for each in problems[told:]]
     samples = [each.sample for each in found]
     counted = {(each.metric, each.unit): _COUNTED for each in samples if each.metric != "duration"}
     return Parsed(found=tuple(found), problems=tuple(problems), assumed=counted)
+
+
+def _of_arm(problem: Problem, arm: str) -> Problem:
+    return replace(problem, reason=f"{arm}: {problem.reason}") if arm else problem
 
 
 def _row(row: dict[str, str], found: list[Found], problems: list[Problem], number: int, text: str) -> None:

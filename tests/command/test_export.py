@@ -33,8 +33,8 @@ from cliffwatch.formats.run_record import (
 )
 from cliffwatch.formats.values import outcome_record
 from cliffwatch.importing import ImportedFile, import_file
-from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.documents.bencher import parse_bencher
 from cliffwatch.parsers.table.comma_separated import csv_lines, read_csv_table
 from cliffwatch.parsers.table.parquet import read_parquet_table, write_parquet
 from cliffwatch.parsers.table.reading import Table

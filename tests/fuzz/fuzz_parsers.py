@@ -11,8 +11,8 @@ import random
 import sys
 from pathlib import Path
 
-from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.documents.bencher import parse_bencher
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.table.comma_separated import read_csv_table
 from cliffwatch.parsers.table.parquet import read_parquet_table

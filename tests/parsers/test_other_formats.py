@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.formats.values import LINE
-from cliffwatch.parsers.bencher import parse_bencher
 from cliffwatch.parsers.detect import parse_any
+from cliffwatch.parsers.documents.bencher import parse_bencher
 from cliffwatch.parsers.go_bench import metric_of, parse_go_bench, unit_of
 from cliffwatch.parsers.go_bench_writing import ExportedUnit, format_go_bench
 from cliffwatch.parsers.veristat import parse_veristat

@@ -49,7 +49,7 @@ class BenchOutput:
     """The lines of one run of one benchmark, collected while the output is read.
 
     `finals` are the fields of each final line, as text and as numbers; `failures` and `doubts` come with their line. `slab` is the number of MiB
-    that a line of its own says, whatever the kind, as text.
+    that a line of its own says, whatever the kind, as text. `params` are those that stand around the output; `framed`: its banner is there.
     """
 
     name: str | None
@@ -63,6 +63,13 @@ class BenchOutput:
     failures: list[tuple[int, str]] = field(default_factory=list)
     doubts: list[tuple[int, str]] = field(default_factory=list)
     slab: str | None = None
+    params: dict[str, str] = field(default_factory=dict)
+    framed: bool = False
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no result of it has been seen."""
+        return self.kind is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,3 +104,9 @@ class Kind:
     level: str | None = None
     lines_per_reading: int = 1
     dropped: str | None = None
+    once: bool = False
+    """Whether each of its final lines stands once in an output."""
+    name_field: str | None = None
+    """The field in which a line may name its benchmark, for outputs that nothing else names."""
+    row_of: Callable[[Mapping[str, str]], tuple[str, dict[str, str]]] | None = None
+    """Of lines that are an output each: benchmark and parameters by the line's fields."""

@@ -11,12 +11,13 @@ from cliffwatch.parsers.bench.kind import Kind, Role
 from cliffwatch.parsers.bench.kinds import KINDS
 
 SET_UP = re.compile(r"Setting up benchmark '(?P<name>[^']*)'\.\.\.\s*")
+STARTED = re.compile(r"Benchmark '(?P<name>[^']*)' started\.\s*")
 SLAB = re.compile(r"Slab:\s*(?P<mib>\d{1,12}(?:\.\d{1,6})?)\s*MiB")
 """What a benchmark of a branch says of its map's memory."""
 
 LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
 _CHATTER = re.compile(
-    r"(?:Benchmark '.*' started\.|Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|"
+    r"(?:Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|"
     r"\s*\S+ scenarios?:.*)\s*$"
 )
 

@@ -1,32 +1,142 @@
-"""Splits a text into what each run of bench printed."""
+"""Splits a text into what each run of bench printed, and says of each what stands around it."""
 
+import re
 from collections.abc import Sequence
 
-from cliffwatch.parsers.bench.kind import BenchOutput, Reading
-from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, KnownLine, is_chatter, recognise
-from cliffwatch.parsers.cleaning import Line
+from cliffwatch.parsers.bench.around import Command, command_of, labels_of
+from cliffwatch.parsers.bench.collecting import take
+from cliffwatch.parsers.bench.kind import BenchOutput
+from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, STARTED, KnownLine, is_chatter, recognise
+from cliffwatch.parsers.cleaning import Line, begins_output
 from cliffwatch.parsers.readings import Problem, problem_at
 
+_MOST_PIECES = 4
+"""Of a line that mail wrapped."""
 
-def split(lines: Sequence[Line], benchmark: str | None, problems: list[Problem]) -> list[BenchOutput]:
+_SKIPPED = "not a line that bench is known to print; it was skipped"
+_LONGEST_TITLE = 80
+_UNDERLINE = re.compile(r"=+")
+
+
+def split(
+    lines: Sequence[Line], benchmark: str | None, problems: list[Problem], *, bare: bool = True
+) -> list[BenchOutput]:
     """The outputs in a text: a banner begins one, and so does a result of another kind or after a Summary.
 
-    `benchmark` names a run without a banner; lines that no run can have are added to `problems`.
+    `benchmark` names a run without a banner; lines that no run can have are added to `problems`. `bare`: nobody else knows the parameters,
+    so that command lines and labels are taken for what they say.
     """
-    outputs: list[BenchOutput] = []
-    for line in lines:
-        banner = SET_UP.fullmatch(line.text.strip())
-        if banner:
-            outputs.append(BenchOutput(name=banner["name"], line=line.number))
-            continue
-        known = recognise(line.text)
-        if known is None:
-            _unknown(line, outputs, problems)
-            continue
-        if not outputs or _begins_another(known, outputs[-1]):
-            outputs.append(BenchOutput(name=benchmark, line=line.number))
-        _take(known, line, outputs[-1])
-    return outputs
+    splitting = _Splitting(benchmark, problems, bare=bare)
+    place = 0
+    while place < len(lines):
+        place += splitting.read(lines, place)
+    outputs = splitting.outputs
+    # `Benchmark 'x' started.` alone is no output: somebody's words, or the end of one that begins elsewhere.
+    return outputs if len(outputs) > 1 or any(each.framed or each.kind or each.failures for each in outputs) else []
+
+
+class _Splitting:
+    def __init__(self, benchmark: str | None, problems: list[Problem], *, bare: bool) -> None:
+        self.outputs: list[BenchOutput] = []
+        self._benchmark, self._problems, self._bare = benchmark, problems, bare
+        self._command: Command | None = None
+        self._labels: dict[str, str] = {}
+        self._previous = 0
+
+    def read(self, lines: Sequence[Line], place: int) -> int:
+        """How many lines were read from this place on."""
+        line = lines[place]
+        stripped = line.text.strip()
+        if banner := SET_UP.fullmatch(stripped):
+            self._begin(banner["name"], line).framed = True
+        elif started := STARTED.fullmatch(stripped):
+            self._start(started["name"], line)
+        else:
+            known, count = _recognised(lines, place)
+            if known is None:
+                self._unknown(line)
+                return 1
+            if known.kind.row_of is not None:
+                name, params = known.kind.row_of(known.fields)
+                self._begin(name, line).params.update(params)
+            elif not self.outputs or _begins_another(known, self.outputs[-1]):
+                self._begin(self._name_of_bare(known), line)
+            take(known, line, self.outputs[-1])
+            return count
+        return 1
+
+    def _begin(self, name: str | None, line: Line) -> BenchOutput:
+        output = BenchOutput(name=name, line=line.number, params=dict(self._labels))
+        if self._command is not None and self._command.benchmark == name:
+            output.params.update(self._command.params)
+        self.outputs.append(output)
+        return output
+
+    def _start(self, name: str, line: Line) -> None:
+        """`Benchmark 'x' started.` follows the banner where there is one, and begins the output where it was cut away."""
+        current = self.outputs[-1] if self.outputs else None
+        if current is None or current.name != name or not current.is_fresh:
+            self._begin(name, line)
+
+    def _name_of_bare(self, known: KnownLine) -> str | None:
+        """By who asks, by the command before it, by the line itself."""
+        of_command = self._command.benchmark if self._command else None
+        return self._benchmark or of_command or known.fields.get(known.kind.name_field or "")
+
+    def _unknown(self, line: Line) -> None:
+        text = line.text.strip()
+        output = self.outputs[-1] if self.outputs else None
+        libbpf, slab = LIBBPF.fullmatch(text), SLAB.fullmatch(text)
+        if slab and output is not None:
+            output.slab = slab["mib"]
+        elif libbpf and output is not None:
+            output.failures.append((line.number, libbpf["text"]))
+        elif libbpf:
+            self._problems.append(problem_at(line.number, line.text, f"failed: {libbpf['text']}"))
+        elif not is_chatter(text) and not (self._bare and self._told_around(text, output)):
+            self._problems.append(problem_at(line.number, line.text, _SKIPPED))
+        if text:
+            self._previous = line.number
+
+    def _told_around(self, text: str, output: BenchOutput | None) -> bool:
+        """Whether the line is a command, a label, or the underline of a script's title, after which labels begin anew."""
+        command = command_of(text)
+        if command is not None:
+            self._command = command
+            return True
+        if _UNDERLINE.fullmatch(text):
+            self._labels = self._title()
+            return True
+        labels = labels_of(text)
+        self._labels.update(labels)
+        if output is not None and output.is_fresh:
+            output.params.update(labels)
+        return bool(labels)
+
+    def _title(self) -> dict[str, str]:
+        """What an underline makes of the line above it: the section of the outputs below, which are other ones in each."""
+        last = self._problems[-1] if self._problems else None
+        if last is None or last.reason != _SKIPPED or last.line != self._previous:
+            return {}
+        del self._problems[-1]
+        return {"section": " ".join(last.text.split())[:_LONGEST_TITLE]}
+
+
+def _recognised(lines: Sequence[Line], place: int) -> tuple[KnownLine | None, int]:
+    """A known line and of how many lines it is: mail wraps at 72 columns."""
+    line = lines[place]
+    known = recognise(line.text)
+    if known is not None or not begins_output(line.text):
+        return known, 1
+    text = line.text
+    for count, following in enumerate(lines[place + 1 : place + _MOST_PIECES], start=2):
+        if begins_output(following.text) or not following.text.strip():
+            break
+        text = f"{text} {following.text.strip()}"
+        known = recognise(text)
+        if known is not None:
+            return known, count
+    return None, 1
 
 
 def _begins_another(known: KnownLine, output: BenchOutput) -> bool:
@@ -34,52 +144,6 @@ def _begins_another(known: KnownLine, output: BenchOutput) -> bool:
         return False
     if output.kind is not None and output.kind is not known.kind:
         return True
+    if known.kind.once and any(fields.keys() & known.numbers().keys() for _, fields in output.finals):
+        return True
     return known.role == "iter" and bool(output.summary) and known.kind.lines_per_reading == 1
-
-
-def _unknown(line: Line, outputs: list[BenchOutput], problems: list[Problem]) -> None:
-    libbpf = LIBBPF.fullmatch(line.text.strip())
-    slab = SLAB.fullmatch(line.text.strip())
-    if slab and outputs:
-        outputs[-1].slab = slab["mib"]
-    elif libbpf and outputs:
-        outputs[-1].failures.append((line.number, libbpf["text"]))
-    elif libbpf:
-        problems.append(problem_at(line.number, line.text, f"failed: {libbpf['text']}"))
-    elif not is_chatter(line.text):
-        problems.append(problem_at(line.number, line.text, "not a line that bench is known to print; it was skipped"))
-
-
-def _take(known: KnownLine, line: Line, output: BenchOutput) -> None:
-    fields = known.numbers()
-    if known.role == "failure":
-        _take_failure(known, line, output)
-        return
-    if known.role == "doubt":
-        output.doubts.append((line.number, known.fields.get("doubt", line.text)))
-        return
-    output.kind = known.kind
-    output.units.update({name: known.fields[name] for name in ("letter", "time") if name in known.fields})
-    if known.role == "iter":
-        _take_reading(known, fields, output)
-    elif known.role == "summary":
-        output.summary.update(fields)
-        output.summary_line = line.number
-    else:
-        output.finals.append((known.fields, fields))
-
-
-def _take_reading(known: KnownLine, fields: dict[str, float], output: BenchOutput) -> None:
-    last = output.readings[-1] if output.readings else None
-    if known.kind.lines_per_reading > 1 and last is not None and last.fields.get("iter") == fields.get("iter"):
-        output.readings[-1] = Reading({**last.fields, **fields}, last.seconds)
-        return
-    output.readings.append(Reading(fields, 1.0 + fields.get("jitter", 0.0) / 1e6))
-
-
-def _take_failure(known: KnownLine, line: Line, output: BenchOutput) -> None:
-    if "failure" in known.fields:
-        output.kind = output.kind or known.kind
-        output.failures.append((line.number, known.fields["failure"]))
-    elif int(known.fields["errors"]) or int(known.fields["create"]):
-        output.doubts.append((line.number, f"errors while it ran: {line.text.strip()}"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
+from cliffwatch.parsers.bench.same_name import tell_apart
 from cliffwatch.parsers.bench.summaries import disagreement, warm
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
@@ -29,11 +30,15 @@ def parse_bench(
     `params` are those that it was started with.
     """
     problems: list[Problem] = []
-    outputs = split(clean_lines(text), benchmark, problems)
+    bare = benchmark is None and params is None
+    outputs = split(clean_lines(text), benchmark, problems, bare=bare)
+    if bare:
+        tell_apart(outputs, problems)
     complaints = _complaints(clean_lines(stderr))
     found: list[Found] = []
     for output in outputs:
-        found += _read(output, outputs, complaints, problems, warmup, suite, params or {})
+        of_output = {**(params or {}), **output.params}
+        found += _read(output, outputs, complaints, problems, warmup, suite, of_output)
     if not outputs and complaints:
         problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
     problems.sort(key=lambda problem: problem.line)

@@ -4,7 +4,8 @@ import re
 
 NUMBER = r"(-?(?:\d+(?:\.\d*)?|inf|nan))"
 ITER = r"Iter\s+(?P<iter>\d+)\s+\(\s*(?P<jitter>-?\d+(?:\.\d*)?)us\):\s*"
-PLUS_MINUS = rf"\s*(?:±|\+/-|\+-)\s*{NUMBER}\s*"
+PLUS_MINUS = rf"\s*(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{{1,2}})\s*{NUMBER}\s*"
+"""With what becomes of ± where it is read in another code page, or written in one that has none."""
 
 
 def named(pattern: str, *names: str) -> str:

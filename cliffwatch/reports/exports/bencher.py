@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from cliffwatch.parsers.bencher import OURS
+from cliffwatch.parsers.documents.bencher import OURS
 from cliffwatch.samples import Arm, CaseKey
 
 LONGEST_NAME = 1024

@@ -1,0 +1,135 @@
+"""Google Benchmark's JSON (`--benchmark_format=json`): each repetition is a value, each benchmark a case.
+
+Source: google/benchmark, src/json_reporter.cc and docs/user_guide.md.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from cliffwatch.parsers.cleaning import name_of
+from cliffwatch.parsers.readings import ArmDescription, Found, Parsed, Problem, problem_at
+from cliffwatch.samples import Assumed, CaseKey, Sample
+
+_SUITE = "google-benchmark"
+_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_TIMES = ("real_time", "cpu_time")
+_RATES = {"items_per_second": "items/s", "bytes_per_second": "B/s"}
+_NO_COUNTERS = frozenset(
+    (
+        *_TIMES,
+        *_RATES,
+        "family_index",
+        "per_family_instance_index",
+        "repetitions",
+        "repetition_index",
+        "threads",
+        "iterations",
+    )
+)
+_LOWER, _HIGHER = Assumed(better="lower", assume=None), Assumed(better="higher", assume=None)
+_CHOSEN = ("median", "mean")
+"""Of aggregates without the repetitions that they are of."""
+
+_MACHINE = {"num_cpus": "cpus", "mhz_per_cpu": "mhz", "library_build_type": "library-build"}
+
+
+def looks_like_google(content: Mapping[str, object]) -> bool:
+    """Other tools' documents have `benchmarks` too: these have a time and its unit, or an error."""
+    listed = content.get("benchmarks")
+    if not isinstance(listed, list):
+        return False
+    entries = [each for each in listed if isinstance(each, dict)]
+    context = content.get("context")
+    of_library = isinstance(context, dict) and bool({"library_build_type", "num_cpus"} & context.keys())
+    return of_library or any("real_time" in each and "name" in each for each in entries)
+
+
+def parse_google(content: Mapping[str, object]) -> Parsed:
+    """Times in ns/op, rates and counters as they are. Total."""
+    listed = content["benchmarks"]
+    entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    found: list[Found] = []
+    problems: list[Problem] = []
+    measured = {_name(each) for each in entries if each.get("run_type") != "aggregate" and not _error(each)}
+    only = _chosen_aggregates(entries, measured)
+    for entry in entries:
+        error = _error(entry)
+        if error is not None:
+            problems.append(problem_at(0, _name(entry), f"failed: {error}"))
+        elif entry.get("run_type") != "aggregate" or id(entry) in only:
+            found += [Found(sample) for sample in _samples(entry, problems)]
+    if only:
+        reason = (
+            "only aggregates of its repetitions: one value a benchmark (leave --benchmark_report_aggregates_only out)"
+        )
+        problems.append(problem_at(0, "", reason))
+    return Parsed(
+        found=tuple(found), problems=tuple(problems), assumed=_assumed(found), arms={"": _described(content, problems)}
+    )
+
+
+def _name(entry: Mapping[str, object]) -> str:
+    """`run_name` is without the aggregate's; older versions have the name alone."""
+    return name_of(str(entry.get("run_name") or entry.get("name") or "unknown"))
+
+
+def _error(entry: Mapping[str, object]) -> str | None:
+    if entry.get("skipped"):
+        return str(entry.get("skip_message") or "it was skipped")
+    if entry.get("error_occurred"):
+        return str(entry.get("error_message") or "it failed and does not say why")
+    return None
+
+
+def _chosen_aggregates(entries: Sequence[Mapping[str, object]], measured: set[str]) -> set[int]:
+    """The ids of entries that stand for benchmarks of which no repetition is there."""
+    chosen: dict[str, Mapping[str, object]] = {}
+    for wanted in _CHOSEN:
+        for each in entries:
+            if each.get("aggregate_name") == wanted and _name(each) not in measured and not _error(each):
+                chosen.setdefault(_name(each), each)
+    return {id(each) for each in chosen.values()}
+
+
+def _samples(entry: Mapping[str, object], problems: list[Problem]) -> Iterator[Sample]:
+    case = CaseKey(_SUITE, _name(entry))
+    scale = _NANOSECONDS.get(str(entry.get("time_unit", "ns")))
+    for metric, content in entry.items():
+        if isinstance(content, bool) or not isinstance(content, int | float):
+            continue
+        unit, factor = _RATES.get(metric, metric), 1.0
+        if metric in _TIMES:
+            unit, factor = ("ns/op", scale) if scale is not None else (f"{entry['time_unit']}/op", 1.0)
+        elif metric in _NO_COUNTERS and metric not in _RATES:
+            continue
+        value = _finite(content, factor)
+        if value is None:
+            problems.append(problem_at(0, _name(entry), f"{metric} is no finite number"))
+        else:
+            yield Sample(case=case, metric=name_of(metric), unit=name_of(unit), value=value)
+
+
+def _finite(content: float, factor: float) -> float | None:
+    try:
+        value = float(content) * factor
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _assumed(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
+    keys = dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)
+    known = {**dict.fromkeys(_TIMES, _LOWER), **dict.fromkeys(_RATES, _HIGHER)}
+    return {key: known[key[0]] for key in keys if key[0] in known}
+
+
+def _described(content: Mapping[str, object], problems: list[Problem]) -> ArmDescription:
+    """The machine, and whether the library says that it slows down what it measures."""
+    context = content.get("context")
+    about = context if isinstance(context, dict) else {}
+    if about.get("library_build_type") == "debug":
+        problems.append(problem_at(0, "", "Google Benchmark was built for debugging, which makes times longer"))
+    if about.get("cpu_scaling_enabled") is True:
+        problems.append(problem_at(0, "", "the frequency of the CPU was not fixed (cpu_scaling_enabled)"))
+    settings = {name: name_of(str(about[key])) for key, name in _MACHINE.items() if key in about}
+    return ArmDescription(settings=settings, facts={})
