@@ -10,10 +10,10 @@ import numpy as np
 from cliffwatch.catalogue.installed import suite_of
 from cliffwatch.columns import BootsOfColumns, BootTable, Columns, RowKey
 from cliffwatch.failure import Failure
-from cliffwatch.inputs.decoding import decode
-from cliffwatch.inputs.opening import STANDARD_INPUT, read_content
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed, Problem
+from cliffwatch.parsers.received.decoding import decode
+from cliffwatch.parsers.received.opening import STANDARD_INPUT, read_content
 from cliffwatch.parsers.received.text import as_printed
 from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.parsers.table.header import is_parquet, looks_like_table

@@ -18,7 +18,7 @@ from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, w
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
-from cliffwatch.inputs.opening import STANDARD_INPUT, refuse_shared_pipe
+from cliffwatch.parsers.received.opening import STANDARD_INPUT, refuse_shared_pipe
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_arm, context_of_run, with_functions
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import CONTROL, Arm

@@ -20,7 +20,7 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.importing import import_file
-from cliffwatch.inputs.opening import STANDARD_INPUT
+from cliffwatch.parsers.received.opening import STANDARD_INPUT
 from cliffwatch.parsers.table.columns import TableRow
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, no_parquet, write_parquet

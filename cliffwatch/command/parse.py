@@ -13,8 +13,8 @@ from cliffwatch.command import terminal
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.importing import parse_file
-from cliffwatch.inputs.opening import read_text, refuse_shared_pipe
 from cliffwatch.parsers.readings import Parsed
+from cliffwatch.parsers.received.opening import read_text, refuse_shared_pipe
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 

@@ -15,8 +15,8 @@ from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.failure import Failure
-from cliffwatch.inputs.opening import read_text
-from cliffwatch.inputs.unpacking import LARGEST_BYTES
+from cliffwatch.parsers.received.opening import read_text
+from cliffwatch.parsers.received.unpacking import LARGEST_BYTES
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.text import text_report

@@ -12,10 +12,10 @@ import zstandard
 from wrapped_up import CONTAINERS, ENCODINGS, tarred, zipped
 
 from cliffwatch.failure import Failure
-from cliffwatch.inputs import unpacking
-from cliffwatch.inputs.decoding import decode
-from cliffwatch.inputs.opening import read_text
-from cliffwatch.inputs.unpacking import unpack
+from cliffwatch.parsers.received import unpacking
+from cliffwatch.parsers.received.decoding import decode
+from cliffwatch.parsers.received.opening import read_text
+from cliffwatch.parsers.received.unpacking import unpack
 
 TEXT = "Summary: hits    5.096 ± 0.029M/s (  5.096M/prod), drops    0.000 ± 0.000M/s\n" * 50
 

@@ -1,1 +1,1 @@
-"""What the way of an output did to its text, undone: mail, and the logs of CI systems."""
+"""From what a person names to the text that a program printed: opened once, unpacked, decoded, and out of mail and logs."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.inputs.decoding import decode
-from cliffwatch.inputs.unpacking import LARGEST_BYTES, unpack
+from cliffwatch.parsers.received.decoding import decode
+from cliffwatch.parsers.received.unpacking import LARGEST_BYTES, unpack
 
 STANDARD_INPUT = "-"
 
