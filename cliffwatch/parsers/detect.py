@@ -13,7 +13,7 @@ _ONLY_ERRORS = re.compile(r"(?m)^[>\s]*libbpf: ")
 _WORDS = ("Setting up benchmark", "Iter", "Summary:", "SUMMARY ")
 _OF_BENCH = re.compile(r"(?m)^[>\s]*(?:Setting up benchmark|Iter\s+\d|Summary:|SUMMARY )")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[{\]])")
-_JSON_AFTER_WORDS = re.compile(r"\n\{\s*\"(?:context|benchmarks|results|Action|Time)\"")
+_JSON_AFTER_WORDS = re.compile(r"\n\{\s*\"(?P<first>context|benchmarks|results|Action|Time)\"")
 _BEGIN = 1 << 16
 
 
@@ -49,8 +49,10 @@ def _document(text: str) -> str | None:
     if _JSON.match(text):
         return text
     after = _JSON_AFTER_WORDS.search(text, 0, _BEGIN)
+    if after is None or after["first"] in ("Action", "Time"):
+        return text if after else None
     # Lines keep their numbers.
-    return None if after is None else "\n" * text.count("\n", 0, after.start() + 1) + text[after.start() + 1 :]
+    return "\n" * text.count("\n", 0, after.start() + 1) + text[after.start() + 1 :]
 
 
 def _foreign(text: str) -> Parsed | None:

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 _COMMAND = re.compile(r"(?:^|.*[\s/;&|(\"'])bench(?:\s+(?P<words>[^|;&<>()#\"'`]+))")
+_REDIRECTION = re.compile(r"\s\d?>{1,2}\s?\S+")
 _BENCHMARK = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _OPTION = re.compile(r"(?:--(?P<long>[a-z][\w-]{0,40})(?:=(?P<inline>\S+))?|-(?P<short>[a-zA-Z])(?P<rest>\S*))")
 _VALUE = re.compile(r"[\w.,:()-]{1,60}")
@@ -73,7 +74,7 @@ class Command(NamedTuple):
 
 def command_of(text: str) -> Command | None:
     """The command line of bench in a line of a shell's log; None of other lines, and of words about bench."""
-    found = _COMMAND.match(text)
+    found = _COMMAND.match(_REDIRECTION.sub("", text))
     if found is None:
         return None
     names: list[str] = []

@@ -63,9 +63,8 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
             "only aggregates of its repetitions: one value a benchmark (leave --benchmark_report_aggregates_only out)"
         )
         problems.append(problem_at(0, "", reason))
-    return Parsed(
-        found=tuple(found), problems=tuple(problems), assumed=_assumed(found), arms={"": _described(content, problems)}
-    )
+    described = _described(content, problems)
+    return Parsed(found=tuple(found), problems=tuple(problems), assumed=_assumed(found), arms={"": described})
 
 
 def _name(entry: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from cliffwatch.parsers.bench.averages import STEP
 from cliffwatch.parsers.bench.kind import BenchOutput, Kind, LineForm, MetricShape, MetricValue, MetricValues, Reading
 from cliffwatch.parsers.bench.patterns import NUMBER, PLUS_MINUS, named
 
-_WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+-]{0,60}(?:[ ][\w.+\x28\x29-]{1,30}){0,4}?)"
+_WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,4}?)"
 _CPUS = r"(?:\s{0,20}\(\s{0,4}(?P<cpus>\d{1,4}) cpus?\))?"
 _BEGIN = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
 _TRIGGERS = re.compile(
