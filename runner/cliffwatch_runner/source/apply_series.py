@@ -17,15 +17,27 @@ def apply_series(mirror: Path, base: Revision, series: Series) -> Revision | Fai
         patch = Path(folder) / "patch"
         read = git(["read-tree", base.commit], git_dir=mirror, env=env)
         for place, each in enumerate(series.patches, start=1):
-            patch.write_text(each.text, errors="replace")
+            patch.write_text(each.text, encoding="utf-8", errors="surrogateescape", newline="")
             applied = git(["apply", "--cached", "--whitespace=nowarn", str(patch)], git_dir=mirror, env=env)
             if not read.ok or not applied.ok:
-                return Failure(
-                    whose="usage",
-                    message=f"patch {place} of {len(series.patches)} ({each.title}) does not apply to {base.short} ({base.subject})",
-                    next_step="name the base that the series is for with --base, or rebase the series",
-                    evidence=(read if not read.ok else applied).output[-2000:],
-                )
+                name = f"patch {place} of {len(series.patches)} ({each.title})"
+                return _not_applied(name, base, (read if not read.ok else applied).output[-2000:])
             tree = git(["write-tree"], git_dir=mirror, env=env).output.strip()
             commit = commit_tree(mirror, tree, each.title or f"patch {place}", parent=commit)
     return describe(mirror, commit)
+
+
+def _not_applied(name: str, base: Revision, evidence: str) -> Failure:
+    if "corrupt patch" in evidence:
+        return Failure(
+            whose="usage",
+            message=f"{name} is damaged: a mail program broke or cut its lines",
+            next_step="get it as it was sent: b4 am -o . MESSAGE-ID; or ask its sender to use git send-email",
+            evidence=evidence,
+        )
+    return Failure(
+        whose="usage",
+        message=f"{name} does not apply to {base.short} ({base.subject})",
+        next_step="name the base that the series is for with --base, or rebase the series",
+        evidence=evidence,
+    )

@@ -1,40 +1,34 @@
 """A patch series from a mailbox, as b4 and lore give it: which mails are its patches, of which version, on which base.
 
-Everything in it is somebody's mail: replies, other versions, the same mail by two lists. What is chosen is said; where a series
-cannot be told from what is there, that is said instead.
+Everything in it is somebody's mail: replies, other versions, notices of bots, the same mail by two lists. What is chosen is said, and
+what is left out; where a series cannot be told from what is there, that is said instead.
 """
 
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from email import message_from_bytes, policy
-from email.message import EmailMessage
 from pathlib import Path
 
 from cliffwatch.counting import counted
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.styles import plain
+from cliffwatch_runner.source.patch_mails import PatchMail, diff_of, has_diff, read_mails
 
 LARGEST = 64 << 20
 """Bytes of a mailbox that are read, unpacked; the longest series are a tenth of it."""
 
 _GZIP = b"\x1f\x8b"
-_SEPARATOR = re.compile(rb"^From [^\n]+[0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}[^\n]*\n", re.MULTILINE)
-_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
-_REPLY = re.compile(r"\s*(?:re|aw|fwd?|antw?|sv|vs)\s*:", re.IGNORECASE)
-_BRACKETS = re.compile(r"\s*\[(?P<words>[^\]]*)\]\s*")
-_PLACE = re.compile(r"(?P<index>[0-9]{1,4})/(?P<total>[0-9]{1,4})")
-_VERSION = re.compile(r"v(?P<number>[0-9]{1,3})", re.IGNORECASE)
-_DIFF = re.compile(r"^(?:diff --git |--- (?:a/|/dev/null))", re.MULTILINE)
 _BASE = re.compile(r"^base-commit:\s*(?P<commit>[0-9a-f]{40})\s*$", re.MULTILINE)
 _MOST_PATCHES = 1000
+_ONE_SERIES = "name a mailbox with one series: b4 am -o . MESSAGE-ID writes one"
+_WHOLE_THREAD = "get the whole thread: b4 mbox MESSAGE-ID"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPatch:
-    """One patch: its title without brackets, and its mail's text with the diff."""
+    """One patch: its title without brackets, and its text with the diff. Bytes that are no UTF-8 are escaped (PEP 383)."""
 
     title: str
     text: str
@@ -49,30 +43,21 @@ class Series:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Mail:
-    """A mail that may be a patch or a cover letter. `index` is None where its subject has no place (`[PATCH]`)."""
-
-    identity: str
-    title: str
-    version: int
-    index: int | None
-    total: int | None
-    text: str
-    is_patch: bool
-
-
 def read_series(file: Path) -> Series | Failure:
     """The newest series in a mailbox file, which may be packed by gzip as lore gives it."""
     content = _content(file)
     if isinstance(content, Failure):
         return content
-    mails = list(_mails(content))
-    patches = [mail for mail in mails if mail.is_patch]
+    mails = list(read_mails(content))
+    candidates = [mail for mail in mails if _may_be_patch(mail)]
+    named = [mail for mail in candidates if mail.named and not mail.notice]
+    patches = named or [mail for mail in candidates if not mail.notice]
     if not patches:
         return _no_patches(file, mails)
     newest = max(mail.version for mail in patches)
-    return _series(file, mails, newest)
+    of_newest = _once(_without_answers([mail for mail in patches if mail.version == newest]))
+    ordered = _in_order(file, of_newest, newest)
+    return ordered if isinstance(ordered, Failure) else _series(file, mails, ordered, newest)
 
 
 def _content(file: Path) -> bytes | Failure:
@@ -89,122 +74,119 @@ def _content(file: Path) -> bytes | Failure:
     return raw.replace(b"\r\n", b"\n")
 
 
-def _mails(content: bytes) -> Iterator[_Mail]:
-    """Every mail that is no reply, each once, though it may have come by several lists."""
-    seen = set()
-    for raw in _split(content):
-        mail = _read_mail(message_from_bytes(_QUOTED_FROM.sub(rb"\1", raw), policy=policy.default))
-        if mail is not None and (not mail.identity or mail.identity not in seen):
-            seen.add(mail.identity)
-            yield mail
+def _may_be_patch(mail: PatchMail) -> bool:
+    """A cover letter is one only if it has the whole series attached: what it shows else is no part of it."""
+    return mail.has_diff if mail.index != 0 else bool(mail.attached) and len(mail.attached) == mail.total
 
 
-def _split(content: bytes) -> Iterator[bytes]:
-    """Mails between their `From ` lines; one alone need not have any."""
-    marks = list(_SEPARATOR.finditer(content))
-    marks = [mark for mark in marks if mark.start() == 0 or content[mark.start() - 2 : mark.start()] == b"\n\n"]
-    if not marks or content[: marks[0].start()].strip():
-        yield content[: marks[0].start()] if marks else content
-    ends = [*(mark.start() for mark in marks[1:]), len(content)]
-    for mark, end in zip(marks, ends, strict=True) if marks else ():
-        yield content[mark.end() : end]
-
-
-def _read_mail(message: object) -> _Mail | None:
-    assert isinstance(message, EmailMessage)
-    try:
-        subject = " ".join(str(message.get("Subject", "")).split())
-        identity = str(message.get("Message-ID", "")).strip()
-        text = _text(message)
-    except (LookupError, ValueError, TypeError, AttributeError, IndexError):  # of a header or body that is none
-        return None
-    if _REPLY.match(subject) or not subject:
-        return None
-    words, title = _taken_apart(subject)
-    place, version = _PLACE.search(words), _VERSION.search(re.sub(r"[0-9]+/[0-9]+", "", words))
-    index = int(place["index"]) if place else None
-    return _Mail(
-        identity=identity,
-        title=plain(title[:200]).encode(errors="replace").decode(),
-        version=int(version["number"]) if version else 1,
-        index=index,
-        total=int(place["total"]) if place else None,
-        text=text,
-        is_patch=index != 0 and bool(_DIFF.search(text)),
-    )
-
-
-def _taken_apart(subject: str) -> tuple[str, str]:
-    """The words of the brackets that a subject begins with, and its title."""
-    words = []
-    while match := _BRACKETS.match(subject):
-        words.append(match["words"])
-        subject = subject[match.end() :]
-    return " ".join(words), subject
-
-
-def _text(message: EmailMessage) -> str:
-    """The first plain text with a diff, else the first at all."""
-    texts = [
-        str(part.get_content()).replace("\r\n", "\n")
-        for part in message.walk()
-        if part.get_content_maintype() == "text" and part.get_content_subtype() in ("plain", "x-patch", "x-diff")
-    ]
-    return next((text for text in texts if _DIFF.search(text)), texts[0] if texts else "")
-
-
-def _no_patches(file: Path, mails: Sequence[_Mail]) -> Failure:
+def _no_patches(file: Path, mails: Sequence[PatchMail]) -> Failure:
     if any(mail.index == 0 for mail in mails):
-        return wrong_usage(
-            f"{file} holds a cover letter and none of its patches", "get the whole thread: b4 mbox MESSAGE-ID"
-        )
+        return wrong_usage(f"{file} holds a cover letter and none of its patches", _WHOLE_THREAD)
+    if any(mail.notice for mail in mails):
+        return wrong_usage(f"{file} holds notices of what became of a patch and no patch", _WHOLE_THREAD)
     return wrong_usage(
         f"{file} holds no patch", "name a mailbox as b4 or lore gives it, or use --patch for a plain diff"
     )
 
 
-def _series(file: Path, mails: Sequence[_Mail], version: int) -> Series | Failure:
-    patches = [mail for mail in mails if mail.is_patch and mail.version == version]
-    covers = [mail for mail in mails if not mail.is_patch and mail.index == 0 and mail.version == version]
-    ordered = _in_order(file, patches, version)
-    if isinstance(ordered, Failure):
-        return ordered
-    older = sorted({mail.version for mail in mails if mail.is_patch} - {version})
-    bases = [match["commit"] for mail in (*covers, *ordered) for match in [_BASE.search(mail.text)] if match]
+def _without_answers(patches: Sequence[PatchMail]) -> list[PatchMail]:
+    """Of a series with places those that have one; else without what others than its sender answer to its patches."""
+    if any(mail.index is not None for mail in patches):
+        return [mail for mail in patches if mail.index is not None]
+    senders = {mail.identity: mail.sender for mail in patches if mail.identity}
+    return [
+        mail
+        for mail in patches
+        if all(senders.get(identity, mail.sender) == mail.sender for identity in mail.answered - {mail.identity})
+    ]
+
+
+def _once(patches: Sequence[PatchMail]) -> list[PatchMail]:
+    """Each patch once, though it came by two lists; what was sent again stands for what was sent before."""
+    resent = {(mail.index, mail.title) for mail in patches if mail.resent}
+    kept: dict[object, PatchMail] = {}
+    for mail in patches:
+        if mail.resent or (mail.index, mail.title) not in resent:
+            kept.setdefault((mail.index, mail.title, diff_of(mail.inline), mail.attached), mail)
+    return list(kept.values())
+
+
+def _series(file: Path, mails: Sequence[PatchMail], ordered: Sequence[PatchMail], version: int) -> Series | Failure:
+    patches = _patches(file, ordered)
+    if isinstance(patches, Failure):
+        return patches
+    covers = [mail.inline for mail in mails if mail.index == 0 and mail.version == version and mail not in ordered]
+    texts = [*covers, *(mail.inline for mail in ordered), *(patch.text for patch in patches)]
+    bases = [match["commit"] for text in texts for match in [_BASE.search(text)] if match]
     if len(set(bases)) > 1:
         return wrong_usage(f"{file} names several bases: {', '.join(sorted(set(bases)))}", "say which with --base")
+    others = [mail for mail in mails if _may_be_patch(mail) and mail not in ordered]
+    older = sorted({mail.version for mail in others if mail.named and not mail.notice} - {version})
     versions = ", ".join(f"v{each}" for each in older)
+    left_out = _left_out([mail for mail in others if mail.version not in older or mail.notice], ordered)
     return Series(
-        patches=tuple(SeriesPatch(title=mail.title, text=mail.text) for mail in ordered),
+        patches=patches,
         base=bases[0] if bases else None,
         notes=(
-            f"head is v{version} of the series in {file.name}, {counted(len(ordered), 'patch', 'patches')}",
+            f"head is v{version} of the series in {file.name}, {counted(len(patches), 'patch', 'patches')}",
             *((f"the mailbox holds {versions} too; the newest version is measured",) if older else ()),
+            *left_out,
         ),
     )
 
 
-def _in_order(file: Path, patches: Sequence[_Mail], version: int) -> list[_Mail] | Failure:
-    """The patches by their places; without places as they come."""
+def _left_out(others: Sequence[PatchMail], ordered: Sequence[PatchMail]) -> Sequence[str]:
+    """What is said of mails with a diff that are none of the patches, nor one of these once more."""
+    taken = {(mail.title, diff_of(mail.inline)) for mail in ordered}
+    subjects = [_shown(mail.subject) for mail in others if (mail.title, diff_of(mail.inline)) not in taken]
+    if not subjects:
+        return ()
+    more = f" and {len(subjects) - 3} more" if len(subjects) > 3 else ""
+    return (f"mails with a diff that are no patch of the series are left out: {'; '.join(subjects[:3])}{more}",)
+
+
+def _patches(file: Path, ordered: Iterable[PatchMail]) -> tuple[SeriesPatch, ...] | Failure:
+    """The patches of the mails in order. What a mail has attached is taken whole or not at all."""
+    patches: list[SeriesPatch] = []
+    for mail in ordered:
+        inline = [mail.inline] if mail.index != 0 and has_diff(mail.inline) else []
+        if mail.attached and (inline or (mail.index and len(mail.attached) > 1)):
+            return wrong_usage(
+                f"{file}: the mail '{_shown(mail.subject)}' has {counted(len(inline) + len(mail.attached), 'diff', 'diffs')}"
+                " and does not say which is its patch",
+                "save the patches that you mean as files, and name a mailbox of them",
+            )
+        patches += [SeriesPatch(title=_shown(mail.title), text=text) for text in inline]
+        patches += [
+            SeriesPatch(title=_shown(each.title or mail.title), text=each.text) for each in mail.attached if not inline
+        ]
     if len(patches) > _MOST_PATCHES:
         return wrong_usage(f"{file} holds {len(patches)} patches", f"name a series of at most {_MOST_PATCHES}")
-    if all(mail.index is None for mail in patches):
+    return tuple(patches)
+
+
+def _in_order(file: Path, patches: Sequence[PatchMail], version: int) -> list[PatchMail] | Failure:
+    """The patches by their places; without places as they come."""
+    placed = [mail for mail in patches if mail.index]
+    if not placed:
         return list(patches)
-    totals = {mail.total for mail in patches}
-    places: dict[int, list[_Mail]] = {}
-    for mail in patches:
+    totals = {mail.total for mail in placed}
+    places: dict[int, list[PatchMail]] = {}
+    for mail in placed:
         places.setdefault(mail.index or 0, []).append(mail)
     twice = next((index for index, those in places.items() if len(those) > 1), None)
     if len(totals) > 1 or twice is not None:
         what = f"two patches {twice}" if twice is not None else "patches of series of different lengths"
-        return wrong_usage(
-            f"{file} holds {what} of v{version}", "name a mailbox with one series: b4 am -o . MESSAGE-ID writes one"
-        )
+        return wrong_usage(f"{file} holds {what} of v{version}", _ONE_SERIES)
     total = totals.pop() or 0
     missing = [str(index) for index in range(1, total + 1) if index not in places]
     if missing or len(places) != total:
         return wrong_usage(
             f"{file} lacks patches of v{version}: {', '.join(missing[:20]) or 'its places are not those of a series'}",
-            "get the whole thread: b4 mbox MESSAGE-ID",
+            _WHOLE_THREAD,
         )
     return [places[index][0] for index in sorted(places)]
+
+
+def _shown(text: str) -> str:
+    return plain(text).encode(errors="replace").decode()
