@@ -7,7 +7,8 @@ from typing import Literal
 
 class Exit(IntEnum):
     """0 = done; 1 = done and `--fail-on` was met; 2 = wrong usage or unreadable input; 3 = the kernel under test failed;
-    4 = this host or service failed. An interrupted run ends with 130, as shells expect.
+    4 = this host or service failed, or an error of cliffwatch itself. An interrupted command ends with 130 and one whose output nobody
+    reads any more with 141, as shells expect.
     """
 
     DONE = 0
@@ -16,6 +17,7 @@ class Exit(IntEnum):
     KERNEL_FAILED = 3
     HOST_FAILED = 4
     INTERRUPTED = 130
+    OUTPUT_CLOSED = 141
 
 
 Party = Literal["usage", "kernel", "host"]

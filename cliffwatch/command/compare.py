@@ -34,6 +34,9 @@ _WRITERS: Mapping[str, str] = {
 """Module and function of the reports that not every comparison is written in."""
 
 
+_OF_THEIR_OWN_ENCODING = ("json", "html", "go-bench")
+"""Formats for programs: UTF-8 in every locale."""
+
 _MOST_TOLD = 10
 """Failures of suites' own programs: a program that does not work fails in each of its cases."""
 
@@ -158,10 +161,10 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
     if isinstance(text, Failure):
         return echo_failure(text)
     if report.out is None:
-        click.echo(text, nl=False)
+        click.echo(text.encode(errors="replace") if report.format in _OF_THEIR_OWN_ENCODING else text, nl=False)
     else:
         try:
-            report.out.write_text(text, encoding="utf-8")
+            report.out.write_text(text, encoding="utf-8", errors="replace")
         except OSError as error:
             click.echo(
                 f"cliffwatch: the report cannot be written: {error}\n  make room and `cliffwatch compare` again",

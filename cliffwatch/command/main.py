@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 import cliffwatch
+from cliffwatch.command.ending import honest_exit
+from cliffwatch.command.streams import prepare_streams
 from cliffwatch.command.terminal import style_help
 
 if TYPE_CHECKING:
@@ -35,9 +37,18 @@ class InstalledCommands(click.RichGroup):
     """
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
+        prepare_streams()
         style_help()
         os.environ.setdefault(*ONE_THREAD)
         return super().main(*arguments, **settings)
+
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        with honest_exit():
+            return super().make_context(*arguments, **settings)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with honest_exit():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(_installed())

@@ -101,7 +101,8 @@ def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctions
 
 
 def _side(name: str, side: SideFacts) -> SideRecord:
-    return SideRecord(name=name, label=side.label, boots=side.boots, facts=dict(side.facts))
+    label = side.label.encode(errors="replace").decode()  # a file's name need not be text
+    return SideRecord(name=name, label=label, boots=side.boots, facts=dict(side.facts))
 
 
 def comparison_row(row: Comparison, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:

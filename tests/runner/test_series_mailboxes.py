@@ -16,7 +16,7 @@ from cliffwatch_runner.source.apply_series import apply_series
 from cliffwatch_runner.source.series_mailbox import Series, read_series
 from cliffwatch_runner.source.tree import Tree, open_tree
 
-KEPT = Path(__file__).parents[1] / "data/series"
+KEPT = Path(__file__).parents[1] / "data/inputs/series-odd-mailboxes"
 AUTHOR = "A Developer <dev@example.org>"
 BOT = "kernel test robot <robot@example.org>"
 

@@ -81,7 +81,7 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
             progress.close()
     if isinstance(answer, tuple):
         raise SystemExit(print_failures(answer, console))
-    click.echo(written(answer).decode() if format_ == "json" else affected_text(answer), nl=False)
+    click.echo(written(answer) if format_ == "json" else affected_text(answer), nl=False)
     raise SystemExit(Exit.DONE)
 
 

@@ -90,7 +90,7 @@ def as_document(results: Sequence[Check], mode: Mode) -> str:
         "to_fix": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
         "checks": [check.document() for check in for_mode(results, mode)],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
 def show(console: Console, results: Sequence[Check], mode: Mode) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cliffwatch.command import terminal
+from cliffwatch.command.ending import honest_exit
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.reports import figures
@@ -41,14 +42,15 @@ def bisect_run(tree: str, good: str, sought: Sought, **options: Any) -> NoReturn
     --good GOOD --case seq-get/nr_maps=16`.
     """
     console = terminal.console(stderr=True)
-    request = bisection_request(tree=tree, base=good, head=_checked_out(tree), **options)
-    progress = progress_display(console)
-    with stopping() as stop:
-        try:
-            judged = _judged(request, sought, progress, stop)
-        finally:
-            progress.close()
-    _print(judged, console)
+    with honest_exit(Step.STOP):  # git takes other codes below 128 for a judgement
+        request = bisection_request(tree=tree, base=good, head=_checked_out(tree), **options)
+        progress = progress_display(console)
+        with stopping() as stop:
+            try:
+                judged = _judged(request, sought, progress, stop)
+            finally:
+                progress.close()
+        _print(judged, console)
     raise SystemExit(int(judged.step))
 
 
