@@ -19,9 +19,7 @@ from cliffwatch_runner.upload.client import Client, Patience, Unreached
 
 CONFIGURATION = Path(__file__).parents[2] / "examples/nginx/cliffwatch.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
-pytestmark = pytest.mark.skipif(
-    NGINX is None, reason="nginx is not installed here: make test-programs"
-)
+pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here: make test-programs")
 
 MAIN = """\
 daemon off;
