@@ -23,11 +23,11 @@ from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Found
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.run import run as running
-from cliffwatch_runner.run import walltime_host
 from cliffwatch_runner.run.bisection import bisecting, pairs
 from cliffwatch_runner.run.bisection.commits import History, describe_commit
 from cliffwatch_runner.run.bisection.document import BisectionDocument
 from cliffwatch_runner.run.bisection.record import BisectionRecord, SkippedCommits
+from cliffwatch_runner.run.modes import walltime_host
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 

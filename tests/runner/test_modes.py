@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +23,9 @@ from cliffwatch_runner.command.workflow.watch import watch
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.guest import argv
 from cliffwatch_runner.host.kvm_probe import KvmProbe
-from cliffwatch_runner.run import measured_run, walltime_host
-from cliffwatch_runner.run.both_modes import answered_by
+from cliffwatch_runner.run import measured_run
+from cliffwatch_runner.run.modes import walltime_host
+from cliffwatch_runner.run.modes.both import answered_by
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -36,7 +37,9 @@ KVM = KvmProbe(usable=True, reason="a probe guest ran in 0.1 s")
 
 
 def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KVM) -> None:
-    """A host on which the stand-in guest runs in walltime, and with which this is amiss. Nothing of this machine is tuned."""
+    """A host on which the stand-in guest runs in walltime, and with which this is amiss. Nothing of this machine is tuned, nor is it taken
+    from runs of other tests.
+    """
 
     @contextmanager
     def untuned(*_: object, **__: object) -> Iterator[SimpleNamespace]:
@@ -45,6 +48,7 @@ def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KV
     monkeypatch.setattr(walltime_host, "gather", lambda _: SimpleNamespace(kvm=kvm))
     monkeypatch.setattr(walltime_host, "walltime_checks", lambda _: iter(amiss))
     monkeypatch.setattr(measured_run, "tuned_as_allowed", untuned)
+    monkeypatch.setattr(measured_run, "host_lock", lambda *_, **__: nullcontext())
     monkeypatch.setattr(argv, "KVM", Path("/dev/null"))
 
 

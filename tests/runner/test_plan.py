@@ -10,7 +10,7 @@ from cliffwatch.stats.stages import ADAPTIVE, Stages
 from cliffwatch_runner.plan.plan import Plan, make_plan
 from cliffwatch_runner.plan.reach import out_of_reach
 from cliffwatch_runner.plan.selection import Selection, choose_suites, only_named
-from cliffwatch_runner.run.confirm import with_empty_loops
+from cliffwatch_runner.run.modes.confirm import with_empty_loops
 
 CASES = next(suite for suite in load_catalogue().suites if suite.name == "local-storage").cases("smoke")
 

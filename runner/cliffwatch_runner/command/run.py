@@ -27,7 +27,7 @@ from cliffwatch_runner.command.uploading import upload_folder, upload_token
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.text import plan_text
-from cliffwatch_runner.run.both_modes import FinishedModes, requests_of_modes, run_both
+from cliffwatch_runner.run.modes.both import FinishedModes, requests_of_modes, run_both
 from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_display
 from cliffwatch_runner.run.run import plan_only
 from cliffwatch_runner.run.run import run as carry_out

@@ -53,9 +53,7 @@ class BuiltArm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm. `host_faults` are the doctor's
-    checks of walltime that failed.
-    """
+    """All that is known of a run before its first boot; `programs` are those of suites' own, of each arm."""
 
     mode: Mode
     platform: str

@@ -21,8 +21,8 @@ from cliffwatch_runner.results.folder import ResultFolder, choose_folder
 from cliffwatch_runner.results.record import RunFacts, identity, record, unfit
 from cliffwatch_runner.run.arm_failures import arm_failures
 from cliffwatch_runner.run.boot_progress import BootProgress
-from cliffwatch_runner.run.confirm import further_boots
 from cliffwatch_runner.run.measure import PlanExecution, guests_at_once, measure
+from cliffwatch_runner.run.modes.confirm import further_boots
 from cliffwatch_runner.run.prepared_run import PreparedRun
 from cliffwatch_runner.run.profile import profile_changes
 from cliffwatch_runner.run.unchanged_builds.case_code import code_of_arms, digests_of_cases

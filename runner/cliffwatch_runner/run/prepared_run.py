@@ -32,10 +32,10 @@ from cliffwatch_runner.results.record import RunFacts
 from cliffwatch_runner.run.build import BuiltRun, build
 from cliffwatch_runner.run.build_order import BuildOrder
 from cliffwatch_runner.run.measure import GuestSettings
+from cliffwatch_runner.run.modes.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.unchanged_builds.executed import Executed
 from cliffwatch_runner.run.unchanged_builds.leaving_out import CountsToKeep, leave_out_unchanged
-from cliffwatch_runner.run.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 

@@ -15,8 +15,8 @@ from cliffwatch_runner.run.bisection.commits import History
 from cliffwatch_runner.run.bisection.pairs import CountedPairs, Halted, PairRuns, Pairs, Rows, Skipped, TimedPairs
 from cliffwatch_runner.run.bisection.record import BisectionRecord
 from cliffwatch_runner.run.bisection.step import way_of, why_open
+from cliffwatch_runner.run.modes.walltime_host import examine_host
 from cliffwatch_runner.run.progress import Progress
-from cliffwatch_runner.run.walltime_host import examine_host
 
 ERROR = 0.05
 """Of a whole bisection in walltime: the probability, at most, that any of its steps goes the wrong way."""

@@ -12,9 +12,9 @@ from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.samples import CaseKey, Mode, compared_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
+from cliffwatch_runner.run.modes.walltime_host import examine_host
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run
-from cliffwatch_runner.run.walltime_host import examine_host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
