@@ -1,8 +1,10 @@
 """The commands as people type them: serve, token, submit, run --upload, backup and restore."""
 
 import asyncio
+import io
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from click.testing import CliRunner
 from test_worker import do_one
 
 from cliffwatch.command.main import main
+from cliffwatch_runner.command import worker as worker_command
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.command.listening import bound, cannot_listen
 
@@ -203,6 +206,37 @@ def test_a_worker_without_work_ends_at_once_when_it_is_told_to(running: Any, tmp
     _, printed = process.communicate(timeout=600)
     assert process.returncode == 0, printed
     assert "draining" in printed
+
+
+class SignalledStream(io.RawIOBase):
+    """A stream in whose first write a SIGTERM comes."""
+
+    written = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: Any) -> int:
+        first, self.written = not self.written, self.written + bytes(text)
+        if first:
+            signal.raise_signal(signal.SIGTERM)
+        return len(text)
+
+
+def test_a_signal_that_comes_while_a_worker_says_something_drains_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what became of a job while results are on their way: an error there loses the job."""
+    stream = SignalledStream()
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BufferedWriter(stream), write_through=True))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        drain, stop = worker_command._signals()
+        worker_command.say("job 1: done")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert (drain.is_set(), stop.is_set()) == (True, False)
+    assert stream.written == b"job 1: done\n"
 
 
 def test_a_worker_of_a_platform_that_is_no_name_does_not_begin(tmp_path: Path) -> None:

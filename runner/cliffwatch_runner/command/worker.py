@@ -46,6 +46,10 @@ _FOR_CHILDREN = (
 )
 
 
+_STDERR = 2
+_DRAINING = b"draining: the job under way is the last one; once more to leave it\n"
+
+
 @click.command()
 @click.option("--url", envvar="CLIFFWATCH_URL", required=True, help="Address of the service.")
 @click.option("--platform", required=True, help="Name of this kind of machine, such as amd-rome.")
@@ -207,9 +211,10 @@ def _signals() -> tuple[threading.Event, threading.Event]:
     def on_signal(_: int, __: FrameType | None) -> None:
         if drain.is_set():
             stop.set()
-        else:
-            say("draining: the job under way is the last one; once more to leave it")
+            return
         drain.set()
+        # Not by `say`: the signal may come while it writes, and a stream takes no second writer in one thread.
+        os.write(_STDERR, _DRAINING)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
