@@ -1,0 +1,121 @@
+"""The worker of `cliffwatch host install` does a job: its unit's command, as its user, in what the unit's settings come to."""
+
+import ctypes.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from test_worker import request
+
+from cliffwatch.command.main import main
+from cliffwatch_runner.sandbox.unprivileged_user import User, out_of_reach
+from cliffwatch_runner.worker.installation.files import CACHE, STATE, TOKEN, WORKER_UNIT
+
+TESTS = Path(__file__).parents[1]
+NOBODY = User(uid=64750, gid=64750)
+HAS_FILTER = shutil.which("systemd-analyze") is not None and ctypes.util.find_library("seccomp") is not None
+
+PROGRAM = """\
+#!{python}
+import sys
+from functools import partial
+from cliffwatch.command.main import main
+from cliffwatch_runner.command import worker
+sys.executable = "{folder}/python"
+worker.JobLimits = partial(worker.JobLimits, free_disk=0, free_memory=0)
+main()
+"""
+JOBS_PYTHON = '#!/bin/sh\n[ "$1 $2" = "-m cliffwatch.command" ] && shift 2\nexec {python} {stand_in} "$@"\n'
+
+
+def write_program(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def program(open_folder: Path) -> Path:
+    """A `cliffwatch` whose jobs have their guests played by tests/fakevng."""
+    folder = open_folder / "bin"
+    stand_in = TESTS / "service/stand_in_command.py"
+    write_program(folder / "python", JOBS_PYTHON.format(python=sys.executable, stand_in=stand_in))
+    return write_program(folder / "cliffwatch", PROGRAM.format(python=sys.executable, folder=folder))
+
+
+def installed(program: Path, url: str, token: Path, root: Path) -> Path:
+    """The unit of a worker that was installed below `root`."""
+    root.mkdir(mode=0o755)
+    words = ["--url", url, "--platform", "emulated-x86-64", "--mode", "icount", "--name", "emulator-1"]
+    words += ["--token-file", str(token), "--program", str(program), "--root", str(root)]
+    ended = CliRunner().invoke(main, ["host", "install", *words])
+    assert ended.exit_code == 0, ended.output
+    return root / WORKER_UNIT.relative_to("/")
+
+
+def started(unit: Path, folder: Path, shown: Sequence[Path]) -> "subprocess.Popen[str]":
+    """The unit's worker, with its folders below `folder`."""
+    bound = {STATE: folder / "state", CACHE: folder / "cache", TOKEN: folder / "root" / TOKEN.relative_to("/")}
+    for path in (bound[STATE], bound[CACHE]):
+        path.mkdir(mode=0o700)
+    own = ["unshare", "--mount", "--uts"]
+    if os.geteuid() == 0:
+        for path in bound.values():
+            NOBODY.own(path)
+    else:
+        own += ["--user", "--map-current-user", "--keep-caps"]
+    places = {
+        "user": NOBODY.uid if os.geteuid() == 0 else None,
+        "bound": {str(path): str(source) for path, source in bound.items()},
+        "shown": [str(path) for path in shown],
+        "filter": HAS_FILTER,
+    }
+    (folder / "places").write_text(json.dumps(places))
+    launcher = [sys.executable, str(TESTS / "installation/as_unit.py"), str(unit), str(folder / "places")]
+    return subprocess.Popen([*own, *launcher], stderr=subprocess.PIPE, text=True, cwd="/")
+
+
+@pytest.mark.namespaces
+def test_an_installed_worker_does_a_job_within_what_its_unit_allows(
+    running: Any, served: Any, program: Path, open_folder: Path
+) -> None:
+    programs = (Path(sys.prefix), Path(sys.base_prefix), TESTS.parent)
+    if os.geteuid() == 0 and any(out_of_reach(NOBODY, path) is not None for path in programs):
+        pytest.skip("root keeps Cliffwatch where the worker's user does not get to")
+    made = request(running, served)
+    token = open_folder / "token"
+    token.write_text(running.token("emulator-1", "work", host="emulator-1"))
+    token.chmod(0o600)
+    unit = installed(program, running.url, token, open_folder / "root")
+
+    with started(unit, open_folder, programs) as worker:
+        assert worker.stderr is not None
+        said, status = [], ""
+        for line in worker.stderr:
+            said.append(line)
+            if line.startswith("emulator-1 "):
+                status = Path(f"/proc/{worker.pid}/status").read_text()
+            if line.startswith("job ") and " of git://" not in line:
+                worker.send_signal(signal.SIGTERM)
+                break
+        said += worker.stderr.readlines()
+
+    about = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert worker.returncode == 0, "".join(said)
+    assert about["Uid"].split()[1] == str(os.geteuid() or NOBODY.uid)
+    assert (int(about["CapEff"], 16), int(about["CapBnd"], 16), about["NoNewPrivs"]) == (0, 0, "1")
+    assert about["Seccomp"] == ("2" if HAS_FILTER else "0")
+    (job,) = running.get(f"/requests/{made['request']}")["jobs"]
+    assert (job["state"], job["reason"]) == ("done", None), "".join(said)
+    assert len(running.rows("SELECT number FROM boot")) == 4
+    record = running.get(f"/runs/{job['run']}")["record"]
+    assert record["isolation"] == "built without network and without your home (bubblewrap)"
