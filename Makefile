@@ -33,10 +33,7 @@ setup: $(VENV)/.ready ## the virtual environment with the `cliffwatch` command
 $(VENV)/.ready: requirements/setup.txt requirements/dev.txt requirements/dashboards.txt pyproject.toml runner/pyproject.toml service/pyproject.toml
 	@tools/install-packages.sh python
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cliffwatch needs Python 3.11 or newer: make setup PYTHON=python3.12")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt -r requirements/dashboards.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e runner -e service
+	@tools/install-python.sh $(VENV) $(PYTHON)
 	@touch $@
 
 .PHONY: packages

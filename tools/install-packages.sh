@@ -43,7 +43,9 @@ missing() {
 
 command -v apt-get > /dev/null || { echo "install-packages: no apt-get here; see README.md for what is needed" >&2; exit 0; }
 as_root=(); [ "$(id -u)" = 0 ] || as_root=(sudo)
-apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"; }
+# sudo drops the proxies of the user's environment, which apt follows.
+proxies=(); for name in http_proxy https_proxy no_proxy; do [ -z "${!name:-}" ] || proxies+=("$name=${!name}"); done
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${proxies[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"; }
 
 if [ -z "$(missing "$@")" ]; then exit 0; fi
 if [ "${#as_root[@]}" -gt 0 ] && ! { command -v sudo > /dev/null && sudo -v; }; then
@@ -62,4 +64,5 @@ for attempt in 1 2 3; do
   echo "install-packages: attempt $attempt of 3 failed" >&2
 done
 echo "install-packages: could not install: $(missing "$@")" >&2
+echo "  What apt-get says above is why. A proxy is named by http_proxy=http://HOST:PORT; then give the same command again." >&2
 exit 4
