@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 
 KERNEL_TREE ?=
 SUITE ?= local-storage
+QUICK ?=
+KERNEL ?=
 ISOLATION ?= auto
 TEST_ARGS ?=
 TEST_PROCESSES ?= 2
@@ -41,9 +43,14 @@ packages: ## Debian or Ubuntu packages for building and booting kernels (says wh
 	@tools/install-packages.sh python kernel guest
 
 .PHONY: demo
-demo: demo-suite setup ## measure a real kernel against a patched one (SUITE=NAME for another suite, KERNEL_TREE=DIR for another tree, ISOLATION=none where nothing isolates)
-	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
-	@ISOLATION="$(ISOLATION)" SUITE="$(SUITE)" tools/demo.sh "$(KERNEL_TREE)"
+demo: demo-suite ## measure a real kernel against a patched one (SUITE=NAME for another suite, KERNEL_TREE=DIR for another tree, ISOLATION=none where nothing isolates); QUICK=1 builds no kernel
+	@tools/install-packages.sh python
+	@$(MAKE) --no-print-directory -j2 setup demo-packages
+	@ISOLATION="$(ISOLATION)" SUITE="$(SUITE)" QUICK="$(QUICK)" KERNEL="$(KERNEL)" tools/demo.sh "$(KERNEL_TREE)"
+
+.PHONY: demo-packages
+demo-packages:
+	@tools/install-packages.sh kernel guest $(if $(KERNEL_TREE),,source)
 
 .PHONY: demo-suite
 demo-suite:

@@ -18,16 +18,19 @@ group() {
   esac
 }
 
+# All of the list is read: apt-cache would otherwise fail on a closed pipe now and then, and the package count as not offered.
+offered() { apt-cache pkgnames "$1" 2> /dev/null | grep -x "$1" > /dev/null; }
+
 # The newest clang of the distribution that the selftests of current kernels build with; clang-19 where it is offered.
-clang() { apt-cache pkgnames clang-19 2> /dev/null | grep -qx clang-19 && echo clang-19 || echo clang; }
+clang() { offered clang-19 && echo clang-19 || echo clang; }
 
 # Debian names its kernel sources by version (linux-source-6.12); the newest of the 6.12 line, else what the distribution has.
 kernel_source() {
-  apt-cache pkgnames linux-source-6.12 2> /dev/null | grep -qx linux-source-6.12 && echo linux-source-6.12 || echo linux-source
+  offered linux-source-6.12 && echo linux-source-6.12 || echo linux-source
 }
 
 # What `cliffwatch run --perf-profile` records with; Ubuntu has it beside its kernels.
-perf() { apt-cache pkgnames linux-perf 2> /dev/null | grep -qx linux-perf && echo linux-perf || echo linux-tools-generic; }
+perf() { offered linux-perf && echo linux-perf || echo linux-tools-generic; }
 
 # Ubuntu's chromium is a snap and cannot be driven; whoever has another one of its family is left alone.
 browser() {
