@@ -45,7 +45,7 @@ def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_mitigations
 
     assert "head the same kernel with mitigations=off" in shown
     assert "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb boot=mitigations=off" in shown
-    assert "--bench-from HEAD --suite local-storage --profile smoke --mode icount" in shown
+    assert "--bench-from HEAD --case nr_maps=16 --case *nr_keys_used=10 --suite local-storage --profile smoke" in shown
     assert "--patch" not in shown
 
 
