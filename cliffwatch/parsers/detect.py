@@ -5,7 +5,7 @@ import re
 from cliffwatch.parsers.cleaning import is_plain
 from cliffwatch.parsers.go_bench import parse_go_bench
 from cliffwatch.parsers.readings import Parsed, problem_at
-from cliffwatch.parsers.received.text import as_printed
+from cliffwatch.parsers.received.text import MOST_LINES, as_printed, has_too_many_lines
 from cliffwatch.parsers.table.header import looks_like_table
 
 _GO = re.compile(r"(?m)^[>\s]*(?:Benchmark[^\sa-z]\S*\s+\d+\s+\S+\s+\S+|Unit\s+\S+\s+\w+=|goos: |pkg: )")
@@ -19,6 +19,11 @@ _BEGIN = 1 << 16
 
 def parse_any(text: str, *, stderr: str = "") -> Parsed:
     """Parses a text of any format that can be imported; what is none of the others is taken for bench's. Total."""
+    if has_too_many_lines(text):
+        reason = (
+            f"it has more than {MOST_LINES // 1_000_000} million lines: split it by benchmark and compare the parts"
+        )
+        return Parsed(found=(), problems=(problem_at(0, "", reason),))
     text = as_printed(text)
     document = _document(text)
     if document is not None:
@@ -36,12 +41,15 @@ def parse_any(text: str, *, stderr: str = "") -> Parsed:
             return parse_veristat(text)
     if _GO.search(text) and not _is_of_bench(text):
         return parse_go_bench(text)
+    return _foreign(text) or _parse_bench(text, stderr)
+
+
+def _parse_bench(text: str, stderr: str) -> Parsed:
     from cliffwatch.parsers.bench.parse import parse_bench  # noqa: PLC0415 - as above
 
     if _ONLY_ERRORS.search(text) and not _is_of_bench(text):
         return parse_bench("", stderr=text)
-    foreign = _foreign(text)
-    return parse_bench(text, stderr=stderr) if foreign is None else foreign
+    return parse_bench(text, stderr=stderr)
 
 
 def _document(text: str) -> str | None:
@@ -79,7 +87,7 @@ def _table(text: str) -> Parsed | None:
 
 def _mentions_programs(text: str) -> bool:
     """Whether a header of veristat may be in it: one that has to be cleaned first may come out anywhere."""
-    return "prog_name" in text or "Program" in text or not is_plain(text[:4096])
+    return "prog_name" in text or ("Program" in text and "File" in text) or not is_plain(text[:4096])
 
 
 def _is_of_bench(text: str) -> bool:

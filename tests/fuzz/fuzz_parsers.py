@@ -1,9 +1,10 @@
-"""Fuzzes every parser: whatever the bytes, values and problems come back, no number is NaN, nothing is raised.
+"""Fuzzes every reader: whatever the bytes, values and problems come back, no number is NaN, nothing is raised.
 
     .venv/bin/pip install atheris                          # a coverage-guided fuzzer, not among our pins
     .venv/bin/python tests/fuzz/fuzz_parsers.py tests/data/bench-6.12-tcg -max_total_time=300
 
-Without atheris the script runs each file of the folder once, and each with a thousand seeded damages.
+Without atheris the script runs each file of the folders once, and each with seeded damages (`--damages`, else a thousand). A damaged text goes
+through a container, an encoding or both, and is damaged again there.
 """
 
 import math
@@ -11,9 +12,19 @@ import random
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "inputs"))
+
+from wrapped_up import CONTAINERS, ENCODINGS
+
+from cliffwatch.failure import Failure
+from cliffwatch.importing import ImportedFile, import_content
 from cliffwatch.parsers.detect import parse_any
 from cliffwatch.parsers.documents.bencher import parse_bencher
+from cliffwatch.parsers.documents.go_test import parse_go_test
+from cliffwatch.parsers.documents.read import parse_json
 from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch.parsers.received.decoding import decode
+from cliffwatch.parsers.received.unpacking import unpack
 from cliffwatch.parsers.table.comma_separated import read_csv_table
 from cliffwatch.parsers.table.parquet import read_parquet_table
 from cliffwatch.parsers.table.reading import Table
@@ -22,9 +33,19 @@ from cliffwatch.parsers.veristat import parse_veristat
 DAMAGES = 1000
 
 
+def read_all(data: bytes) -> None:
+    """As a file that somebody names: unpacked, decoded, out of mail and logs."""
+    content = unpack(data, "fuzzed")
+    if isinstance(content, Failure):
+        assert content.whose == "usage"
+        return
+    assert isinstance(import_content(content, "fuzzed"), ImportedFile | Failure)
+    parse_all(content)
+
+
 def parse_all(data: bytes) -> None:
-    text = data.decode(errors="replace")
-    for parse in (parse_any, parse_go_bench, parse_veristat, parse_bencher):
+    text = decode(data)
+    for parse in (parse_any, parse_go_bench, parse_veristat, parse_bencher, parse_json, parse_go_test):
         parsed = parse(text)
         assert all(math.isfinite(sample.value) for sample in parsed.samples)
         assert all(problem.reason for problem in parsed.problems)
@@ -50,25 +71,36 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return data[:first] + piece + data[last:]
 
 
-def run_without_fuzzer(folder: Path) -> None:
+def sent(data: bytes, rng: random.Random) -> bytes:
+    """The data as somebody may send it."""
+    if rng.random() < 0.5:
+        data = rng.choice(list(ENCODINGS.values()))(data.decode(errors="replace"))
+    if rng.random() < 0.5:
+        data = rng.choice(list(CONTAINERS.values()))(data)
+    return data
+
+
+def run_without_fuzzer(folders: list[Path], damages: int) -> None:
     rng = random.Random(1)
-    files = sorted(path for path in folder.iterdir() if path.is_file())
+    files = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
     for path in files:
         data = path.read_bytes()
-        parse_all(data)
-        for _ in range(DAMAGES):
-            parse_all(damaged(data, rng))
-    print(f"{len(files)} files, {len(files) * (DAMAGES + 1)} inputs, nothing raised")  # noqa: T201
+        read_all(data)
+        for _ in range(damages):
+            whole = sent(damaged(data, rng), rng)
+            read_all(damaged(whole, rng) if rng.random() < 0.5 else whole)
+    print(f"{len(files)} files, {len(files) * (damages + 1)} inputs, nothing raised")  # noqa: T201
 
 
 def main() -> None:
     try:
         import atheris  # noqa: PLC0415 - a tool of whoever fuzzes, not of the tests
     except ImportError:
-        run_without_fuzzer(Path(sys.argv[1]))
+        *folders, damages = sys.argv[1:] if "--damages" in sys.argv else [*sys.argv[1:], str(DAMAGES)]
+        run_without_fuzzer([Path(each) for each in folders if each != "--damages"], int(damages))
         return
     atheris.instrument_all()
-    atheris.Setup(sys.argv, parse_all)
+    atheris.Setup(sys.argv, read_all)
     atheris.Fuzz()
 
 

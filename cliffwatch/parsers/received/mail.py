@@ -21,7 +21,7 @@ _CHARSET = re.compile(
     r"(?:utf-?(?:8|16)|us-ascii|iso-8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]|gb\w{1,8}|big5)", re.IGNORECASE
 )
 _SOFT_BREAK = re.compile(r"(?m)[^=\n]=\r?$")
-_ENCODED = re.compile(r"=(?:C2=B1|3D|E2=80)")
+_ENCODED = ("=C2=B1", "=3D", "=E2=80")
 _MOST_HEADERS = 1000
 _LONGEST_VALUE = 2000
 _DEEPEST = 6
@@ -49,7 +49,7 @@ def body_of_mail(text: str) -> str:
     if looks_like_mail(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
         return _placed(line for mail in _mails(lines) for line in _texts(_part_of(mail), 0))
-    if _ENCODED.search(text) and _SOFT_BREAK.search(text):
+    if any(each in text for each in _ENCODED) and _SOFT_BREAK.search(text):
         lines = [Line(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
         return _placed(_unquoted(lines, "utf-8"))
     return text

@@ -12,6 +12,9 @@ _BAR = re.compile(r"-+(?: +-+)+")
 _GAP = re.compile(r" {2,}|\t+")
 _CHATTER = re.compile(r"Processing '|Done\. Processed |PROCESSING |\s*$|=+$")
 _NOT_OPENED = re.compile(r"Failed to (?:open|load|process) |Can't |Error ")
+_BEGIN = 4096
+"""Characters in which a header may come out by cleaning."""
+
 _ABSENT = "N/A"
 _SIDES = {"_base": "base", "_comp": "comp"}
 _DIFFERENCE = "_diff"
@@ -45,7 +48,8 @@ class Row:
 
 def looks_like_veristat(text: str) -> bool:
     """Whether a header of veristat is somewhere in it: before it stands what could not be opened, and the verifier's logs."""
-    return any(_header(line.text) is not None for line in clean_lines(text) if _may_be_header(line.text))
+    sought = text if _may_be_header(text) else text[:_BEGIN]
+    return any(_header(line.text) is not None for line in clean_lines(sought) if _may_be_header(line.text))
 
 
 def _may_be_header(text: str) -> bool:
