@@ -52,7 +52,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ProcessInput:
     """What a process finds when it starts."""
 
     env: Mapping[str, str]
@@ -67,7 +67,7 @@ def run(
     *,
     deadline: float,
     cwd: Path | None = None,
-    env: Mapping[str, str] | Surroundings | None = None,
+    env: Mapping[str, str] | ProcessInput | None = None,
     log: Log | None = None,
     own_session: bool = True,
     on_start: Callable[[int], None] | None = None,
@@ -126,10 +126,10 @@ def _group(
     argv: Sequence[str],
     *,
     cwd: Path | None,
-    env: Mapping[str, str] | Surroundings | None,
+    env: Mapping[str, str] | ProcessInput | None,
     own_session: bool,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    env, given = (env.env, env.given) if isinstance(env, Surroundings) else (env, None)
+    env, given = (env.env, env.given) if isinstance(env, ProcessInput) else (env, None)
     try:
         child = subprocess.Popen(
             list(argv),

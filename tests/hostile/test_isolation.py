@@ -128,7 +128,7 @@ from cliffwatch_runner.sandbox.isolation import choose_sandbox
 sandbox = choose_sandbox("auto", None)
 tries = "echo typed > /dev/tty; echo typed > /proc/self/fd/0; setsid true || echo no session; ls /dev/pts /dev/console"
 argv = sandbox.argv(["sh", "-c", tries], env={"PATH": "/usr/bin"}, mounts=(), workdir=Path("/tmp"), own_session=False)
-done = process.run(argv, deadline=60, env=sandbox.surroundings(), own_session=not sandbox.shares_session)
+done = process.run(argv, deadline=60, env=sandbox.process_input(), own_session=not sandbox.shares_session)
 Path(sys.argv[1]).write_text(done.output)
 print("ended")
 """

@@ -18,7 +18,7 @@ from cliffwatch_runner.run.unchanged_builds.case_code import (
     digests_of,
     digests_of_cases,
 )
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, Surroundings
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, ExecutionContext
 
 CASE = CaseKey("own", "lookup", (("entries", "10"),))
 OTHER = CaseKey("other", "lookup", ())
@@ -28,7 +28,7 @@ EVERYTHING = (
 )
 
 
-def surroundings(**changed: Any) -> Surroundings:
+def surroundings(**changed: Any) -> ExecutionContext:
     made: dict[str, Any] = {
         "boot": (),
         "files": {},
@@ -37,7 +37,7 @@ def surroundings(**changed: Any) -> Surroundings:
         "data": None,
         "guest": {"cpus": 1, "pin": []},
     }
-    return Surroundings(**(made | changed))
+    return ExecutionContext(**(made | changed))
 
 
 def executed(names: Iterable[str], *cases: CaseKey, start: Iterable[str] = ("untouched",)) -> Executed:

@@ -32,7 +32,7 @@ shut_memory()
 print("refusal:", bubblewrap_refusal())
 for sandbox in (choose_sandbox("auto", None), choose_guest_sandbox("auto")):
     argv = sandbox.argv(["sh", "-c", sys.argv[1]], env={"PATH": "/usr/bin:/bin"}, mounts=(), workdir=Path("/"))
-    print(process.run(argv, deadline=600, env=sandbox.surroundings()).output.strip())
+    print(process.run(argv, deadline=600, env=sandbox.process_input()).output.strip())
 """
 
 

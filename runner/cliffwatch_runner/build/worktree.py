@@ -178,7 +178,7 @@ class Worktree:
         with guarded(limits, [mount.source for mount in mounts if mount.writable], user=sandbox.uid) as guard:
             done = process.run(
                 guard.argv(argv),
-                env=sandbox.surroundings(),
+                env=sandbox.process_input(),
                 deadline=limits.seconds + _SLACK_SECONDS,
                 log=log,
                 own_session=own,

@@ -133,7 +133,7 @@ def boot_guest(
 
             ended = process.run(
                 guard.argv(order.argv(folders, order.kernel.arguments)),
-                env=order.sandbox.surroundings(),
+                env=order.sandbox.process_input(),
                 deadline=math.inf,
                 log=process.Log(console, LARGEST_CONSOLE_BYTES),
                 on_start=begin,

@@ -103,7 +103,7 @@ def bubblewrap_refusal(root: Path = Path("/")) -> NamespaceRefusal | None:
     """Why bubblewrap does not work here now; None where it works. It is started as a build is, under the same limits."""
     user = unprivileged_user()
     sandbox = Sandbox(level="bubblewrap", user=user, calls=filter_program())
-    if shutil.which("bwrap", path=sandbox.surroundings().env["PATH"]) is None:
+    if shutil.which("bwrap", path=sandbox.process_input().env["PATH"]) is None:
         return NOT_INSTALLED
     words = _said(sandbox)
     # Root makes its sandbox without a namespace of users: these settings are not what keeps it from that.
@@ -117,7 +117,7 @@ def _said(sandbox: Sandbox) -> str | None:
         ended = process.run(
             guard.argv(argv),
             deadline=_TRIAL_SECONDS,
-            env=sandbox.surroundings(),
+            env=sandbox.process_input(),
             on_start=guard.begin,
             should_stop=guard.should_stop,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cliffwatch_runner.process import Surroundings
+from cliffwatch_runner.process import ProcessInput
 from cliffwatch_runner.sandbox.seccomp_filter import filtered
 from cliffwatch_runner.sandbox.unprivileged_user import User
 
@@ -98,7 +98,7 @@ class Sandbox:
     ) -> list[str]:
         """The command in its sandbox. Later mounts lie over earlier ones. `own_session` may be false where it `shares_session`.
 
-        Start it with `surroundings()`: bubblewrap reads the filter there.
+        Start it with `process_input()`: bubblewrap reads the filter there.
         """
         if self.image is not None:
             return self._container(command, env, mounts, workdir)
@@ -107,12 +107,12 @@ class Sandbox:
         clean = ["env", "-i", f"--chdir={workdir}", *(f"{name}={value}" for name, value in env.items()), *command]
         return clean if self.user is None else self.user.argv(clean, groups=groups)
 
-    def surroundings(self) -> Surroundings:
+    def process_input(self) -> ProcessInput:
         """All that the program which makes the sandbox gets: nothing of the environment that the command may not read."""
         if self.image is not None:
             kept = {name: os.environ[name] for name in _ENGINE_SETTINGS if name in os.environ}
-            return Surroundings(env=kept, given=None)
-        return Surroundings(env={"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}, given=self.calls)
+            return ProcessInput(env=kept, given=None)
+        return ProcessInput(env={"PATH": os.environ.get("PATH", _PATH), "LC_ALL": "C.UTF-8"}, given=self.calls)
 
     def give(self, folder: Path) -> None:
         """Makes a folder the command's own, for it to write to."""

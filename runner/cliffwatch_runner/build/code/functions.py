@@ -127,7 +127,7 @@ def _asked(kernel: Path, request: Mapping[str, object], sandbox: Sandbox, should
         }
         ended = process.run(
             [*limits, *sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"))],
-            env=sandbox.surroundings(),
+            env=sandbox.process_input(),
             deadline=_SECONDS,
             should_stop=should_stop,
         )

@@ -208,7 +208,7 @@ def _go_version(settings: BuildSettings) -> str:
     sandbox = settings.sandbox
     environment = {"HOME": str(HOME), **_environment(settings), **_WITHOUT_NETWORK}
     argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=_go_mounts(settings), workdir=HOME)
-    ended = process.run(argv, deadline=_ASK_SECONDS, env=sandbox.surroundings())
+    ended = process.run(argv, deadline=_ASK_SECONDS, env=sandbox.process_input())
     said = _VERSION.search(ended.output) if ended.ok else None
     return said[0] if said is not None else ""
 

@@ -11,7 +11,7 @@ from cliffwatch.samples import CONTROL, CaseKey
 from cliffwatch_runner.build.code.functions import RECIPE, Digests, function_digests
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.results.record import RunFacts
-from cliffwatch_runner.run.unchanged_builds.executed import Executed, Surroundings, surroundings
+from cliffwatch_runner.run.unchanged_builds.executed import Executed, ExecutionContext, surroundings
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _FORM = f"1-{RECIPE}"
@@ -25,7 +25,7 @@ class CodeOfArm:
     """What an arm's cases may execute: its kernel's functions by name, and what surrounds the kernel."""
 
     functions: Digests
-    surroundings: Surroundings
+    surroundings: ExecutionContext
 
 
 def code_of_arms(

@@ -93,7 +93,7 @@ def _names(counts: FunctionCountsRecord, places: Iterable[int]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ExecutionContext:
     """What decides, besides its kernel, what an arm's cases execute: arguments of the kernel, files that are written before the first case, bench and the programs of
     suites by digest, the data that they read, and the guest.
     """
@@ -113,10 +113,10 @@ class Surroundings:
         return {"boot": self.boot, "files": self.files, "program": program, "data": self.data, "guest": about}
 
 
-def surroundings(facts: RunFacts, arm: str) -> Surroundings:
+def surroundings(facts: RunFacts, arm: str) -> ExecutionContext:
     """Raises OSError where a program cannot be read."""
     settings = facts.arms[arm].subject.settings
-    return Surroundings(
+    return ExecutionContext(
         boot=settings.boot,
         files=settings.files(),
         bench=None if facts.bench is None else _contents(facts.bench.program, facts.bench.empty_loop),
