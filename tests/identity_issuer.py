@@ -107,7 +107,7 @@ def issuing(clock: Clock) -> Iterator[Issuer]:
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         issuer = Issuer(f"http://127.0.0.1:{server.server_port}", clock)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
             yield issuer

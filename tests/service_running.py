@@ -14,6 +14,7 @@ import httpx2
 import psycopg
 import structlog
 import uvicorn
+from listening import listening, port_of
 from psycopg.rows import dict_row
 from service_runs import MadeRun, put_all
 
@@ -210,6 +211,19 @@ class Running:
             raise failed[0]
 
 
+_routes: list[Any] = []
+"""Of the first application of this process. FastAPI makes them at the first request, in a tenth of a second of CPU."""
+
+
+def _app(service: Service, large: LargeWork) -> Any:
+    """An application of its own whose routes are those of the others: they know nothing of a service."""
+    app = create_app(service, large)
+    description, *routes = app.router.routes
+    _routes.extend(routes if not _routes else ())
+    app.router.routes[:] = [description, *_routes]
+    return app
+
+
 @contextmanager
 def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running]:
     """A service on this database, listening at a free port, with a token of each scope."""
@@ -220,26 +234,13 @@ def serving(database: str, settings: Settings, clock: Clock) -> Iterator[Running
     scopes = ("read", "upload", "work", "triage", "admin")
     with service.transaction() as connection:
         made = {scope: make_token(connection, scope, [scope], by="test", now=clock.now()) for scope in scopes}
-    server = uvicorn.Server(server_config(create_app(service, large), settings, port=0))
-    thread = threading.Thread(target=server.run)
-    ready = threading.Event()
-    startup = server.startup
-
-    async def started(sockets: Any = None) -> None:
-        await startup(sockets)
-        ready.set()
-
-    server.startup = started  # type: ignore[method-assign]
-    thread.start()
-    assert ready.wait(300)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    running = Running(f"http://127.0.0.1:{port}", database, service, clock, made, server)
-    try:
-        yield running
-    finally:
-        for client in running.clients:
-            client.close()
-        server.should_exit = True
-        thread.join()
-        large.close()
-        pool.close()
+    config = server_config(_app(service, large), settings, port=0)
+    with listening(config) as server:
+        running = Running(f"http://127.0.0.1:{port_of(server)}", database, service, clock, made, server)
+        try:
+            yield running
+        finally:
+            for client in running.clients:
+                client.close()
+    large.close()
+    pool.close()

@@ -1,7 +1,5 @@
 """The stand-in as a real HTTP server."""
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +7,7 @@ from typing import Any
 
 import jwt
 import uvicorn
+from listening import listening, port_of
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -175,23 +174,11 @@ def stand_in(now: Callable[[], float]) -> Iterator[StandIn]:
     description()
     running = StandIn(Kept(now))
     app = Starlette(routes=[Route("/{path:path}", running.serve, methods=_METHODS)])
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="off", access_log=False))
-    ready = threading.Event()
-    startup = server.startup
-
-    async def started(sockets: Any = None) -> None:
-        await startup(sockets)
-        ready.set()
-
-    server.startup = started  # type: ignore[method-assign]
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
-    thread.start()
-    assert ready.wait(60)
-    running.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    try:
-        yield running
-    finally:
-        server.should_exit = True
-        server.force_exit = True
-        thread.join()
+    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off", access_log=False)
+    with listening(config) as server:
+        running.url = f"http://127.0.0.1:{port_of(server)}"
+        try:
+            yield running
+        finally:
+            server.force_exit = True
     assert not running.violations, "\n".join(running.violations)

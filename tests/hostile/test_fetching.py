@@ -253,7 +253,7 @@ def servers() -> Iterator[Any]:
             def log_message(self, *_: Any) -> None: ...
 
         http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=http.serve_forever, daemon=True).start()
+        threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         running.append(http)
         server.port = http.server_address[1]
         return server
