@@ -4,7 +4,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -32,12 +34,44 @@ def data() -> Path:
     return Path(__file__).parent / "data"
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder to which every user gets, which pytest's own are not."""
+@contextmanager
+def opened_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="cliffwatch-test-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder to which every user gets, which pytest's own are not."""
+    with opened_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """One PostgreSQL a test process. As root its server is another user's, and pytest closes its folders to others whenever it starts."""
+    from postgres_running import running_postgres  # noqa: PLC0415 - a second, for those who need it
+
+    with opened_folder() as folder, running_postgres(folder) as postgres:
+        yield postgres
+
+
+@pytest.fixture(scope="session")
+def databases(cluster: Any) -> Iterator[Any]:
+    """Databases of this test process, one after the other."""
+    from postgres_running import Databases  # noqa: PLC0415
+
+    databases = Databases(cluster)
+    yield databases
+    databases.drop()
+
+
+@pytest.fixture
+def database(databases: Any) -> Iterator[str]:
+    """The URL of a database with the current schema and nothing else in it."""
+    yield databases.take()
+    databases.give_back()
 
 
 class KernelsInTurn(LoadScopeScheduling):

@@ -13,10 +13,7 @@ from cliffwatch_service.runtime.settings import Settings
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
 from github_stand_in.server import StandIn, stand_in
-from postgres_running import cluster, database
 from service_running import Clock, Running, serving
-
-__all__ = ["cluster", "database"]
 
 NOW = 1_790_000_000.0
 

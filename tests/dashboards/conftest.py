@@ -7,14 +7,11 @@ from typing import Any
 import psycopg
 import pytest
 from dashboards_read import ROLE
-from postgres_running import cluster, database
 from service_running import Clock, Running, fresh_database, serving
 
 from cliffwatch_service.command.demonstration.filling import fill
 from cliffwatch_service.postgres.pool import open_pool
 from cliffwatch_service.runtime.settings import Settings
-
-__all__ = ["cluster", "database"]
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from postgres_running import cluster, database
 from service_running import Clock, Running, serving
 
 from cliffwatch_service.runtime.settings import Settings
 
-__all__ = ["cluster", "database", "running", "serve_with", "settings"]
+__all__ = ["running", "serve_with", "settings"]
 
 
 @pytest.fixture

@@ -16,10 +16,7 @@ from cliffwatch_service.runtime.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 import toy
-from postgres_running import cluster, database
 from service_running import Clock, Running, fresh_database, serving
-
-__all__ = ["cluster", "database"]
 
 
 @pytest.fixture
