@@ -11,7 +11,7 @@ QUICK ?=
 KERNEL ?=
 ISOLATION ?= auto
 TEST_ARGS ?=
-TEST_PROCESSES ?= 2
+TEST_PROCESSES ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 LOAD_ARGS ?=
 BUSY_ARGS ?=
 TIMES_ARGS ?=
@@ -82,7 +82,7 @@ test-programs: setup ## all that `make test` calls: Debian's packages, and Go, N
 .PHONY: test-fast
 test-fast: setup ## the tests that need no kernel
 	@tools/install-packages.sh browser
-	$(BIN)/pytest -n auto -m 'not kernel and not long' $(TEST_ARGS)
+	$(BIN)/pytest -n $(TEST_PROCESSES) -m 'not kernel and not long' $(TEST_ARGS)
 
 .PHONY: test-long
 test-long: setup ## the tests that take minutes each, outside CI: a disk that is full

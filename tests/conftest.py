@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,15 +75,36 @@ def database(databases: Any) -> Iterator[str]:
     databases.give_back()
 
 
-class KernelsInTurn(LoadScopeScheduling):
-    """Builds of kernels wait for each other, so that two of them would keep two processes from everything else; and one
-    bomb at a time is what a host is promised to bear, with nobody else filling its disk. (xdist_group is without effect since pytest 9.)
+class SlowStartsOnce(LoadScopeScheduling):
+    """Each test goes to the process that is free, but for those that belong together: builds of kernels wait for each other, so that two
+    of them would keep two processes from everything else, and one bomb at a time is what a host is promised to bear, with nobody else
+    filling its disk. What takes seconds to start is started in one process: a browser for each module, the dashboards' database.
+    (xdist_group is without effect since pytest 9.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "kernels" if nodeid.startswith(("tests/kernel/", "tests/hostile/test_limits.py")) else nodeid
+        if nodeid.startswith(("tests/kernel/", "tests/hostile/test_limits.py")):
+            return "kernels"
+        if nodeid.startswith("tests/dashboards/"):
+            return "dashboards"
+        return super()._split_scope(nodeid) if nodeid.startswith("tests/service/pages/") else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    return KernelsInTurn(config, log)
+    return SlowStartsOnce(config, log)
+
+
+_seconds: "Counter[str]" = Counter()
+"""What tests took, by folder."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[str(Path(report.nodeid.partition("::")[0]).parent)] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.section("seconds by folder", sep="=")
+    for folder, seconds in _seconds.most_common():
+        if seconds >= 1:
+            terminalreporter.write_line(f"{seconds:7.0f}  {folder}")
