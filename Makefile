@@ -45,7 +45,7 @@ packages: ## Debian or Ubuntu packages for building and booting kernels (says wh
 .PHONY: demo
 demo: demo-suite ## measure a real kernel against a patched one (SUITE=NAME for another suite, KERNEL_TREE=DIR for another tree, ISOLATION=none where nothing isolates); QUICK=1 builds no kernel
 	@tools/install-packages.sh python
-	@$(MAKE) --no-print-directory -j2 setup demo-packages
+	@$(MAKE) --silent --no-print-directory -j2 setup demo-packages
 	@ISOLATION="$(ISOLATION)" SUITE="$(SUITE)" QUICK="$(QUICK)" KERNEL="$(KERNEL)" tools/demo.sh "$(KERNEL_TREE)"
 
 .PHONY: demo-packages

@@ -40,11 +40,11 @@ def test_another_suite_is_measured_on_the_same_kernel_twice(tmp_path: Path) -> N
     assert "--patch" not in shown
 
 
-def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_mitigations(tmp_path: Path) -> None:
+def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_hardened_programs(tmp_path: Path) -> None:
     shown = demo(tmp_path, None, QUICK="1", KERNEL="/kernels/linux.deb").stdout
 
-    assert "head the same kernel with mitigations=off" in shown
-    assert "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb boot=mitigations=off" in shown
+    assert "head the same with BPF programs hardened" in shown
+    assert "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb sysctl=net.core.bpf_jit_harden=2" in shown
     assert "--bench-from HEAD --case nr_maps=16 --case *nr_keys_used=10 --suite local-storage --profile smoke" in shown
     assert "--patch" not in shown
 
