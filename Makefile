@@ -109,7 +109,7 @@ measure-watching: setup ## CPU time of all steps of 3,000 series of 5,000 points
 
 .PHONY: mutants
 mutants: setup ## break parsers, comparing and statistics line by line and list what no test notices (hours; goes on where it was stopped; MUTANTS='cliffwatch.comparing.exact.*' for a part)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/mutants.txt
+	@. tools/package_settings.sh && share_settings $(BIN)/pip && $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/mutants.txt
 	-nice -n 19 $(BIN)/mutmut run --max-children $(TEST_PROCESSES) '$(MUTANTS)'
 	@$(BIN)/mutmut results | grep -v 'not checked'
 

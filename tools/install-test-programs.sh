@@ -8,6 +8,7 @@
 # What cannot be fetched is named, and the tests that need it are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/package_settings.sh
 bin=$PWD/.venv/bin
 PATH=$bin:$PATH
 
@@ -36,7 +37,10 @@ fetch_go() {
   GOFLAGS=-mod=mod GOBIN=$bin go install "$1"
 }
 
-from_pypi() { "$bin/uv" pip install --quiet --python "$bin/python" --require-hashes -r "requirements/$1.txt"; }
+from_pypi() {
+  share_settings "$bin/pip"
+  "$bin/uv" pip install --quiet --python "$bin/python" --require-hashes -r "requirements/$1.txt"
+}
 
 missing=()
 for name in "${@:-npm benchstat actionlint act types}"; do

@@ -4,6 +4,8 @@
 # stays there; without a name it goes at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/package_settings.sh
+share_settings .venv/bin/pip
 uv=$PWD/.venv/bin/uv
 place=${1:-}
 if [ -n "$place" ]; then mkdir -p "$place"; else

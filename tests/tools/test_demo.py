@@ -44,7 +44,10 @@ def test_the_quick_one_boots_a_kernel_that_is_there_with_and_without_hardened_pr
     shown = demo(tmp_path, None, QUICK="1", KERNEL="/kernels/linux.deb").stdout
 
     assert "head the same with BPF programs hardened" in shown
-    assert "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb sysctl=net.core.bpf_jit_harden=2" in shown
+    assert (
+        "--arm base=kernel=/kernels/linux.deb --arm head=kernel=/kernels/linux.deb sysctl=net.core.bpf_jit_harden=2"
+        in shown
+    )
     assert "--bench-from HEAD --case nr_maps=16 --case *nr_keys_used=10 --suite local-storage --profile smoke" in shown
     assert "--patch" not in shown
 

@@ -3,6 +3,7 @@
 import hashlib
 import http.server
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -149,8 +150,8 @@ class Checkout:
 def checkout(index: Index, tmp_path: Path) -> Checkout:
     """Its `python -m venv` borrows our pip: unpacking one takes seconds."""
     (tmp_path / "tools").mkdir()
-    (tmp_path / "tools/install-python.sh").write_bytes((ROOT / "tools/install-python.sh").read_bytes())
-    (tmp_path / "tools/install-python.sh").chmod(0o755)
+    for script in ("install-python.sh", "package_settings.sh"):
+        shutil.copy(ROOT / "tools" / script, tmp_path / "tools")
     packages = index.authority.parent / "simple"
     for file, name in (("setup", "uv"), ("dev", "tool"), ("dashboards", "tool")):
         (tmp_path / "requirements").mkdir(exist_ok=True)
