@@ -62,12 +62,13 @@ class ProcessInput:
     """All of its standard input, no more than a pipe of one page holds; None for an empty one."""
 
 
-def run(
+def run(  # noqa: PLR0913 - what a process can be given
     argv: Sequence[str],
     *,
     deadline: float,
     cwd: Path | None = None,
     env: Mapping[str, str] | ProcessInput | None = None,
+    stdin: int | None = None,
     log: Log | None = None,
     own_session: bool = True,
     on_start: Callable[[int], None] | None = None,
@@ -79,12 +80,12 @@ def run(
 
     Without a session of its own it has the caller's terminal, if there is one, and competes for the CPU with the caller
     alone: the scheduler gives each session as much ("The autogroup feature" in sched(7)).
-    `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in pieces that end where the
+    `stdin` is the descriptor of its standard input, which is empty without. `on_start` gets the process's number. Output goes to `log` as it comes and to `on_output` in pieces that end where the
     pipe's reads end. `should_stop` is asked several times a second; once it is true the group is ended as at the deadline.
     Raises FileNotFoundError where the program is not on PATH, OSError where `log` cannot be written (a full disk).
     """
     started = clock.monotonic()
-    with _group(argv, cwd=cwd, env=env, own_session=own_session) as child, _opened(log) as sink:
+    with _group(argv, cwd=cwd, env=env, stdin=stdin, own_session=own_session) as child, _opened(log) as sink:
         if on_start is not None:
             on_start(child.pid)
         tail = bytearray()
@@ -127,6 +128,7 @@ def _group(
     *,
     cwd: Path | None,
     env: Mapping[str, str] | ProcessInput | None,
+    stdin: int | None,
     own_session: bool,
 ) -> Iterator[subprocess.Popen[bytes]]:
     env, given = (env.env, env.given) if isinstance(env, ProcessInput) else (env, None)
@@ -135,7 +137,7 @@ def _group(
             list(argv),
             cwd=cwd,
             env=dict(env) if env is not None else None,
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdin=stdin if stdin is not None else subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=own_session,

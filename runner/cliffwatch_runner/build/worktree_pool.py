@@ -1,7 +1,7 @@
 """The worktrees of the cache: one for each toolchain and trust, and one for each build of a tree from outside.
 
 worktrees/NAME/
-    lock, index, steps, *.log   the host's own: no build gets to them
+    lock, index*, steps, *.log  the host's own: no build gets to them
     distrusted                  a build left something unfit in its output, which goes before the next one
     source/                     written by git alone; builds read it
     output/                     written by builds; the host never opens a path in it

@@ -7,6 +7,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.source.git import git, git_argv
+from cliffwatch_runner.source.git_writing import write_git
 
 _DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}
 _PIPELINE = 'set -o pipefail; decompressor=$1; archive=$2; python=$3; ref=$4; shift 4\n"$decompressor" {flags}-- "$archive" | "$python" -m cliffwatch_runner.source.archive_stream "$ref" | "$@"'
@@ -26,7 +27,7 @@ def import_archive(path: Path, mirror: Path) -> str | Failure:
         ended = process.run(["bash", "-c", _PIPELINE.format(flags=flags), "import", *words], deadline=_SECONDS)
         tree = git(["rev-parse", "--verify", "--quiet", f"{ref}^{{tree}}"], git_dir=mirror)
     finally:
-        git(["update-ref", "-d", ref], git_dir=mirror)
+        write_git(["update-ref", "-d", ref], git_dir=mirror)
     if ended.ok and tree.ok:
         return tree.output.strip()
     return _not_imported(path, decompressor, ended)

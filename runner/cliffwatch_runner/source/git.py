@@ -31,6 +31,8 @@ _FIXED = {
 }
 _HOURS = 3600.0
 _READABLE = ("sh", "-c", 'umask 022 && exec "$@"', "sh")
+_HOLDING = ("sh", "-c", 'trap : TERM; "$@" </dev/null; exit $?', "sh")
+"""Has a lock as its standard input until git has ended. git itself does not get it: what it leaves running would hold it on."""
 
 
 def git(
@@ -41,16 +43,19 @@ def git(
     env: Mapping[str, str] | None = None,
     fetching: Fetching | None = None,
     readable: bool = False,
+    holding: int | None = None,
 ) -> process.Finished:
     """Runs git and returns how it ended. Only a call with a `fetching` reaches out.
 
-    `readable`: all users may read what it writes, whatever our own umask is.
+    `readable`: all users may read what it writes, whatever our own umask is. `holding`: descriptor of a lock that stays taken until git has
+    ended, even where this process ends before.
     """
     clean = {"PATH": os.environ.get("PATH", os.defpath)}
     clean |= {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"} if fetching is None else fetching.env
     called = git_argv(arguments, git_dir, fetching.settings if fetching is not None else ())
     ended = process.run(
-        [*(_READABLE if readable else ()), *called],
+        [*(_HOLDING if holding is not None else ()), *(_READABLE if readable else ()), *called],
+        stdin=holding,
         cwd=cwd,
         env=clean | _FIXED | dict(env or {}),
         deadline=2 * _HOURS,

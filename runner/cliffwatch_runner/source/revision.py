@@ -9,6 +9,7 @@ from cliffwatch.catalogue.discovery import parse_release
 from cliffwatch.catalogue.suite import Release
 from cliffwatch.failure import Failure
 from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.git_writing import write_git
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +76,10 @@ def check_out(mirror: Path, revision: Revision, source: Path, index: Path, *, ke
             next_step="give it another name",
         )
     source.mkdir(parents=True, exist_ok=True)
-    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; the worktree's lock is ours
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(source)}
-    done = git(["read-tree", "--reset", "-u", revision.commit], git_dir=mirror, cwd=source, env=env, readable=True)
+    lock = index.with_name(f"{index.name}.writing")
+    words = ["read-tree", "--reset", "-u", revision.commit]
+    done = write_git(words, git_dir=mirror, lock=lock, cwd=source, env=env, readable=True)
     if done.ok:
         return None
     return Failure(

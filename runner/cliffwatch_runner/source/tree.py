@@ -11,6 +11,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.source.access import TreeAccess, fetching
 from cliffwatch_runner.source.archive_import import import_archive
 from cliffwatch_runner.source.git import git
+from cliffwatch_runner.source.git_writing import write_git
 from cliffwatch_runner.source.revision import Revision, commit_tree, describe
 
 _URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
@@ -83,7 +84,7 @@ class Tree:
         reach = fetching(self.location, self.access)
         if isinstance(reach, Failure):
             return reach
-        fetched = git(
+        fetched = write_git(
             [
                 "fetch",
                 "--quiet",
@@ -103,12 +104,7 @@ class Tree:
             return _unknown(
                 commit, self.spec, "it may have been replaced by a forced push: push it again, or name another"
             )
-        return Failure(
-            whose="host",
-            message=f"revision {commit[:12]} cannot be fetched from {self.location}",
-            next_step="check the address, the network and the space on the disk",
-            evidence=fetched.output[-2000:],
-        )
+        return _not_fetched(commit, self.location, fetched.output[-2000:])
 
     def with_patch(self, base: Revision, patch: Path) -> Revision | Failure:
         """A revision that is `base` with a patch applied; the same patch gives the same commit."""
@@ -131,6 +127,20 @@ class Tree:
                 )
             tree = git(["write-tree"], git_dir=self.mirror, env=env).output.strip()
         return describe(self.mirror, commit_tree(self.mirror, tree, _subject(text, patch.name), parent=base.commit))
+
+
+def _not_fetched(commit: str, location: str, evidence: str) -> Failure:
+    held = "File exists" in evidence
+    return Failure(
+        whose="host",
+        message="another process writes to the cache's mirror and does not end"
+        if held
+        else f"revision {commit[:12]} cannot be fetched from {location}",
+        next_step="end it, or wait, and repeat the command"
+        if held
+        else "check the address, the network and the space on the disk",
+        evidence=evidence,
+    )
 
 
 def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
@@ -159,7 +169,7 @@ def open_mirror(folder: Path) -> Path:
     """A bare repository for fetched objects, made where there is none."""
     if not (folder / "HEAD").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        git(["init", "--quiet", "--bare", str(folder)])
+        write_git(["init", "--quiet", "--bare"], git_dir=folder)
     return folder
 
 
@@ -211,7 +221,7 @@ def _archive(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     makefile = git(["cat-file", "blob", f"{commit}:Makefile"], git_dir=mirror)
     if "PATCHLEVEL" not in makefile.output:
         return _no_kernel_tree(spec)
-    git(["update-ref", name, commit], git_dir=mirror)
+    write_git(["update-ref", name, commit], git_dir=mirror)
     return Tree(spec=spec, kind="imported", location=commit, mirror=mirror, access="own")
 
 
@@ -229,7 +239,8 @@ def _folder(path: Path, spec: str, mirror: Path) -> Tree | Failure:
     index.parent.mkdir(exist_ok=True)
     env = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(path)}
     # Forced, because distributions ship .gitignore files that ignore the kernel itself.
-    added = git(["add", "--all", "--force", "."], git_dir=mirror, cwd=path, env=env)
+    lock = index.with_name(f"{index.name}.writing")
+    added = write_git(["add", "--all", "--force", "."], git_dir=mirror, lock=lock, cwd=path, env=env)
     if not added.ok:
         return Failure(
             whose="host",
@@ -252,10 +263,7 @@ def _no_kernel_tree(spec: str) -> Failure:
 
 def _complete(mirror: Path, commit: str) -> bool:
     """Whether a fetch of this commit came to its end: only then there is a ref to it."""
-    return any(
-        git(["rev-parse", "--verify", "--quiet", f"refs/{kind}/{commit}"], git_dir=mirror).ok
-        for kind in ("cliffwatch",)
-    )
+    return git(["rev-parse", "--verify", "--quiet", f"refs/cliffwatch/{commit}"], git_dir=mirror).ok
 
 
 def _misnamed(name: str) -> Failure | None:

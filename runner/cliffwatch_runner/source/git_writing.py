@@ -1,0 +1,149 @@
+"""Calls of git that write where other runs write too: one at a time, and locks that nobody holds any more go.
+
+git locks a file by making another one beside it, which a killed git leaves for ever. So each of our writers holds a lock of the
+kernel's meanwhile (flock(2)), which ends with its holder, and one of git's that is met under it is no writer's of ours. It may
+still be that of a git which somebody else runs there: as long as one lives that may be, it is waited for.
+"""
+
+import errno
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from cliffwatch_runner import clock, process
+from cliffwatch_runner.source.access import Fetching
+from cliffwatch_runner.source.git import git
+
+_PATIENCE = 2 * 3600.0
+"""Seconds after which a writer counts as stuck: no fetch takes so long."""
+
+_OTHERS_PATIENCE = 600.0
+"""The same of somebody else's git, which may wait for a person."""
+
+_POLL_SECONDS = 0.2
+_AT_MOST = 100
+_LOCK = re.compile(r"Unable to create '(?P<lock>/[^'\n]{1,4000}\.lock)': File exists")
+_CONFIG = re.compile(r"could not lock config file (?P<file>/[^\n]{1,4000}): File exists")
+
+
+def write_git(
+    arguments: Sequence[str],
+    *,
+    git_dir: Path,
+    lock: Path | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    fetching: Fetching | None = None,
+    readable: bool = False,
+) -> process.Finished:
+    """Runs git as `git` does, while no other run has the lock: that of the repository's refs, or of an index. Raises OSError where it
+    cannot be had.
+
+    git itself keeps the lock until it ends, though this process be killed before.
+    """
+    with _locked(lock or git_dir / "cliffwatch-writing") as descriptor:
+        until = clock.monotonic() + _OTHERS_PATIENCE
+        for _ in range(_AT_MOST):
+            ended = git(
+                arguments,
+                git_dir=git_dir,
+                cwd=cwd,
+                env=env,
+                fetching=fetching,
+                readable=readable,
+                holding=descriptor,
+            )
+            left = None if ended.ok else _lock_in_the_way(ended.output, git_dir)
+            if left is None:
+                return ended
+            while (holder := _holder(left, git_dir)) is not None:
+                if clock.monotonic() > until:
+                    return replace(ended, output=f"{holder} writes to {git_dir}\n{ended.output}")
+                clock.pause(_POLL_SECONDS)
+            left.unlink(missing_ok=True)
+        return ended
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        until = clock.monotonic() + _PATIENCE
+        while not _taken(descriptor):
+            if clock.monotonic() > until:
+                raise OSError(errno.ETIMEDOUT, "another run has been writing there for hours", str(path))
+            clock.pause(_POLL_SECONDS)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lock_in_the_way(output: str, git_dir: Path) -> Path | None:
+    """The lock of this repository that git met. What a server says stands in the output too: no other file is touched."""
+    named = [match["lock"] for match in _LOCK.finditer(output)]
+    named += [f"{match['file']}.lock" for match in _CONFIG.finditer(output)]
+    for each in named:
+        path = Path(each)
+        if path.resolve().is_relative_to(git_dir.resolve()) or _is_index(path, git_dir):
+            return path
+    return None
+
+
+def _is_index(path: Path, git_dir: Path) -> bool:
+    """Whether it is that of an index of a worktree of ours: these lie in folders beside the mirror."""
+    return path.name == "index.lock" and path.resolve().is_relative_to(git_dir.resolve().parent)
+
+
+def _holder(lock: Path, git_dir: Path) -> str | None:
+    """A process that may hold the lock, as people know it: one that has it open; of a lock that git closes before it lets go, a git there."""
+    try:
+        about = lock.lstat()
+    except FileNotFoundError:
+        return None
+    for folder in process.process_folders():
+        if folder.name == str(os.getpid()):
+            continue
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            if _has_open(folder, about) or (lock.name != "index.lock" and _is_git_of(folder, git_dir, about.st_uid)):
+                return f"{_name(folder)} (pid {folder.name})"
+    return None
+
+
+def _has_open(folder: Path, about: os.stat_result) -> bool:
+    try:
+        for entry in (folder / "fd").iterdir():
+            with suppress(FileNotFoundError):
+                if os.path.samestat(about, entry.stat()):
+                    return True
+    except PermissionError:
+        pass
+    return False
+
+
+def _is_git_of(folder: Path, git_dir: Path, owner: int) -> bool:
+    """Whether a process is a git that names the repository or is in it. One of the lock's owner that may not be looked into is."""
+    if not _name(folder).startswith("git"):
+        return False
+    if os.fsencode(git_dir.name) in (folder / "cmdline").read_bytes():
+        return True
+    try:
+        return (folder / "cwd").readlink().is_relative_to(git_dir.resolve())
+    except PermissionError:
+        return folder.stat().st_uid == owner
+
+
+def _name(folder: Path) -> str:
+    return (folder / "comm").read_text(encoding="utf-8", errors="replace").strip()
