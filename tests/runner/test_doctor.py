@@ -59,6 +59,7 @@ def good(tmp_path: Path) -> HostFacts:
         refusal=None,
         cache="/var/cache/cliffwatch",
         cache_free_bytes=200 << 30,
+        cache_runs_programs=True,
         kvm=KvmProbe(usable=True, reason="a probe guest ran in 0.1 s"),
         user="bench",
         may_tune=True,
@@ -98,6 +99,7 @@ def bad(tmp_path: Path) -> HostFacts:
         refusal=NOT_INSTALLED,
         cache="/var/cache/cliffwatch",
         cache_free_bytes=3 << 30,
+        cache_runs_programs=True,
         kvm=KvmProbe(usable=False, reason="qemu-system-x86_64 is not installed"),
         user="bench",
         may_tune=False,
@@ -170,6 +172,12 @@ def test_pahole_must_be_new_enough_for_the_tree(good: HostFacts, version: str | 
 @pytest.mark.parametrize(("gibibytes", "status"), [(11.9, "fail"), (12, "ok")])
 def test_the_cache_needs_room_for_two_kernels(good: HostFacts, gibibytes: float, status: str) -> None:
     assert by_name(replace(good, cache_free_bytes=int(gibibytes * 2**30)))["disk"] == status
+
+
+def test_the_cache_must_run_programs(good: HostFacts) -> None:
+    noexec = next(each for each in checks(replace(good, cache_runs_programs=False)) if each.name == "disk")
+
+    assert (noexec.status, "noexec" in noexec.finding) == ("fail", True)
 
 
 def test_clang_needs_tools_of_its_own_version(good: HostFacts) -> None:

@@ -105,6 +105,32 @@ def test_a_base_commit_that_the_tree_does_not_have_is_usage(repository: Path, tm
     assert f"has no revision '{'1' * 40}'" in ended.stderr
 
 
+@pytest.mark.parametrize("bases", [(), ("base-commit",)])
+@pytest.mark.parametrize("as_arms", [False, True])
+def test_of_a_base_that_does_not_exist_that_alone_is_said(
+    bases: tuple[str, ...], as_arms: bool, repository: Path, tmp_path: Path
+) -> None:
+    file = mailbox(tmp_path, two_patches(base="1" * 40 if bases else None))
+    sides = (
+        ["--arm", "base=nosuch", "--arm", f"head=series={file}"] if as_arms else ["--base", "nosuch", "--series", file]
+    )
+    words = ["run", "--tree", repository, *sides, "--mode", "icount", "--cache", tmp_path / "cache", "--dry-run"]
+
+    ended = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+
+    assert ended.exit_code == 2
+    assert [line for line in ended.stderr.splitlines() if line.startswith("cliffwatch:")] == [
+        f"cliffwatch: {repository} has no revision 'nosuch'"
+    ]
+
+
+def test_a_mailbox_without_patches_is_said_beside_a_base_that_does_not_exist(repository: Path, tmp_path: Path) -> None:
+    ended = run(repository, mailbox(tmp_path, "Nothing."), "--base", "nosuch", "--dry-run")
+
+    assert "has no revision 'nosuch'" in ended.stderr
+    assert "holds no patch" in ended.stderr
+
+
 def test_a_patch_that_does_not_apply_is_named_with_its_place(repository: Path, tmp_path: Path) -> None:
     ended = run(
         repository, mailbox(tmp_path, two_patches(slow=SLOW.replace("-good", "-bad"))), "--base", "v6.12", "--dry-run"

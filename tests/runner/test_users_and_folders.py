@@ -1,9 +1,11 @@
 """Runs of users who are not alone on their host, and whose folders are not what a developer's are."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ordinary_user import as_ordinary_user
@@ -70,6 +72,43 @@ def test_a_file_that_root_left_in_the_cache_is_told_too(repository: Path, tmp_pa
     assert failure.whose == "usage"
     assert str(lock) in failure.message
     assert failure.next_step.startswith("sudo chown -R ")
+
+
+@pytest.mark.parametrize("place", ["cache", "cache/worktrees"])
+def test_a_cache_whose_file_system_runs_no_programs_is_refused_before_anything_is_built(
+    place: str, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else make fails at the first tool that it has built, and the kernel is blamed."""
+    noexec = tmp_path / place
+    noexec.mkdir(parents=True)
+    real = os.statvfs
+
+    def statvfs(path: Path) -> object:
+        return SimpleNamespace(f_flag=os.ST_NOEXEC) if Path(path) == noexec else real(path)
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+
+    failures = run_toy(request(repository, tmp_path))
+
+    assert isinstance(failures, tuple)
+    assert [each.whose for each in failures] == ["usage"]
+    assert f"the cache {tmp_path}/cache is on a file system that runs no programs (noexec)" in failures[0].message
+    assert "--cache" in failures[0].next_step
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None or os.geteuid() != 0, reason="needs root to mount")
+@pytest.mark.parametrize("command", ["run", "affected"])
+def test_a_real_noexec_mount_is_seen(command: str, repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    script = f'mount -t tmpfs -o noexec none {tmp_path}/cache || exit 77; exec "$@"'
+    words = [command, "--tree", repository, "--base", "v6.12", "--head", "HEAD"]
+    argv = ["unshare", "-m", "sh", "-c", script, "sh", CLIFFWATCH, *words, "--cache", tmp_path / "cache"]
+    ended = subprocess.run([str(word) for word in argv], cwd=tmp_path, capture_output=True, text=True, check=False)
+    if ended.returncode in (77, 1):
+        pytest.skip(f"this container lets root mount nothing: {ended.stderr}")
+
+    assert ended.returncode == 2, ended.stderr
+    assert f"sudo mount -o remount,exec {tmp_path}/cache" in ended.stderr
 
 
 def test_a_home_that_may_only_be_read_asks_for_a_cache(repository: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from cliffwatch_runner.command.options.measuring import isolation_option, profil
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.plan.writable_folders import open_cache
+from cliffwatch_runner.plan.writable_folders import check_programs_run, open_cache
 from cliffwatch_runner.run.prepared_run import prepare_run
 from cliffwatch_runner.run.progress import Progress, progress_display
 from cliffwatch_runner.run.unchanged_builds.affected import affected_cases, differences
@@ -88,7 +88,7 @@ def affected(*, counts: Path | None, format_: str, **options: Any) -> NoReturn:
 def _answer(
     request: RunRequest, folder: Path, progress: Progress, stop: threading.Event
 ) -> AffectedDocument | tuple[Failure, ...]:
-    unwritable = open_cache(request.cache)
+    unwritable = open_cache(request.cache) or check_programs_run(request.cache)
     executed = read_executed(folder)
     if unwritable is not None or isinstance(executed, Failure):
         return tuple(each for each in (unwritable, executed) if isinstance(each, Failure))

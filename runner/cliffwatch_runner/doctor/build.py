@@ -134,6 +134,15 @@ def ccache(facts: HostFacts) -> Check:
 
 def disk(facts: HostFacts) -> Check:
     free = facts.cache_free_bytes
+    if not facts.cache_runs_programs:
+        return Check(
+            name="disk",
+            group="build",
+            status="fail",
+            finding=f"{facts.cache} is on a file system that runs no programs (noexec)",
+            why="A build runs tools that it has built there.",
+            fixes=("Choose a folder on another file system with --cache DIR.",),
+        )
     good = free is not None and free >= CACHE_BYTES
     return Check(
         name="disk",

@@ -17,6 +17,7 @@ from cliffwatch_runner.host.kvm_probe import KvmProbe, kvm_usable
 from cliffwatch_runner.host.lock import LockState, lock_state
 from cliffwatch_runner.host.programs import Llvm, find_udev, find_virtme_run, installed_llvms, program_versions
 from cliffwatch_runner.host.tuning_rights import helper_allowed
+from cliffwatch_runner.plan.writable_folders import runs_programs
 from cliffwatch_runner.sandbox.namespaces import NamespaceRefusal, bubblewrap_refusal
 
 _HEADERS = {
@@ -32,6 +33,7 @@ class HostFacts:
 
     `record` is what `host_record` gives; `programs` what `program_versions` gives. `refusal` says why bubblewrap makes no
     namespaces, null where it does. `may_tune`: this user can write /sys, or may have it done by the tuning helper.
+    `cache_runs_programs`: its file system is not mounted noexec.
     `leftover` is the journal of a run that was killed (a clause where it cannot be read); the journal of a run that still
     lives is none. `counting` says why instructions cannot be counted by function, null where they can.
     """
@@ -46,6 +48,7 @@ class HostFacts:
     refusal: NamespaceRefusal | None
     cache: str
     cache_free_bytes: int | None
+    cache_runs_programs: bool
     kvm: KvmProbe
     user: str
     may_tune: bool
@@ -100,6 +103,7 @@ def gather(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> H
         refusal=bubblewrap_refusal(root),
         cache=str(cache),
         cache_free_bytes=_free_bytes(cache),
+        cache_runs_programs=_runs_programs(cache),
         kvm=kvm_usable(),
         user=_user(),
         may_tune=may_tune,
@@ -129,8 +133,18 @@ def _user() -> str:
 
 
 def _free_bytes(folder: Path) -> int | None:
-    existing = next((path for path in (folder, *folder.absolute().parents) if os.path.exists(path)), None)  # noqa: PTH110 - false for a folder that may not be looked into, without raising
+    existing = _existing(folder)
     return None if existing is None else shutil.disk_usage(existing).free
+
+
+def _runs_programs(folder: Path) -> bool:
+    existing = _existing(folder)
+    return existing is None or runs_programs(existing)
+
+
+def _existing(folder: Path) -> Path | None:
+    """The folder, or the next one above it that is there."""
+    return next((path for path in (folder, *folder.absolute().parents) if os.path.exists(path)), None)  # noqa: PTH110 - false for a folder that may not be looked into, without raising
 
 
 def _leftover(journal: Path) -> Journal | str | None:

@@ -95,6 +95,10 @@ def resolve_subjects(request: RunRequest, tree: Tree) -> Subjects | tuple[Failur
         return (arms,)
     compared = compared_arms(arm.name for arm in arms)
     for arm in arms:
+        if arm.series is not None and arm.rev is None and failures:  # what it was to be put on is among them
+            series = read_series(arm.series)
+            failures += [series] if isinstance(series, Failure) else []
+            continue
         first = next((each.revision for each in resolved if each.revision is not None), None)
         subject = _subject(arm, tree, first, notes)
         if isinstance(subject, Failure) and subject.whose == "usage" and arm.name not in compared:

@@ -1,4 +1,4 @@
-"""The folders that a run writes, checked before anything is done: what fails after an hour of building is too late."""
+"""The folders that a run writes and builds in, checked before anything is done: what fails after an hour of building is too late."""
 
 import os
 import pwd
@@ -26,6 +26,29 @@ def open_cache(cache: Path) -> Failure | None:
         )
     closed = next((path for path in (cache, *(cache / name for name in _FOLDERS)) if _is_closed(path)), None)
     return None if closed is None else not_ours(closed, cache)
+
+
+def check_programs_run(cache: Path) -> Failure | None:
+    """A failure where builds could not run what they have built. `cache` is there."""
+    if runs_programs(cache):
+        return None
+    return Failure(
+        whose="usage",
+        message=f"the cache {cache} is on a file system that runs no programs (noexec), and a build runs tools that it has built there",
+        next_step="name a folder on another one with --cache, or let it: sudo mount -o remount,exec "
+        + shlex.quote(_mount_point(cache)),
+    )
+
+
+def runs_programs(cache: Path) -> bool:
+    """Whether programs may be run where builds lie, or would lie."""
+    worktrees = cache / "worktrees"
+    return not os.statvfs(worktrees if worktrees.exists() else cache).f_flag & os.ST_NOEXEC
+
+
+def _mount_point(folder: Path) -> str:
+    resolved = folder.resolve()
+    return str(next(path for path in (resolved, *resolved.parents) if path.is_mount()))
 
 
 def check_results(out: Path) -> Failure | None:

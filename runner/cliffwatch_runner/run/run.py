@@ -10,7 +10,7 @@ from cliffwatch_runner.build.cache.pruning import prune_built
 from cliffwatch_runner.build.cache.uses import cache_uses
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
-from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_results, open_cache
+from cliffwatch_runner.plan.writable_folders import RESULTS_HOME, check_programs_run, check_results, open_cache
 from cliffwatch_runner.run.measured_run import FinishedRun, measure_run
 from cliffwatch_runner.run.prepared_run import PreparedRun, plan_with_progress, prepare_run
 from cliffwatch_runner.run.progress import Progress
@@ -43,7 +43,7 @@ def plan_only(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Fai
 
 
 def _unwritable_folder(request: RunRequest) -> Failure | None:
-    return open_cache(request.cache) or check_results(request.out or RESULTS_HOME)
+    return open_cache(request.cache) or check_programs_run(request.cache) or check_results(request.out or RESULTS_HOME)
 
 
 def _prune(request: RunRequest, progress: Progress) -> None:
