@@ -9,19 +9,20 @@ from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
+from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
 from cliffwatch.comparing.validity import (
     different_environments,
     drifts_of_rows,
     fit_for_ratios,
-    judge_drift,
     judge_layout,
+    note_drift,
     odd_values,
     too_many_failed,
     warnings_of_host,
-    warnings_of_order,
     without_failed_boots,
 )
 from cliffwatch.comparing.verdicts.absent import failed_everywhere, left_out, lost_first, one_sided
+from cliffwatch.comparing.verdicts.apart import Apart
 from cliffwatch.comparing.verdicts.exact import judge_exact
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
 from cliffwatch.failure import Failure
@@ -68,10 +69,11 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A pair's comparisons in the order of its rows, and the cases that wait for a further look."""
+    """A pair's comparisons in the order of its rows, the cases that wait for a further look, and whether the arms took turns."""
 
     comparisons: list[Comparison]
     waiting: tuple[CaseKey, ...]
+    turns: Turns
 
 
 def _unlike(base: Arm, head: Arm) -> Failure | None:
@@ -106,16 +108,28 @@ def _set_of(
         alpha=method.alpha,
         rows=lost_first(reported),
         left_out=left_out(base, head, measured),
-        means=tuple(means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None])),
+        means=tuple(
+            means_of([row for row, each in zip(rows, reported, strict=False) if each.change is not None], judged.turns)
+        ),
         control=None if itself is None else _control(itself),
         sweeps=_sweeps(reported),
         waiting=judged.waiting,
         next_look=_next_look(rows, judged.waiting, method.stages),
         warnings=(
             *warnings_of_host(base, head),
-            *warnings_of_order(list(zip(rows, reported, strict=False)), one_run=method.one_run),
+            *warnings_of_order(_noisy(rows, reported), judged.turns),
         ),
+        took_turns=judged.turns.taken,
     )
+
+
+def _noisy(rows: Sequence[Row], reported: Sequence[Comparison]) -> Sequence[Row]:
+    """Those of which a change is known."""
+    return [
+        row
+        for row, each in zip(rows, reported, strict=False)
+        if each.assume == "nothing" and each.change is not None and each.primary
+    ]
 
 
 def _side(arm: Arm) -> SideFacts:
@@ -135,6 +149,7 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
     paired = [(pair, row) for pair in pairs for row in pair.rows]
     judged = [each for pair in pairs for each in _alone_in(pair, mode, method)]
     waiting: dict[int, list[CaseKey]] = {id(pair): [] for pair in pairs}
+    turns = _turns(pairs, paired, judged, method)
     families = {
         primary: [
             index
@@ -155,15 +170,35 @@ def _judged(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> tuple[
             threshold=method.threshold("nothing"),
             error=FamilyError(of_report=method.alpha, share=share if all(families.values()) else 1.0),
             stages=method.stages if primary else None,
+            apart=[Apart.of(turns[id(paired[index][0])], row) for index, row in zip(family, noisy, strict=True)],
         )
         drifts = drifts_of_rows(noisy) if method.one_run else [None] * len(noisy)
         for index, row, each, drift in zip(family, noisy, decided, drifts, strict=True):
-            judged[index] = judge_layout(judge_drift(each, row, drift, method.threshold("nothing")), row)
+            seen = drift if turns[id(paired[index][0])].taken else None
+            judged[index] = judge_layout(note_drift(each, seen, method.threshold("nothing")), row)
         for index in open_rows:
             pair, row = paired[family[index]]
             waiting[id(pair)].append(row.case)
     ended = iter([each for each in judged if each is not None])
-    return tuple(_Judged([next(ended) for _ in pair.rows], tuple(dict.fromkeys(waiting[id(pair)]))) for pair in pairs)
+    return tuple(
+        _Judged([next(ended) for _ in pair.rows], tuple(dict.fromkeys(waiting[id(pair)])), turns[id(pair)])
+        for pair in pairs
+    )
+
+
+def _turns(
+    pairs: Sequence[_Pair],
+    paired: Sequence[tuple[_Pair, Row]],
+    judged: Sequence[Comparison | None],
+    method: Method,
+) -> dict[int, Turns]:
+    """Of each pair, by the noisy rows that are judged with their family."""
+    noisy: dict[int, list[Row]] = {id(pair): [] for pair in pairs}
+    for (pair, row), each in zip(paired, judged, strict=True):
+        if each is None:
+            noisy[id(pair)].append(row)
+    notable = method.threshold("nothing")
+    return {pair: turns_of(rows, one_run=method.one_run, notable=notable) for pair, rows in noisy.items()}
 
 
 def _alone_in(pair: _Pair, mode: Mode | None, method: Method) -> list[Comparison | None]:

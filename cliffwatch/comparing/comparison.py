@@ -1,6 +1,6 @@
 """One comparison, and the set of them that a report is written from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
@@ -29,8 +29,19 @@ TROUBLED: tuple[Verdict, ...] = ("failed", "missing", "invalid")
 LESS_LOOP = "-less-loop"
 """After the name of a metric of which the empty loop of its benchmark is subtracted."""
 
-METHOD_VERSION = 5
+NOT_IN_TURNS = "Nothing says that base and head took turns"
+"""How the first warning begins where they did not, in documents too."""
+
+BETWEEN_MEASUREMENTS = "between the two measurements"
+"""What a change of sides that did not take turns is told as: nothing says that it is one of the kernels."""
+
+METHOD_VERSION = 6
 """Raised when the same samples could get another verdict."""
+
+
+def took_turns(warnings: Iterable[str]) -> bool:
+    """Whether nothing among the warnings of a comparison says that its sides did not."""
+    return not any(warning.startswith(NOT_IN_TURNS) for warning in warnings)
 
 
 def _unknown() -> None:
@@ -116,6 +127,7 @@ class ComparisonSet:
 
     `waiting` are the cases whose rows a further stage of the plan would look at again, with the boots an arm that the next
     look needs; empty where all is decided or the plan is at its end. `warnings` are sentences without which no row should be read.
+    `took_turns` is False where the host may have drifted between the sides: rows then differ between two measurements, not two kernels.
     """
 
     base: SideFacts
@@ -132,6 +144,7 @@ class ComparisonSet:
     waiting: tuple[CaseKey, ...] = ()
     next_look: int = 0
     warnings: tuple[str, ...] = ()
+    took_turns: bool = True
 
     def primary_rows(self) -> tuple[Comparison, ...]:
         return tuple(row for row in self.rows if row.primary)

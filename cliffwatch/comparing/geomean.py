@@ -1,20 +1,26 @@
 """Geometric means over the rows that both sides have."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from cliffwatch.comparing.rows import Row, Side, blocks_of
-from cliffwatch.comparing.thresholds import MEAN_LEVEL
+from cliffwatch.comparing.thresholds import BEYOND_COMMON, MEAN_LEVEL
+from cliffwatch.comparing.turns import Turns
 from cliffwatch.formats.verdicts import Mean
+from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.means import mean_ratio
+from cliffwatch.stats.noise.between_sides import SideDrift
 from cliffwatch.stats.rank_tables import Values
 
 _SEED = 1979
 
 
-def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
-    """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the screen."""
+def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
+    """A mean per primary metric and unit of two rows or more, with an interval by resampling the boots of the screen. Where the sides did
+    not take turns, drift between them is in the interval.
+    """
     kinds: dict[tuple[str, str], list[Row]] = {}
     for row, positive in zip(rows, _positive(rows), strict=True):
         if row.traits.primary and positive:
@@ -22,20 +28,31 @@ def means_of(rows: Sequence[Row]) -> Iterator[Mean]:
     for (metric, unit), group in kinds.items():
         if len(group) < 2:
             continue
-        mean = mean_ratio(
-            _matrix([row.base for row in group]),
-            _matrix([row.head for row in group]),
-            level=MEAN_LEVEL,
-            generator=np.random.default_rng(_SEED),
-        )
+        base, head = _matrix([row.base for row in group]), _matrix([row.head for row in group])
+        mean = mean_ratio(base, head, level=MEAN_LEVEL, generator=np.random.default_rng(_SEED))
+        factor = 1.0 if turns.taken else math.exp(_drift(base, head, turns))
         yield Mean(
             metric=metric,
             unit=unit,
             rows=len(group),
             change=mean.ratio - 1,
-            ci_low=None if mean.low is None else mean.low - 1,
-            ci_high=None if mean.high is None else mean.high - 1,
+            ci_low=None if mean.low is None else mean.low / factor - 1,
+            ci_high=None if mean.high is None else mean.high * factor - 1,
         )
+
+
+def _drift(base: Values, head: Values, turns: Turns) -> float:
+    """What drift may add to either side of the interval, a log: of the mean of all rows in each boot, and what they moved in common."""
+    series = boot_values(_of_boots(base), _of_boots(head))
+    common = 0.0 if turns.common is None else BEYOND_COMMON * abs(turns.common.size)
+    return common + float(SideDrift([series]).allowances(np.array([1 - MEAN_LEVEL]))[0])
+
+
+def _of_boots(matrix: Values) -> Values:
+    """The mean of what each row of a boot lies above its own mean, (boots,), in the order of boots."""
+    known = ~np.isnan(matrix)
+    matrix = matrix[:, known.any(axis=0)]
+    return np.asarray(np.nanmean(matrix - np.nanmean(matrix, axis=1, keepdims=True), axis=0))
 
 
 def _positive(rows: Sequence[Row]) -> list[bool]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from cliffwatch.comparing.comparison import CHANGES, TROUBLED, Comparison
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, TROUBLED, Comparison
 from cliffwatch.comparing.thresholds import LIKELY, is_real
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
@@ -32,6 +32,11 @@ class Group:
     title: str
     verdicts: frozenset[str]
     first: bool
+
+    @property
+    def title_apart(self) -> str:
+        """The title where sides did not take turns."""
+        return f"Differ {BETWEEN_MEASUREMENTS}" if self.name == "changed" else self.title
 
 
 GROUPS = (

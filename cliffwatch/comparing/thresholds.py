@@ -40,8 +40,14 @@ DRIFT_P = 0.001
 MOVED_ALIKE = 0.9
 """The share of times and rates that move the same way when a host drifts between two arms, and not their kernels differ."""
 
+BEYOND_COMMON = 2.0
+"""How many times the common movement of all rows is allowed for in each row: hosts do not slow all cases equally."""
+
 FEWEST_ALIKE = 6
 """Times and rates from which on all of them moving the same way is more than chance (1 in 32)."""
+
+SEEN = 3.0
+"""Standard errors from which on a row can show a movement."""
 
 MOST_DRIFTING = 0.1
 """The share of them that may drift while they are measured before the host is said to: one in a thousand does by chance."""

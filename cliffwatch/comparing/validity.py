@@ -1,4 +1,4 @@
-"""Rows that must not be judged: sides measured in different environments, too many failed boots, a drift between the arms."""
+"""Rows that must not be judged: sides measured in different environments, too many failed boots; and notes on drift and layouts."""
 
 import math
 from collections import Counter
@@ -6,25 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import bad_outcomes_of, outcomes_of
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import (
     DRIFT_P,
-    FEWEST_ALIKE,
     LARGEST_RATIO,
     LAYOUT_P,
-    MOST_DRIFTING,
     MOST_FAILED,
-    MOVED_ALIKE,
 )
-from cliffwatch.comparing.verdicts.digits import ONE_STEP
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey
-from cliffwatch.stats.noise.drifts import Drift, drifts_of, interleaved
+from cliffwatch.stats.noise.drifts import Drift, drifts_of
 from cliffwatch.stats.noise.layouts import layout_spread
 
 _SHARED = ("failed", "panic", "timeout")
@@ -129,16 +123,12 @@ def odd_values(draft: Comparison, row: Row) -> Comparison | None:
     return None
 
 
-def judge_drift(draft: Comparison, row: Row, seen: Drift | None, threshold: float) -> Comparison:
-    """Says where a host drifted while it measured; arms that did not take turns are then not to be compared."""
+def note_drift(draft: Comparison, seen: Drift | None, threshold: float) -> Comparison:
+    """Says where a host drifted while arms that took turns were measured."""
     if seen is None or abs(math.expm1(seen.total)) < threshold:
         return draft
     words = f"the host drifted by {math.expm1(seen.total):+.1%} over the run (p = {seen.p:.1g})"
-    if _took_turns([row]):
-        return replace(draft, notes=(*draft.notes, f"{words}; the arms took turns, so it adds noise and no bias"))
-    return replace(
-        draft, verdict="invalid", reason=f"{words} and the arms did not take turns: measure them interleaved"
-    )
+    return replace(draft, notes=(*draft.notes, f"{words}; the arms took turns, so it adds noise and no bias"))
 
 
 def warnings_of_host(base: Arm, head: Arm) -> Iterator[str]:
@@ -154,58 +144,6 @@ def host_warning(faults: Iterable[str]) -> tuple[str, ...]:
         " `cliffwatch doctor --mode walltime` shows how to put it right."
     )
     return (words,) if shown else ()
-
-
-def warnings_of_order(judged: Sequence[tuple[Row, Comparison]], *, one_run: bool) -> Iterator[str]:
-    """What a reader must know first where the arms did not take turns: whatever drifts then lies between them like a change."""
-    noisy = [
-        (row, each) for row, each in judged if each.assume == "nothing" and each.change is not None and each.primary
-    ]
-    if not noisy or (one_run and _took_turns([row for row, _ in noisy])):
-        return
-    yield (
-        "Nothing says that base and head took turns: a host that drifted between them looks like a change in every row."
-        " Measure both in one plan: cliffwatch run --base REV --head REV."
-    )
-    yield from _moved_alike([each for _, each in noisy])
-    yield from _drifting([row for row, _ in noisy])
-
-
-def _took_turns(rows: Sequence[Row]) -> bool:
-    positions = [_positions([row.base for row in rows]), _positions([row.head for row in rows])]
-    order = np.concatenate(positions).astype(float)
-    return interleaved(order, np.repeat([0.0, 1.0], [len(each) for each in positions]))
-
-
-def _positions(sides: Sequence[Side]) -> NDArray[np.int_]:
-    """Of the boots of an arm that have a value in any of its sides, each once."""
-    boots = sides[0].columns.boots.index
-    seen = np.zeros(len(boots), dtype=bool)
-    for block in blocks_of(sides):
-        seen[sides[0].columns.places[block.places]] = True
-    return np.array(sorted(set(boots[seen].tolist())), dtype=int)
-
-
-def _moved_alike(rows: Sequence[Comparison]) -> Iterator[str]:
-    """Of times and rates nearly all worse, or better, and the middle half of them by a similar size."""
-    rows = [each for each in rows if is_timed(each.unit) and not each.reason.startswith(ONE_STEP)]
-    changes = [(each.change, each.better) for each in rows if each.change is not None and each.change > -1]
-    worse = np.array([math.log1p(change) * (-1 if better == "higher" else 1) for change, better in changes])
-    alike = max(int((worse > 0).sum()), int((worse < 0).sum()))
-    if len(worse) < FEWEST_ALIKE or alike < MOVED_ALIKE * len(worse):
-        return
-    low, middle, high = np.quantile(worse, (0.25, 0.5, 0.75))
-    if high - low <= abs(middle) and abs(math.expm1(middle)) >= min(each.threshold for each in rows):
-        size = f"{100 * abs(math.expm1(middle)):.2g} %"
-        yield f"{alike} of {counted(len(worse), 'time or rate', 'times and rates')} moved the same way by about {size}: a drift of the host looks like this."
-
-
-def _drifting(rows: Sequence[Row]) -> Iterator[str]:
-    timed = [row for row in rows if is_timed(row.unit)]
-    totals = [abs(math.expm1(each.total)) for each in drifts_of_rows(timed) if each is not None]
-    if len(totals) > MOST_DRIFTING * len(timed):
-        size = f"{100 * float(np.median(totals)):.2g} %"
-        yield f"{len(totals)} of {counted(len(timed), 'time or rate', 'times and rates')} drift by about {size} while they are measured: the host was not steady."
 
 
 def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:

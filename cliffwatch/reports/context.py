@@ -1,6 +1,6 @@
 """What a report says besides the numbers: where they come from and what went wrong."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cliffwatch.comparing.attribution.blocks import code_of_arm
 from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.attribution.profiles import profile_lines
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, Comparison, ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import counted
 from cliffwatch.samples import Arm, CaseKey, Mode
@@ -152,7 +152,14 @@ def sentence(compared: ComparisonSet) -> str:
     """The whole comparison in one sentence: `1 regression, 2 improvements, 9 unchanged of 12 cases`."""
     counts = {verdict: count for verdict, count in compared.counts().items() if count}
     plural = {"regression": "regressions", "improvement": "improvements"}
-    parts = [f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}" for verdict, count in counts.items()]
+    words = {
+        verdict: f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
+        for verdict, count in counts.items()
+    }
+    changed = [verdict for verdict in CHANGES if verdict in counts]
+    parts = [words[verdict] for verdict in counts if compared.took_turns or verdict not in CHANGES]
+    if changed and not compared.took_turns:
+        parts.insert(0, differing(sum(counts[each] for each in changed), [words[each] for each in changed]))
     unchanged = len(compared.unchanged_builds())
     parts += [f"{unchanged} unchanged build"] if unchanged else []
     total = len(compared.primary_rows()) + unchanged
@@ -170,6 +177,11 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
     return tuple(
         replace(each, warnings=tuple(text for text in each.warnings if text not in shared)) for each in compared
     )
+
+
+def differing(rows: int, changes: Iterable[str]) -> str:
+    """`2 differ between the two measurements (1 regression, 1 improvement)`: of sides that did not take turns."""
+    return f"{rows:,} {'differs' if rows == 1 else 'differ'} {BETWEEN_MEASUREMENTS} ({', '.join(changes)})"
 
 
 def trials(compared: ComparisonSet) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts
+from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.formats.comparison import ComparisonDocument, ComparisonRow, ComparisonSummary, SideRecord
 
 
@@ -43,6 +43,7 @@ def _set(summary: ComparisonSummary, head: SideRecord, rows: Sequence[Comparison
         control=summary.control,
         sweeps=summary.sweeps,
         warnings=tuple(each.text for each in summary.warnings),
+        took_turns=took_turns(each.text for each in summary.warnings),
     )
 
 

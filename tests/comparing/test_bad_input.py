@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +21,15 @@ from cliffwatch.parsers.received.unpacking import LARGEST_BYTES
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.text import text_report
+from cliffwatch.samples import Arm
 
 APART = Method(one_run=False)
+
+
+def compared_rows(sides: Sequence[Arm]) -> tuple[Comparison, ...]:
+    compared = compare(*sides, noisy, APART)
+    assert isinstance(compared, ComparisonSet)
+    return compared.rows
 
 
 def told(base: list[float], head: list[float], method: Method = APART) -> Comparison:
@@ -136,11 +144,15 @@ def test_another_unit_changes_no_verdict(first: list[float], second: list[float]
 
 @given(boots, boots, st.randoms(use_true_random=False))
 def test_the_order_of_boots_changes_nothing(first: list[float], second: list[float], random: object) -> None:
-    shuffled = [list(first), list(second)]
-    for side in shuffled:
-        random.shuffle(side)  # type: ignore[attr-defined]
+    """Boots say themselves when they were."""
+    sides = arm("base", {SEQ_GET: first}), arm("head", {SEQ_GET: second})
+    shuffled = []
+    for side in sides:
+        boots = list(side.boots)
+        random.shuffle(boots)  # type: ignore[attr-defined]
+        shuffled.append(replace(side, boots=tuple(boots)))
 
-    plain, other = told(first, second), told(*shuffled)
+    (plain,), (other,) = (compared_rows(pair) for pair in (sides, shuffled))
     assert (plain.verdict, plain.p, plain.change) == (other.verdict, other.p, pytest.approx(other.change))
 
 

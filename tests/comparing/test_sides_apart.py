@@ -8,19 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.typing import NDArray
 
 from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.reports.context import NO_CONTEXT
+from cliffwatch.reports.context import NO_CONTEXT, sentence
 from cliffwatch.reports.json_reading import comparison_set_of
 from cliffwatch.reports.json_report import comparison_document
 from cliffwatch.samples import Arm, Boot, CaseKey, MetricTraits, Sample
 
 ROWS, BOOTS, SPREAD = 30, 21, 0.004
 APART = "Nothing says that base and head took turns"
-ALIKE = "moved the same way by about 3 %: a drift of the host looks like this."
+ALIKE = "moved the same way by about 3 %: a drift of the host looks like this"
 
 
 def side(name: str, seed: int, factor: Sequence[float], indexes: Sequence[int], rates: int = 0) -> Arm:
@@ -47,28 +48,62 @@ def compared(base: Arm, head: Arm, *, one_run: bool) -> ComparisonSet:
     return found
 
 
+def slower(arm: Arm, factors: Sequence[float]) -> Arm:
+    """Each row of an arm by its factor."""
+    boots = [
+        replace(
+            boot,
+            samples=tuple(
+                each._replace(value=each.value * factor) for each, factor in zip(boot.samples, factors, strict=True)
+            ),
+        )
+        for boot in arm.boots
+    ]
+    return replace(arm, boots=tuple(boots))
+
+
 FILE = range(1, BOOTS + 1)
 STEADY = [1.0] * BOOTS
 
 
 def test_a_host_that_drifts_between_two_files_is_said_first() -> None:
     seen = compared(side("a", 1, STEADY, FILE), side("b", 2, [1.03] * BOOTS, FILE), one_run=False)
-    assert seen.counts()["regression"] == ROWS
     first, second = seen.warnings
     assert first.startswith(APART)
     assert "cliffwatch run --base REV --head REV" in first
-    assert second == f"30 of 30 times and rates {ALIKE}"
+    assert second.startswith(f"30 of 30 times and rates {ALIKE}")
+
+
+def test_rows_that_all_move_together_are_one_statement_and_no_change_of_each() -> None:
+    seen = compared(side("a", 1, STEADY, FILE), side("b", 2, [1.03] * BOOTS, FILE), one_run=False)
+    assert seen.counts()["inconclusive"] == ROWS
+    for row in seen.rows:
+        assert row.reason.startswith("drift: nearly all times and rates moved by about 3 %")
+        assert row.change is not None
+        assert row.ci_low is not None
+        assert row.ci_high is not None
+        assert row.ci_low < 0 < row.change < row.ci_high
+    (mean,) = seen.means
+    assert mean.ci_low is not None
+    assert mean.ci_low < 0 < mean.change
+
+
+def test_a_row_that_moves_far_more_than_all_others_is_told() -> None:
+    head = side("b", 2, [1.03] * BOOTS, FILE)
+    seen = compared(side("a", 1, STEADY, FILE), slower(head, [1.3, *[1.0] * 29]), one_run=False)
+    assert [row.case.benchmark for row in seen.changed_rows()] == ["row-0"]
+    assert sentence(seen) == "1 differs between the two measurements (1 regression), 29 inconclusive of 30 cases"
 
 
 def test_rates_that_fall_and_times_that_rise_moved_the_same_way() -> None:
     seen = compared(side("a", 1, STEADY, FILE, 15), side("b", 2, [1.03] * BOOTS, FILE, 15), one_run=False)
-    assert f"30 of 30 times and rates {ALIKE}" in seen.warnings
+    assert seen.warnings[1].startswith(f"30 of 30 times and rates {ALIKE}")
 
 
 def test_a_drift_while_files_are_measured_is_seen_in_the_order_of_boots() -> None:
     """Three per cent in each file: six from the first boot of base to the last of head."""
-    slower = np.exp(np.linspace(0, 0.06, 2 * BOOTS))
-    seen = compared(side("a", 1, list(slower[:BOOTS]), FILE), side("b", 2, list(slower[BOOTS:]), FILE), one_run=False)
+    rising = np.exp(np.linspace(0, 0.06, 2 * BOOTS))
+    seen = compared(side("a", 1, list(rising[:BOOTS]), FILE), side("b", 2, list(rising[BOOTS:]), FILE), one_run=False)
     assert len(seen.warnings) == 3
     assert re.search(r"times and rates drift by about (2.8|2.9|3|3.1) % while they are measured", seen.warnings[2])
 
@@ -87,19 +122,64 @@ UNLIKE = [1.01 * 1.02 ** (number * number / 30) for number in range(ROWS)]
 
 @pytest.mark.parametrize("factors", [SOME, MOST, UNLIKE], ids=["some", "most", "of-unlike-size"])
 def test_rows_that_changed_each_its_own_way_are_no_drift(factors: Sequence[float]) -> None:
-    base, head = side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE)
+    seen = compared(side("a", 1, STEADY, FILE), slower(side("b", 2, STEADY, FILE), factors), one_run=False)
+    assert seen.counts()["regression"] > 5
+    assert len(seen.warnings) == 1
+    assert " differ between the two measurements (" in sentence(seen)
+
+
+@pytest.mark.parametrize("shape", ["walk", "ramp", "step", "wave"])
+def test_what_drifts_in_each_row_is_inconclusive_by_drift(shape: str) -> None:
+    """Each row its own way, both files one after the other; benchstat's rule flags nearly every row."""
+    generator = np.random.default_rng(38)
+    places = np.arange(2 * BOOTS)
+    drifts = {
+        "walk": 0.01 * np.cumsum(generator.normal(size=(ROWS, 2 * BOOTS)), axis=1),
+        "ramp": 0.002 * generator.choice([-2, -1, 1, 2], (ROWS, 1)) * places,
+        "step": 0.04 * generator.choice([-1, 1], (ROWS, 1)) * (places >= generator.integers(5, 37, (ROWS, 1))),
+        "wave": 0.03 * np.sin(2 * np.pi * (places / 60 + generator.random((ROWS, 1)))),
+    }[shape]
+    base, head = (side(name, seed, STEADY, FILE) for name, seed in (("a", 1), ("b", 2)))
+    seen = compared(drifting(base, drifts[:, :BOOTS]), drifting(head, drifts[:, BOOTS:]), one_run=False)
+    assert seen.changed_rows() == ()
+    assert sum(row.reason.startswith("drift: ") for row in seen.rows) > ROWS / 2
+
+
+def drifting(arm: Arm, drifts: NDArray[np.float64]) -> Arm:
     boots = [
         replace(
             boot,
             samples=tuple(
-                each._replace(value=each.value * factor) for each, factor in zip(boot.samples, factors, strict=True)
+                each._replace(value=each.value * float(np.exp(drift)))
+                for each, drift in zip(boot.samples, drifts[:, number], strict=True)
             ),
         )
-        for boot in head.boots
+        for number, boot in enumerate(arm.boots)
     ]
-    seen = compared(base, replace(head, boots=tuple(boots)), one_run=False)
-    assert seen.counts()["regression"] > 5
-    assert len(seen.warnings) == 1
+    return replace(arm, boots=tuple(boots))
+
+
+def test_values_that_repeat_exactly_do_not_drift() -> None:
+    """As sizes and allocations do: ten alike and then ten others are a change, whenever they were counted."""
+    base, head = (
+        Arm(
+            name=name,
+            label=name,
+            mode="walltime",
+            platform="amd-rome",
+            boots=tuple(
+                Boot(
+                    index=number,
+                    block=number,
+                    samples=(Sample(case=CaseKey("mine", "size"), metric="size", unit="B", value=value),),
+                )
+                for number in FILE
+            ),
+        )
+        for name, value in (("a", 100.0), ("b", 110.0))
+    )
+    (row,) = compared(base, head, one_run=False).rows
+    assert row.verdict == "regression"
 
 
 def test_a_broad_change_measured_in_turns_is_a_change() -> None:
@@ -131,6 +211,16 @@ def test_one_run_that_booted_one_arm_after_the_other_says_so() -> None:
         f"{APART}",
         "30 of 30 times and rates moved the same way by about 3 %",
     ]
+    assert seen.changed_rows() == ()
+
+
+@pytest.mark.parametrize("boots", [3, 5])
+def test_few_boots_of_one_arm_after_the_other_did_not_take_turns_either(boots: int) -> None:
+    first, second = (
+        replace(each, boots=each.boots[:boots])
+        for each in (side("a", 1, STEADY, FILE), side("b", 2, STEADY, range(BOOTS + 1, 2 * BOOTS + 1)))
+    )
+    assert not compared(first, second, one_run=True).took_turns
 
 
 def test_counted_values_know_no_drift() -> None:
@@ -164,4 +254,5 @@ def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, fo
     flat = " ".join(shown.split())
     assert APART in flat
     assert f"8 of 8 times and rates {ALIKE}" in flat
+    assert "8 regressions" not in flat
     assert flat.index(APART) < flat.index("Row0")

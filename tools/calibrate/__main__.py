@@ -22,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from calibrate import cliffs, families, history, intervals, neighbours, odd_families, real, sizes, watching  # noqa: E402
+from calibrate import apart, cliffs, families, history, intervals, neighbours, odd_families, real, sizes, watching  # noqa: E402
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
 from calibrate.page import page, watching_page  # noqa: E402
@@ -90,6 +90,7 @@ def _figures(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, 
     ):
         yield from part(repeats, seed)
     yield from cliffs.cliff_figures(draws(500), pool)
+    yield from apart.apart_figures(draws(200), pool)
     if not once:
         return
     yield from families.rival_figures(draws(500), pool)

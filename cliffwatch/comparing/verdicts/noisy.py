@@ -10,6 +10,7 @@ import numpy as np
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Draft, Row, Side, largest_steps
 from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LIKELY, WORTH_A_WORD, direction
+from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides
 from cliffwatch.comparing.verdicts.digits import TWO_MODES, Judged, judge_digits
 from cliffwatch.counting import counted
 from cliffwatch.formats.verdicts import Verdict
@@ -51,9 +52,10 @@ def judge_family(
     threshold: float,
     error: FamilyError,
     stages: Stages | None,
+    apart: Sequence[Apart | None],
 ) -> tuple[list[Comparison], list[int]]:
     """Comparisons of one family of noisy rows, decided together, from the fields that `draft_of` gives; and the indexes of those that
-    wait for a further look.
+    wait for a further look. `apart` are the rows whose sides did not take turns.
     """
     stages = None if stages is None else stages.with_share(error.share)
     family: Sequence[BootValues] = _measured(rows, "screen", one_run=one_run)
@@ -74,8 +76,18 @@ def judge_family(
     )
     candidates = sum(decision.direction != 0 for decision in decisions)
     setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
+    drifts = between_sides(
+        family,
+        apart,
+        shifts=[summary.shift for summary in summaries],
+        errors=[_interval_error(decision, setting) for decision in decisions],
+        published=[1 - LEVEL if decision.outcome == "changed" else None for decision in decisions],
+        row_error=setting.row_alpha,
+    )
+    steps = largest_steps(rows)
     judged = [
-        _judged(*each, setting) for each in zip(drafts, rows, decisions, summaries, largest_steps(rows), strict=True)
+        _judged(drafts[row], rows[row], decisions[row], summaries[row], steps[row], drift, setting)
+        for row, drift in enumerate(drifts)
     ]
     return judged, [index for index, decision in enumerate(decisions) if decision.waiting]
 
@@ -115,12 +127,32 @@ def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
     return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
 
 
-def _judged(draft: Draft, row: Row, decision: Decision, summary: Summary, step: float, setting: _Setting) -> Comparison:
-    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change."""
+def _interval_error(decision: Decision, setting: _Setting) -> float:
+    return setting.error.of_report if decision.level is None else 1 - decision.level
+
+
+def _judged(
+    draft: Draft,
+    row: Row,
+    decision: Decision,
+    summary: Summary,
+    step: float,
+    drift: BetweenSides | None,
+    setting: _Setting,
+) -> Comparison:
+    """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change, as drift between the sides is."""
     used, q = decision.used, min(1.0, decision.q / setting.error.share)
-    verdict, reason, needs = _verdict(decision, q, summary, row.traits.better, setting)
+    p, mde = decision.p, _detectable(summary.spread, decision, setting)
+    if drift is not None:
+        p, mde = max(p, drift.p), None if mde is None else (1 + mde) * math.exp(drift.detectable) - 1
+    verdict, reason, needs = _verdict(decision._replace(p=p), q, summary, row.traits.better, setting)
+    if drift is not None and _hidden_by_drift(decision, summary, drift, setting):
+        verdict, reason, needs = "inconclusive", drift.reason(), None
     size = _size(decision, q, setting) if verdict in CHANGES else None
     low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
+    if drift is not None:
+        low, high = _widened(low, high, drift.widening, size)
+        q = max(q, min(1.0, drift.p * setting.family / setting.error.share))
     fields: Judged = {
         **draft,
         "n_base": len(used.base),
@@ -130,9 +162,9 @@ def _judged(draft: Draft, row: Row, decision: Decision, summary: Summary, step: 
         "change": math.expm1(summary.shift if size is None else size.shift),
         "ci_low": _bound(low),
         "ci_high": _bound(high),
-        "p": decision.p,
+        "p": p,
         "q": q,
-        "mde": _detectable(summary.spread, decision, setting),
+        "mde": mde,
         "interval_level": decision.level or (1 - setting.error.of_report if size is None else LEVEL),
         "verdict": verdict,
         "reason": reason,
@@ -140,6 +172,35 @@ def _judged(draft: Draft, row: Row, decision: Decision, summary: Summary, step: 
         "notes": (*row.notes, *_notes(summary, size)),
     }
     return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, setting))
+
+
+def _hidden_by_drift(decision: Decision, summary: Summary, drift: BetweenSides, setting: _Setting) -> bool:
+    """Whether drift between the sides alone could have made what was decided, or keeps it from being decided."""
+    low, high = summary.low - drift.widening, summary.high + drift.widening
+    margin = setting.threshold
+    ruled_out = low > math.log1p(-margin) and high < math.log1p(margin)
+    match decision.outcome:
+        case "changed":
+            return not drift.holds
+        case "changed-small":
+            return not drift.holds and not ruled_out
+        case "equivalent":
+            return not ruled_out
+    enough = min(len(decision.used.base), len(decision.used.head)) >= least_boots(_row_error(setting))
+    return enough and 2 * drift.widening >= summary.high - summary.low
+
+
+def _widened(low: float, high: float, widening: float, size: PublishedSize | None) -> tuple[float, float]:
+    """An interval with drift in it; that of a published change ends at no change, as its direction is what was published."""
+    low, high = low - widening, high + widening
+    if size is None:
+        return low, high
+    return (max(low, 0.0), high) if size.shift > 0 else (low, min(high, 0.0))
+
+
+def _row_error(setting: _Setting) -> float:
+    """What a row may err in the test that decides it."""
+    return setting.row_alpha if setting.stages is None else setting.error.of_family
 
 
 def _size(decision: Decision, q: float, setting: _Setting) -> PublishedSize | None:
@@ -180,7 +241,7 @@ def _verdict(
 def _undecided(decision: Decision, q: float, summary: Summary, setting: _Setting) -> tuple[str, int | None]:
     """Why a row is not decided, and the boots an arm that would decide it where that can be said."""
     boots = min(len(decision.used.base), len(decision.used.head))
-    error = setting.row_alpha if setting.stages is None else setting.error.of_family
+    error = _row_error(setting)
     least, margin = least_boots(error), math.log1p(setting.threshold)
     if boots < 2:
         return f"{boots} boot is too few to decide; {least} per kernel are the least", None

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, DECIDED, Comparison, ComparisonSet
 from cliffwatch.comparing.ordering import beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.reports import figures
@@ -44,7 +44,12 @@ def mail_subject(compared: ComparisonSet) -> str:
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
         return f"[bpf] {commit}: {sentence(compared)}"
-    return f"[bpf] {commit}: {worst.case} {_size(worst)}"
+    return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(compared)}"
+
+
+def _where(compared: ComparisonSet) -> str:
+    """Nothing where a change can only be one of the kernels."""
+    return "" if compared.took_turns else f" {BETWEEN_MEASUREMENTS}"
 
 
 def _size(row: Comparison) -> str:
@@ -61,7 +66,7 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
     for warning in compared.warnings:
         yield warning
         yield ""
-    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}"
+    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(compared)}"
     yield f"cliffwatch noticed {what} on:"
     yield ""
     yield f"commit: {compared.head.label}"
@@ -128,7 +133,8 @@ def _value(number: float | None) -> str:
 def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     changed = compared.changed_rows()
     if changed:
-        yield "Changes with their intervals:"
+        what = "Changes" if compared.took_turns else f"Differences {BETWEEN_MEASUREMENTS}"
+        yield f"{what} with their intervals:"
         yield ""
         for row in changed:
             yield f"  {row.case}: {figures.change(row)} ({figures.interval(row)}), {row.verdict}"

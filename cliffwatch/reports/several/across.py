@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.comparing.ordering import ORDER, likely
+from cliffwatch.comparing.ordering import CHANGED, ORDER, likely
 from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.reports.context import differing
 from cliffwatch.samples import Mode
 
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
@@ -144,10 +145,16 @@ def _counted(count: int, verdict: str) -> str:
     return f"{count:,} {name}"
 
 
-def sentence_across(rows: Sequence[Across], targets: Sequence[Target]) -> str:
-    """`2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`."""
+def sentence_across(rows: Sequence[Across], targets: Sequence[Target], *, in_turns: bool = True) -> str:
+    """`2 regressions, 5 improvements, 188 unchanged; on amd-rome only: 1 regression`. `in_turns`: whether base and head took turns
+    on every target.
+    """
     verdicts = Counter(row.verdict for row in rows)
     parts = [_counted(verdicts[verdict], verdict) for verdict in ORDER if verdicts[verdict]]
+    changed = [verdict for verdict in ORDER if verdict in CHANGED and verdicts[verdict]]
+    if changed and not in_turns:
+        differ = differing(sum(verdicts[each] for each in changed), parts[: len(changed)])
+        parts = [differ, *parts[len(changed) :]]
     text = ", ".join(parts) or "nothing compared"
     for index, counts in _on_one(rows, targets):
         text += f"; on {targets[index].name} only: {counts}"

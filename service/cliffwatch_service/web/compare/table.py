@@ -6,6 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.comparing.comparison import took_turns
 from cliffwatch.comparing.ordering import CHANGED, GROUPS, ordered, passes
 from cliffwatch.reports.context import SIGHT
 from cliffwatch.reports.several.across import Across, Target, across, facets, sentence_across, whereabouts
@@ -91,13 +92,14 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, 
     chosen_columns = query({"platform": filters.platform, "mode": filters.mode}).replace("?", "&")
     tables = Tables(pair, chosen_columns, columns)
     sweeps, folded = sweeps_of(every, shown, tables, scale)
+    in_turns = all(took_turns(warning.text for warning in each.summary.warnings) for each in answers)
     return Compared(
-        sentence=sentence_across(every, targets),
+        sentence=sentence_across(every, targets, in_turns=in_turns),
         facets=tuple(facets(every)),
         sights=tuple(dict.fromkeys(SIGHT[target.mode] for target in targets)),
         columns=columns,
         scale=scale,
-        sections=tuple(_sections([row for row in shown if id(row) not in folded], tables, scale)),
+        sections=tuple(_sections([row for row in shown if id(row) not in folded], tables, scale, in_turns=in_turns)),
         sweeps=sweeps,
         shown=len(shown),
         total=len(every),
@@ -122,9 +124,9 @@ def _wanted(row: Across, filters: Filters, targets: Sequence[Target]) -> bool:
     return all(word in name.lower() for word in filters.text.lower().split())
 
 
-def _sections(rows: Sequence[Across], tables: Tables, scale: Scale) -> Iterable[RowSection]:
+def _sections(rows: Sequence[Across], tables: Tables, scale: Scale, *, in_turns: bool) -> Iterable[RowSection]:
     for group in GROUPS:
         lines = [table_row(row, tables.columns, scale) for row in rows if row.group in group.verdicts]
         if lines:
-            parts = tables.packed(lines, group.title)
-            yield RowSection(group.name, group.title, group.first, len(lines), parts)
+            title = group.title if in_turns else group.title_apart
+            yield RowSection(group.name, title, group.first, len(lines), tables.packed(lines, title))
