@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import BEYOND_COMMON, MEAN_LEVEL
-from cliffwatch.comparing.turns import Turns
+from cliffwatch.comparing.turns import CommonMovement, Turns
 from cliffwatch.formats.verdicts import Mean
 from cliffwatch.stats.boot_values import boot_values
 from cliffwatch.stats.means import mean_ratio
@@ -30,7 +31,7 @@ def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
             continue
         base, head = _matrix([row.base for row in group]), _matrix([row.head for row in group])
         mean = mean_ratio(base, head, level=MEAN_LEVEL, generator=np.random.default_rng(_SEED))
-        factor = 1.0 if turns.taken else math.exp(_drift(base, head, turns))
+        factor = 1.0 if turns.taken else math.exp(_drift(base, head, turns.common if is_timed(unit) else None))
         yield Mean(
             metric=metric,
             unit=unit,
@@ -41,10 +42,10 @@ def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
         )
 
 
-def _drift(base: Values, head: Values, turns: Turns) -> float:
+def _drift(base: Values, head: Values, moved: CommonMovement | None) -> float:
     """What drift may add to either side of the interval, a log: of the mean of all rows in each boot, and what they moved in common."""
     series = boot_values(_of_boots(base), _of_boots(head))
-    common = 0.0 if turns.common is None else BEYOND_COMMON * abs(turns.common.size)
+    common = 0.0 if moved is None else BEYOND_COMMON * abs(moved.size)
     return common + float(SideDrift([series]).allowances(np.array([1 - MEAN_LEVEL]))[0])
 
 

@@ -11,7 +11,10 @@ from cliffwatch.comparing.rows import Row
 from cliffwatch.comparing.thresholds import BEYOND_COMMON
 from cliffwatch.comparing.turns import CommonMovement, Turns
 from cliffwatch.stats.boot_values import BootValues
+from cliffwatch.stats.deciding import Decision
 from cliffwatch.stats.noise.between_sides import SideDrift
+from cliffwatch.stats.published_size import LEVEL
+from cliffwatch.stats.summaries import Summary
 
 DRIFT = "drift"
 
@@ -48,18 +51,48 @@ class BetweenSides(NamedTuple):
         size = f"{100 * math.expm1(self.detectable):.2g} %"
         return f"{DRIFT}: sides that did not take turns may differ by {size} more than by noise; measure them in turns"
 
+    def words(self) -> str:
+        """The step of an explanation."""
+        if not self.detectable:
+            return "sides that did not take turns: values that repeat exactly do not drift"
+        return (
+            f"sides that did not take turns: noise and drift alone make as much of a difference with p = {self.p:.2g}; "
+            f"{math.expm1(self.widening):.2%} of drift is on either side of the interval"
+        )
+
+    def hides(self, decision: Decision, summary: Summary, threshold: float, least: int) -> bool:
+        """Whether drift alone could have made what was decided, or keeps a row of `least` boots from being decided."""
+        low, high = self.widened(summary.low, summary.high, None)
+        ruled_out = low > math.log1p(-threshold) and high < math.log1p(threshold)
+        match decision.outcome:
+            case "changed":
+                return not self.holds
+            case "changed-small":
+                return not self.holds and not ruled_out
+            case "equivalent":
+                return not ruled_out
+        enough = min(len(decision.used.base), len(decision.used.head)) >= least
+        return enough and 2 * self.widening >= summary.high - summary.low
+
+    def widened(self, low: float, high: float, published: float | None) -> tuple[float, float]:
+        """An interval with drift in it; that of a published change ends at no change, as its direction is what was published."""
+        low, high = low - self.widening, high + self.widening
+        if published is None:
+            return low, high
+        return (max(low, 0.0), high) if published > 0 else (low, min(high, 0.0))
+
 
 def between_sides(
     family: Sequence[BootValues],
     apart: Sequence[Apart | None],
+    decisions: Sequence[Decision],
+    summaries: Sequence[Summary],
     *,
-    shifts: Sequence[float],
-    errors: Sequence[float],
-    published: Sequence[float | None],
+    level: float,
     row_error: float,
 ) -> list[BetweenSides | None]:
-    """Of each row that is apart. `errors` are those of the rows' intervals, `published` those of changes where drift leaves them, and
-    `row_error` what a row may err for the family to keep its promise.
+    """Of each row that is apart. `level` is that of intervals where no test has its own, and `row_error` what a row may err for the family to
+    keep its promise.
     """
     found: list[BetweenSides | None] = [None] * len(family)
     chosen = [index for index, each in enumerate(apart) if each is not None]
@@ -68,13 +101,14 @@ def between_sides(
     drift = SideDrift([family[index] for index in chosen])
     commons = [each.common for each in apart if each is not None]
     allowed = np.array([0.0 if each is None else BEYOND_COMMON * abs(each.size) for each in commons])
-    p = drift.p(np.maximum(np.abs(np.array(shifts)[chosen]) - allowed, 0.0))
+    shifts = np.array([summaries[index].shift for index in chosen])
+    p = drift.p(np.maximum(np.abs(shifts) - allowed, 0.0))
     holds = (p <= row_error).tolist()
-    own = [
-        published[index] if stands and published[index] is not None else errors[index]
+    levels = [
+        LEVEL if stands and decisions[index].outcome == "changed" else decisions[index].level or level
         for index, stands in zip(chosen, holds, strict=True)
     ]
-    widening = drift.allowances(np.array(own, dtype=float)) + allowed
+    widening = drift.allowances(1 - np.array(levels)) + allowed
     detectable = drift.allowances(np.full(len(chosen), row_error)) + allowed
     numbers = zip(p.tolist(), holds, widening.tolist(), detectable.tolist(), strict=True)
     for index, each, common in zip(chosen, numbers, commons, strict=True):

@@ -76,14 +76,7 @@ def judge_family(
     )
     candidates = sum(decision.direction != 0 for decision in decisions)
     setting = _Setting(threshold=threshold, error=error, family=len(rows), candidates=candidates, stages=stages)
-    drifts = between_sides(
-        family,
-        apart,
-        shifts=[summary.shift for summary in summaries],
-        errors=[_interval_error(decision, setting) for decision in decisions],
-        published=[1 - LEVEL if decision.outcome == "changed" else None for decision in decisions],
-        row_error=setting.row_alpha,
-    )
+    drifts = between_sides(family, apart, decisions, summaries, level=1 - error.of_report, row_error=setting.row_alpha)
     steps = largest_steps(rows)
     judged = [
         _judged(drafts[row], rows[row], decisions[row], summaries[row], steps[row], drift, setting)
@@ -127,10 +120,6 @@ def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
     return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
 
 
-def _interval_error(decision: Decision, setting: _Setting) -> float:
-    return setting.error.of_report if decision.level is None else 1 - decision.level
-
-
 def _judged(
     draft: Draft,
     row: Row,
@@ -141,18 +130,18 @@ def _judged(
     setting: _Setting,
 ) -> Comparison:
     """`step` is that of the printed digits, as a fraction: it is in the interval and in the detectable change, as drift between the sides is."""
-    used, q = decision.used, min(1.0, decision.q / setting.error.share)
-    p, mde = decision.p, _detectable(summary.spread, decision, setting)
+    used, own_q = decision.used, min(1.0, decision.q / setting.error.share)
+    p, q, mde = decision.p, own_q, _detectable(summary.spread, decision, setting)
     if drift is not None:
-        p, mde = max(p, drift.p), None if mde is None else (1 + mde) * math.exp(drift.detectable) - 1
+        p, q = max(p, drift.p), max(q, min(1.0, drift.p * setting.family / setting.error.share))
+        mde = None if mde is None else (1 + mde) * math.exp(drift.detectable) - 1
     verdict, reason, needs = _verdict(decision._replace(p=p), q, summary, row.traits.better, setting)
-    if drift is not None and _hidden_by_drift(decision, summary, drift, setting):
+    if drift is not None and drift.hides(decision, summary, setting.threshold, least_boots(_row_error(setting))):
         verdict, reason, needs = "inconclusive", drift.reason(), None
-    size = _size(decision, q, setting) if verdict in CHANGES else None
+    size = _size(decision, own_q, setting) if verdict in CHANGES else None
     low, high = (summary.low, summary.high) if size is None else (size.low, size.high)
     if drift is not None:
-        low, high = _widened(low, high, drift.widening, size)
-        q = max(q, min(1.0, drift.p * setting.family / setting.error.share))
+        low, high = drift.widened(low, high, None if size is None else size.shift)
     fields: Judged = {
         **draft,
         "n_base": len(used.base),
@@ -171,31 +160,7 @@ def _judged(
         "needs": needs,
         "notes": (*row.notes, *_notes(summary, size)),
     }
-    return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, setting))
-
-
-def _hidden_by_drift(decision: Decision, summary: Summary, drift: BetweenSides, setting: _Setting) -> bool:
-    """Whether drift between the sides alone could have made what was decided, or keeps it from being decided."""
-    low, high = summary.low - drift.widening, summary.high + drift.widening
-    margin = setting.threshold
-    ruled_out = low > math.log1p(-margin) and high < math.log1p(margin)
-    match decision.outcome:
-        case "changed":
-            return not drift.holds
-        case "changed-small":
-            return not drift.holds and not ruled_out
-        case "equivalent":
-            return not ruled_out
-    enough = min(len(decision.used.base), len(decision.used.head)) >= least_boots(_row_error(setting))
-    return enough and 2 * drift.widening >= summary.high - summary.low
-
-
-def _widened(low: float, high: float, widening: float, size: PublishedSize | None) -> tuple[float, float]:
-    """An interval with drift in it; that of a published change ends at no change, as its direction is what was published."""
-    low, high = low - widening, high + widening
-    if size is None:
-        return low, high
-    return (max(low, 0.0), high) if size.shift > 0 else (low, min(high, 0.0))
+    return judge_digits(fields, step, partial(_steps, fields, row, decision, summary.spread, drift, setting))
 
 
 def _row_error(setting: _Setting) -> float:
@@ -298,7 +263,9 @@ def _two_modes(modes: TwoModes) -> str:
     return f"{TWO_MODES}, {apart:.1%} apart: {shares} (p = {modes.p:.2g})"
 
 
-def _steps(fields: Judged, row: Row, decision: Decision, spread: float, setting: _Setting) -> tuple[str, ...]:
+def _steps(
+    fields: Judged, row: Row, decision: Decision, spread: float, drift: BetweenSides | None, setting: _Setting
+) -> tuple[str, ...]:
     draft, threshold, family, stages = Comparison(**fields), setting.threshold, setting.family, setting.stages
     steps = [
         f"noisy values, one a boot: {counted(draft.n_base, 'boot')} of base, {draft.n_head} of head; spread {spread:.2%}"
@@ -315,6 +282,8 @@ def _steps(fields: Judged, row: Row, decision: Decision, spread: float, setting:
             f"screen of {stages.screen} boots at {stages.screen_alpha:.0%} a row: {way}; {counted(decision.looks, 'look')} made"
         )
     how = "in pairs of a block (signed ranks)" if decision.in_pairs else "as two samples (rank sums)"
+    if drift is not None:
+        steps.append(drift.words())
     steps.append(f"compared {how}: change {draft.change:+.3%}, {draft.interval_level:.0%} interval {_interval(draft)}")
     steps.append(
         f"p = {draft.p:.3g}; of {counted(family, 'row')} together q = {draft.q:.3g} against {setting.error.of_report:.0%}"
