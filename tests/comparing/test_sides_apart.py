@@ -256,3 +256,42 @@ def test_every_report_of_two_files_says_it_in_its_first_lines(tmp_path: Path, fo
     assert f"8 of 8 times and rates {ALIKE}" in flat
     assert "8 regressions" not in flat
     assert flat.index(APART) < flat.index("Row0")
+
+
+def go_file(path: Path, seed: int, factors: Sequence[float]) -> str:
+    """A file of the Go benchmark format: 12 runs of a benchmark for each factor."""
+    noise = np.random.default_rng(seed).normal(0, SPREAD, (12, len(factors)))
+    path.write_text(
+        "".join(
+            f"BenchmarkRow{row} 1 {100 * factor * float(np.exp(noise[boot, row])):.4f} ns/op\n"
+            for boot in range(12)
+            for row, factor in enumerate(factors)
+        )
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "mail", "html"])
+def test_what_drift_leaves_is_headed_as_a_difference_of_two_measurements_and_fails_a_check(
+    tmp_path: Path, format_: str
+) -> None:
+    base = go_file(tmp_path / "a.txt", 1, [1.0] * 5)
+    head = go_file(tmp_path / "b.txt", 2, [1.5, 1.0, 1.0, 1.0, 1.0])
+    ran = CliRunner().invoke(main, ["compare", base, head, "--format", format_, "--fail-on", "regression"])
+    flat = " ".join(ran.stdout.split())
+    assert "1 differs between the two measurements (1 regression)" in flat
+    assert ran.exit_code == 1
+
+
+def test_what_drift_hides_fails_no_check(tmp_path: Path) -> None:
+    base, head = go_file(tmp_path / "a.txt", 1, [1.0] * 8), go_file(tmp_path / "b.txt", 2, [1.03] * 8)
+    ran = CliRunner().invoke(main, ["compare", base, head, "--fail-on", "regression"])
+    assert (ran.exit_code, "regression" in ran.stdout) == (0, False)
+
+
+def test_a_mail_of_a_difference_says_so_in_its_subject_and_first_sentence(tmp_path: Path) -> None:
+    base = go_file(tmp_path / "a.txt", 1, [1.0] * 5)
+    head = go_file(tmp_path / "b.txt", 2, [1.5, 1.0, 1.0, 1.0, 1.0])
+    shown = CliRunner().invoke(main, ["compare", base, head, "--format", "mail"]).stdout
+    assert "% regression of Row0 between the two measurements on:" in " ".join(shown.split())
+    assert "Differences between the two measurements with their intervals:" in shown
