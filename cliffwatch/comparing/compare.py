@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts
+from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
@@ -99,6 +99,7 @@ def _set_of(
     measured = {case for row in rows for case in (row.case, row.case.planned)}
     comparisons = [*judged.comparisons, *failed_everywhere(base, head, measured, mode, method)]
     reported = comparisons if itself is None else _checked_by_control(comparisons, itself)
+    order = tuple(warnings_of_order(_noisy(rows, reported), judged.turns))
     return ComparisonSet(
         base=_side(base),
         head=_side(head),
@@ -115,11 +116,8 @@ def _set_of(
         sweeps=_sweeps(reported),
         waiting=judged.waiting,
         next_look=_next_look(rows, judged.waiting, method.stages),
-        warnings=(
-            *warnings_of_host(base, head),
-            *warnings_of_order(_noisy(rows, reported), judged.turns),
-        ),
-        took_turns=judged.turns.taken,
+        warnings=(*warnings_of_host(base, head), *order),
+        took_turns=took_turns(order),
     )
 
 

@@ -43,12 +43,12 @@ class Turns:
 
 def turns_of(rows: Sequence[Row], *, one_run: bool, notable: float) -> Turns:
     """`notable` is the smallest common movement that is worth a word, as a fraction."""
-    if not rows or (one_run and took_turns(rows)):
+    if not rows or (one_run and _took_turns(rows)):
         return Turns(taken=True)
     return Turns(taken=False, common=_common_movement([row for row in rows if row.traits.primary], notable))
 
 
-def took_turns(rows: Sequence[Row]) -> bool:
+def _took_turns(rows: Sequence[Row]) -> bool:
     """Whether the boots of either arm lie among those of the other."""
     first, second = _positions([row.base for row in rows]), _positions([row.head for row in rows])
     if min(len(first), len(second)) > 1 and (first[-1] < second[0] or second[-1] < first[0]):

@@ -1,5 +1,6 @@
 """What a report says besides the numbers: where they come from and what went wrong."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from cliffwatch.comparing.attribution.profiles import profile_lines
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, Comparison, ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import counted
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Arm, CaseKey, Mode
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -150,16 +152,16 @@ def profiles(compared: ComparisonSet, context: ReportContext) -> tuple[str, ...]
 
 def sentence(compared: ComparisonSet) -> str:
     """The whole comparison in one sentence: `1 regression, 2 improvements, 9 unchanged of 12 cases`."""
-    counts = {verdict: count for verdict, count in compared.counts().items() if count}
-    plural = {"regression": "regressions", "improvement": "improvements"}
-    words = {
-        verdict: f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
-        for verdict, count in counts.items()
-    }
-    changed = [verdict for verdict in CHANGES if verdict in counts]
-    parts = [words[verdict] for verdict in counts if compared.took_turns or verdict not in CHANGES]
-    if changed and not compared.took_turns:
-        parts.insert(0, differing(sum(counts[each] for each in changed), [words[each] for each in changed]))
+    noisy = Counter(
+        row.verdict for row in compared.changed_rows() if row.assume == "nothing" and not compared.took_turns
+    )
+    parts = [
+        _counted(count - noisy[verdict], verdict)
+        for verdict, count in compared.counts().items()
+        if count > noisy[verdict]
+    ]
+    if noisy:
+        parts.insert(0, differing(noisy.total(), [_counted(noisy[each], each) for each in CHANGES if noisy[each]]))
     unchanged = len(compared.unchanged_builds())
     parts += [f"{unchanged} unchanged build"] if unchanged else []
     total = len(compared.primary_rows()) + unchanged
@@ -177,6 +179,11 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
     return tuple(
         replace(each, warnings=tuple(text for text in each.warnings if text not in shared)) for each in compared
     )
+
+
+def _counted(count: int, verdict: Verdict) -> str:
+    plural = {"regression": "regressions", "improvement": "improvements"}
+    return f"{count} {plural.get(verdict, verdict) if count != 1 else verdict}"
 
 
 def differing(rows: int, changes: Iterable[str]) -> str:

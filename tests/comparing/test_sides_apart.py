@@ -232,6 +232,17 @@ def test_counted_values_know_no_drift() -> None:
     assert found.warnings == ()
 
 
+def test_counted_changes_of_two_files_are_changes_beside_noisy_ones_that_differ() -> None:
+    def mixed(case: CaseKey, *_: object) -> MetricTraits:
+        exact = case.benchmark == "row-0"
+        return MetricTraits(better="lower", assume="exact" if exact else "nothing", repeatability=0.05 * exact)
+
+    head = slower(side("b", 2, STEADY, FILE), [1.3, 1.3, *[1.0] * 28])
+    found = compare(side("a", 1, STEADY, FILE), head, mixed, Method(one_run=False))
+    assert isinstance(found, ComparisonSet)
+    assert sentence(found).startswith("1 differs between the two measurements (1 regression), 1 regression, ")
+
+
 def test_warnings_are_in_documents_and_come_back_from_them() -> None:
     seen = compared(side("a", 1, STEADY, FILE), side("b", 2, STEADY, FILE), one_run=False)
     document = comparison_document(seen, NO_CONTEXT)

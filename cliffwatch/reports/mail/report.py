@@ -44,12 +44,12 @@ def mail_subject(compared: ComparisonSet) -> str:
     commit = _commit(compared.head.facts.get("commit", compared.head.label))
     if worst is None:
         return f"[bpf] {commit}: {sentence(compared)}"
-    return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(compared)}"
+    return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(worst, compared)}"
 
 
-def _where(compared: ComparisonSet) -> str:
-    """Nothing where a change can only be one of the kernels."""
-    return "" if compared.took_turns else f" {BETWEEN_MEASUREMENTS}"
+def _where(row: Comparison, compared: ComparisonSet) -> str:
+    """Nothing where a change can only be one of the kernels: counted values do not drift."""
+    return "" if compared.took_turns or row.assume == "exact" else f" {BETWEEN_MEASUREMENTS}"
 
 
 def _size(row: Comparison) -> str:
@@ -66,7 +66,7 @@ def mail_opening(compared: ComparisonSet) -> Iterator[str]:
     for warning in compared.warnings:
         yield warning
         yield ""
-    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(compared)}"
+    what = "no change" if worst is None else f"a {_size(worst)} of {worst.case}{_where(worst, compared)}"
     yield f"cliffwatch noticed {what} on:"
     yield ""
     yield f"commit: {compared.head.label}"

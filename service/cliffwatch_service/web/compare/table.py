@@ -92,7 +92,10 @@ def compared(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters, 
     chosen_columns = query({"platform": filters.platform, "mode": filters.mode}).replace("?", "&")
     tables = Tables(pair, chosen_columns, columns)
     sweeps, folded = sweeps_of(every, shown, tables, scale)
-    in_turns = all(took_turns(warning.text for warning in each.summary.warnings) for each in answers)
+    in_turns = all(
+        each.target.mode == "icount" or took_turns(warning.text for warning in each.summary.warnings)
+        for each in answers
+    )
     return Compared(
         sentence=sentence_across(every, targets, in_turns=in_turns),
         facets=tuple(facets(every)),
