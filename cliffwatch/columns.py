@@ -3,8 +3,8 @@
 A row is one metric of one case. Boots with samples are made of columns, and columns of boots, where somebody asks for them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -150,6 +150,11 @@ class BootsOfColumns(Sequence[Boot]):
             )
         )
 
+    def with_cases(self, renamed: Callable[[CaseKey], CaseKey]) -> "BootsOfColumns":
+        keys = [key._replace(case=renamed(key.case)) for key in self.columns.keys]
+        outcomes = tuple(_renamed_outcomes(each, renamed) for each in self.outcomes)
+        return BootsOfColumns(self.columns._replace(keys=keys), self._order, outcomes)
+
     def __len__(self) -> int:
         return len(self.columns.boots.index)
 
@@ -170,6 +175,26 @@ class BootsOfColumns(Sequence[Boot]):
 
     def __repr__(self) -> str:
         return repr(self._boots)
+
+
+def with_cases(boots: Sequence[Boot], renamed: Callable[[CaseKey], CaseKey]) -> Sequence[Boot]:
+    """The boots with other names of their cases."""
+    if isinstance(boots, BootsOfColumns):
+        return boots.with_cases(renamed)
+    return tuple(
+        replace(
+            boot,
+            samples=tuple(each._replace(case=renamed(each.case)) for each in boot.samples),
+            outcomes=_renamed_outcomes(boot.outcomes, renamed),
+        )
+        for boot in boots
+    )
+
+
+def _renamed_outcomes(
+    outcomes: tuple[CaseOutcome, ...], renamed: Callable[[CaseKey], CaseKey]
+) -> tuple[CaseOutcome, ...]:
+    return tuple(replace(each, case=renamed(each.case)) for each in outcomes)
 
 
 def outcomes_of(boots: Sequence[Boot]) -> Iterator[CaseOutcome]:

@@ -16,6 +16,7 @@ from cliffwatch.command.report_options import ReportOptions, nothing_explained, 
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.names import without_processors
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
 from cliffwatch.parsers.received.opening import STANDARD_INPUT, refuse_shared_pipe
@@ -48,9 +49,17 @@ _MOST_TOLD = 10
 @click.option(
     "--confirm", nargs=2, metavar="BASE HEAD", help="Fresh boots of both sides: only what they bear out is reported."
 )
+@click.option(
+    "--ignore-procs", is_flag=True, help="Compare Go benchmarks whatever number of processors (-8) ends their names."
+)
 @report_options
 def compare(
-    base: str, head: str | None, less: str | None, confirm: tuple[str, str] | None, report: ReportOptions
+    base: str,
+    head: str | None,
+    less: str | None,
+    confirm: tuple[str, str] | None,
+    ignore_procs: bool,
+    report: ReportOptions,
 ) -> NoReturn:
     """Compare two runs, or any two files of an import format.
 
@@ -62,25 +71,37 @@ def compare(
     shared = refuse_shared_pipe(filter(None, (base, head, less, *(confirm or ()))))
     if shared is not None:
         raise SystemExit(echo_failure(shared))
-    loop = _side(less) if less is not None else None
     if head is None:
+        if ignore_procs:
+            raise SystemExit(
+                echo_failure(wrong_usage("--ignore-procs is of two sides", f"name them: {base}:base {base}:head"))
+            )
         if confirm is not None:
             raise SystemExit(
                 echo_failure(wrong_usage("--confirm needs both sides by name", f"name them: {base}:base {base}:head"))
             )
-        raise SystemExit(_report_alone(base, report, loop))
-    sides = Sides(base=_side(base), head=_side(head), loop=loop)
+        raise SystemExit(_report_alone(base, report, _side(less) if less is not None else None))
+    side = _side_without_processors if ignore_procs else _side
+    sides = Sides(base=side(base), head=side(head), loop=side(less) if less is not None else None)
     if confirm is not None:
-        sides = _confirmed(sides, *confirm)
+        sides = _confirmed(sides, side(confirm[0]), side(confirm[1]))
     raise SystemExit(_report(sides, NO_CONTEXT, report))
 
 
-def _confirmed(sides: Sides, base: str, head: str) -> Sides:
+def _confirmed(sides: Sides, base: Arm, head: Arm) -> Sides:
     """The sides with fresh boots; ends the command where those do not belong to them."""
-    confirmed = with_fresh_boots(sides, _side(base), _side(head))
+    confirmed = with_fresh_boots(sides, base, head)
     if isinstance(confirmed, Failure):
         raise SystemExit(echo_failure(confirmed))
     return confirmed
+
+
+def _side_without_processors(name: str) -> Arm:
+    """The named side for --ignore-procs; ends the command where that makes one case of several."""
+    bare = without_processors(_side(name))
+    if isinstance(bare, Failure):
+        raise SystemExit(echo_failure(bare))
+    return bare
 
 
 def _side(name: str) -> Arm:

@@ -7,6 +7,7 @@ from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
+from cliffwatch.comparing.names import warnings_of_processors
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
@@ -116,7 +117,7 @@ def _set_of(
         sweeps=_sweeps(reported),
         waiting=judged.waiting,
         next_look=_next_look(rows, judged.waiting, method.stages),
-        warnings=(*warnings_of_host(base, head), *order),
+        warnings=(*warnings_of_host(base, head), *warnings_of_processors(base, head), *order),
         took_turns=took_turns(order),
     )
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from cliffwatch.formats.values import FreeJson
+from cliffwatch.parsers.received.decoding import decode
 from cliffwatch.samples import Mode
 from cliffwatch_service.access.quotas import refuse_run_over_quota, within_quota
 from cliffwatch_service.access.tokens import Caller
@@ -72,7 +73,7 @@ async def upload_file(
 
 
 def _import(service: Service, caller: Caller, body: bytes, about: ImportedAs) -> ImportResult:
-    text = body.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    text = decode(body).replace("\0", "\N{REPLACEMENT CHARACTER}")
     now = service.now()
     with service.transaction() as connection:
         keep = partial(import_file, connection, service.columns, text, about, by=caller, now=now)
