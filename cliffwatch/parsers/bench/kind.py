@@ -104,6 +104,8 @@ class Kind:
     level: str | None = None
     lines_per_reading: int = 1
     dropped: str | None = None
+    marks: tuple[str, ...] = ()
+    """Of which each of its lines has one: patterns that begin with any name are tried on no other line."""
     once: bool = False
     """Whether each of its final lines stands once in an output."""
     name_field: str | None = None

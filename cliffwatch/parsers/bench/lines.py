@@ -45,6 +45,8 @@ def recognise(text: str) -> KnownLine | None:
     """The kind and form of a line, or None for one that has none."""
     stripped = text.strip()
     for kind in KINDS.values():
+        if kind.marks and not any(mark in stripped for mark in kind.marks):
+            continue
         for form in kind.forms:
             match = form.compiled.match(stripped)
             if match:

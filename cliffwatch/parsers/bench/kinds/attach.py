@@ -29,6 +29,7 @@ KIND = Kind(
         LineForm("final", named(_WHO + rf"detached in\s+{NUMBER}\s*s", "detached")),
     ),
     values=_values,
+    marks=("found ", "attached in", "detached in"),
     once=True,
     name_field="who",
 )

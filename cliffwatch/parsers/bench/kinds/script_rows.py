@@ -100,5 +100,6 @@ KIND = Kind(
         LineForm("final", named(rf"(?P<who>False positive rate)\s{{0,20}}:?\s*{NUMBER}\s*%", "rate")),
     ),
     values=_values,
+    marks=("M/s", "M ops/s,", "MiB,", "False positive rate"),
     row_of=_row_of,
 )
