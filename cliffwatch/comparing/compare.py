@@ -7,7 +7,6 @@ from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
-from cliffwatch.comparing.names import warnings_of_processors
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, draft_of, in_one_table, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
@@ -25,6 +24,7 @@ from cliffwatch.comparing.validity import (
 from cliffwatch.comparing.verdicts.absent import failed_everywhere, left_out, lost_first, one_sided
 from cliffwatch.comparing.verdicts.apart import Apart
 from cliffwatch.comparing.verdicts.exact import judge_exact
+from cliffwatch.comparing.verdicts.names import warnings_of_processors
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
 from cliffwatch.failure import Failure
 from cliffwatch.formats.verdicts import Control, Sweep
