@@ -134,6 +134,18 @@ def test_sides_of_two_runs_are_said_to_be_apart(running: Any) -> None:
     assert on_page
 
 
+def test_what_is_left_of_two_runs_differs_between_two_measurements(running: Any) -> None:
+    branch_of(running, ["r0", "r1", "r2"])
+    measure(running, run_of(boots=12, cases=3, base="r0", head="r1", seed=1))
+    measure(running, run_of(boots=12, cases=3, base="r1", head="r2", shift=0.5, seed=2))
+    with running.http() as http:
+        page = http.get(f"/compare/{commit_of('r0')}...{commit_of('r2')}").text
+        neighbours = http.get(f"/compare/{commit_of('r1')}...{commit_of('r2')}").text
+    assert "1 differs between the two measurements (1 regression), 2 inconclusive" in page
+    assert "Differ between the two measurements" in page
+    assert "between the two measurements" not in neighbours
+
+
 def test_both_platforms_changes_of_one_culprit_lie_together(running: Any) -> None:
     branch_of(running, ["r0", "r1"])
     measure(

@@ -96,7 +96,7 @@ def _family(generator: np.random.Generator, shape: Drift | None) -> Values:
         return np.asarray(spreads * noise)
     drift = shape(generator, places)
     halves = drift[:, BOOTS:].mean(axis=1) - drift[:, :BOOTS].mean(axis=1)
-    typical = max(float(np.sqrt((halves**2).mean())), 1e-9) / math.sqrt(2 / BOOTS)
+    typical = max(float(np.sqrt((halves**2).mean())), 0.1 * float(drift.std())) / math.sqrt(2 / BOOTS)
     strength = math.exp(generator.uniform(*np.log(_STRENGTHS)))
     common = shape in (_common_walk, _common_step)
     drifting = common | (generator.random((ROWS, 1)) < generator.choice(_DRIFTING))
